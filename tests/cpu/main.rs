@@ -14,6 +14,7 @@
 //! | `counters` | what the executor counts |
 //! | `corpus` | broken kernels, and the checks that must report them |
 //! | `ptx` | the PTX itself |
+//! | `rust_cuda` | kernels of the kinds that Rust-CUDA has, as they are ported |
 //! | `entries` | which entries a library user's PTX has |
 //! | `examples` | the examples as a user runs them |
 
@@ -29,6 +30,7 @@ mod examples;
 mod partials;
 mod ptx;
 mod reductions;
+mod rust_cuda;
 mod simt;
 mod soundness;
 mod transposes;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_kernels::rust_cuda::functions::{asserts, calls_gpu_only};
 use test_kernels::{indices, out_of_bounds};
 use test_support::calls::Calls;
 use test_support::exact::Data;
@@ -20,6 +21,7 @@ use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
     by_length, device_library, element_types, exact, exact_sums, executor, first_gpu, large_transposes, orders,
+    rust_cuda,
 };
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
@@ -31,8 +33,10 @@ use self::reductions::{dot_products, lengths, reductions, sums};
 use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
 
 fn main() {
-    if std::env::var_os(TRAPPING).is_some() {
-        trap_here();
+    match std::env::var_os(TRAPPING) {
+        Some(what) if what == ASSERTION => fail_an_assertion_here(),
+        Some(_) => trap_here(),
+        None => {}
     }
     let arguments = Arguments::from_args();
     let gpu = match first_gpu() {
@@ -50,6 +54,23 @@ fn main() {
 
 /// Set in the child process whose kernel traps: a trap destroys the context, which all tests of a process share.
 const TRAPPING: &str = "WARPFOLD_TEST_TRAPPING";
+
+/// The value of [`TRAPPING`] for a kernel whose assertion fails.
+const ASSERTION: &str = "an assertion";
+
+/// Launches a kernel whose assertion fails, and exits with 0 if that is a trap.
+fn fail_an_assertion_here() -> ! {
+    let told = first_gpu().and_then(|gpu| {
+        let (a, b) = (gpu.upload(&[1_u32, 2, 3])?, gpu.upload(&[1_u32, 2, 4])?);
+        let mut output = gpu.zeroed::<u32>(3)?;
+        // SAFETY: all have 3 elements.
+        let kernel = unsafe { asserts::handle() }.with_block(32);
+        gpu.launch(kernel, 1, asserts::Args { a: a.view(), b: b.view(), output: output.view_mut() })?;
+        Ok(gpu.synchronize())
+    });
+    println!("{told:?}");
+    std::process::exit(i32::from(!matches!(told, Ok(Err(Error::Trap { .. })))))
+}
 
 /// Launches a kernel that leaves its view, and exits with 0 if the report is correct.
 fn trap_here() -> ! {
@@ -94,7 +115,16 @@ fn soaked(gpu: &Gpu) -> Result<(), Failed> {
 }
 
 fn a_trap_is_told(_: &Gpu) -> Result<(), Failed> {
-    let child = std::process::Command::new(std::env::current_exe()?).env(TRAPPING, "1").output()?;
+    in_child("an index")
+}
+
+fn a_failed_assertion_traps(_: &Gpu) -> Result<(), Failed> {
+    in_child(ASSERTION)
+}
+
+/// Runs the tests' program with [`TRAPPING`] set.
+fn in_child(what: &str) -> Result<(), Failed> {
+    let child = std::process::Command::new(std::env::current_exe()?).env(TRAPPING, what).output()?;
     if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
 }
 
@@ -223,6 +253,10 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for (name, run) in device_library::RUNS {
         add(format!("device library: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
     }
+    for (name, run) in rust_cuda::RUNS.into_iter().chain(rust_cuda::FLOAT_RUNS) {
+        add(format!("as for Rust-CUDA: {name}"), Box::new(move |gpu| same_as_executor(gpu, run)));
+    }
+    add("as for Rust-CUDA: a function for GPUs only".into(), Box::new(gpu_only));
     for rung in ReduceRung::all() {
         add(format!("sum of f32 by {}", rung.name()), Box::new(move |gpu| sums::<f32>(gpu, rung)));
         if !rung.is_exact() {
@@ -288,6 +322,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
     if !is_sanitized() {
         add("an index outside of a view traps, and is told".into(), Box::new(a_trap_is_told));
+        add("an assertion that fails traps".into(), Box::new(a_failed_assertion_traps));
     }
     add("a launch that no device takes is refused".into(), Box::new(refused_launches));
     if !is_sanitized() {
@@ -331,6 +366,16 @@ fn same_as_executor(gpu: &Gpu, run: device_library::Run) -> Result<(), Failed> {
         return Err(format!("word {at} is {found:x?} on the GPU and {expected:x?} in the executor").into());
     }
     Ok(())
+}
+
+/// A function that has no code for the CPU.
+fn gpu_only(gpu: &Gpu) -> Result<(), Failed> {
+    let mut output = gpu.zeroed::<u32>(64)?;
+    // SAFETY: a word for each thread.
+    let kernel = unsafe { calls_gpu_only::handle() }.with_block(32);
+    gpu.launch(kernel, 2, calls_gpu_only::Args { output: output.view_mut() })?;
+    let found = gpu.download(&output)?;
+    if found.iter().copied().eq(1..=64) { Ok(()) } else { Err(format!("{found:?}").into()) }
 }
 
 fn control_flow(gpu: &Gpu, rung: ControlFlowRung) -> Result<(), Failed> {

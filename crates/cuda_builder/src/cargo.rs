@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Arch, BuildError, DeviceToolchain, stamp};
+use crate::{Arch, BuildError, DeviceToolchain, stamp, variables};
 
 /// The compiler flags of a device build, in addition to the architecture.
 ///
@@ -28,6 +28,10 @@ const PARTS: usize = 2;
 /// The program that cargo runs in place of the compiler, with the compiler's path and arguments. It compiles only the
 /// crate with the kernels in parts; cargo compiles its dependencies once.
 ///
+/// The kernel crate's PTX must contain all functions that it calls, so every function of another crate is one that can
+/// be compiled into the crates that call it, as if it were `#[inline]`. Those of `core` are left as they are: what is
+/// not inlined there formats messages. The other crates' own PTX has their statics (see [`variables`]).
+///
 /// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
 /// twice, the compiler uses the last.
 ///
@@ -40,7 +44,14 @@ for argument; do
     case $argument in metadata=*) argument="metadata=$CARGO_PKG_NAME-$CARGO_PKG_VERSION" ;; esac
     set -- "$@" "$argument"
 done
-if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then exec "$@"; fi
+if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then
+    case " $* " in
+        *" --crate-name core "* | *" --crate-name compiler_builtins "*) exec "$@" ;;
+        *" --target nvptx64-nvidia-cuda "*)
+            exec "$@" -Zcross-crate-inline-threshold=always -Ccodegen-units=1 --emit=asm ;;
+        *) exec "$@" ;;
+    esac
+fi
 CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" \
     2> "$CUDA_BUILDER_SECOND/messages" &
 second=$!
@@ -129,8 +140,14 @@ pub(crate) fn compile(
         return Err(BuildError::Compile { package: package.to_owned(), arch, output });
     }
     let read = |file: &PathBuf| fs::read_to_string(file).map_err(|source| BuildError::io("read", file, source));
-    let ptx = ptx_files.iter().map(read).collect::<Result<_, _>>()?;
-    let dep_info = target_dir.join(TARGET).join("release").join(format!("{}.d", package.replace('-', "_")));
+    let mut ptx = ptx_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+    let release = target_dir.join(TARGET).join("release");
+    let dependencies = release.join("deps");
+    variables::define(&mut ptx, &dependencies).map_err(|source| BuildError::io("read", &dependencies, source))?;
+    for (file, text) in ptx_files.iter().zip(&ptx) {
+        fs::write(file, text).map_err(|source| BuildError::io("write", file, source))?;
+    }
+    let dep_info = release.join(format!("{}.d", package.replace('-', "_")));
     let sources = sources(&dep_info, folder)?;
     stamp::write(&stamp_file, &key, &sources).map_err(|source| BuildError::io("write", &stamp_file, source))?;
     Ok(Output { ptx, sources })

@@ -34,15 +34,15 @@ pub enum BuildError {
         output: String,
     },
 
-    /// A kernel calls a function that is not in its module; PTX is not linked.
+    /// A kernel uses a function or a static that is not in its module; PTX is not linked.
     #[error(
-        "kernel `{kernel}` ({arch}) calls `{function}`, which is not in the PTX: mark the function \
-         `#[inline(always)]`, or do without it (formatting and non-generic code of other crates cannot be called)"
+        "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: do without it (formatting, functions of \
+         `core` that are not inlined, and C functions cannot be called)"
     )]
     UnresolvedCall {
         /// The kernel.
         kernel: String,
-        /// The called function, demangled as far as PTX allows.
+        /// The function or static, as PTX spells its name.
         function: String,
         /// The architecture.
         arch: Arch,

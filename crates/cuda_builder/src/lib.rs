@@ -30,6 +30,7 @@ pub mod ptx;
 pub mod ptxas;
 mod stamp;
 pub mod toolchain;
+mod variables;
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -31,7 +31,7 @@ pub struct Entry {
 struct Item {
     name: String,
     text: String,
-    is_extern_function: bool,
+    is_extern: bool,
 }
 
 /// A call of a function that the module does not define.
@@ -62,9 +62,10 @@ impl Module {
             } else if words.contains(&".func") {
                 // `.func (.param .b32 result) name (...)`: the name is the last word before the parameters.
                 let name = function_name(&item);
-                module.others.push(Item { name, is_extern_function: words.contains(&".extern"), text: item });
+                module.others.push(Item { name, is_extern: words.contains(&".extern"), text: item });
             } else if let Some(name) = variable_name(&item) {
-                module.others.push(Item { name, is_extern_function: false, text: item });
+                let is_extern = words.contains(&".extern") && !words.contains(&".shared");
+                module.others.push(Item { name, is_extern, text: item });
             }
         }
         let uses_dynamic_shared = module.entries.iter().any(|entry| symbols(&entry.text).contains(DYNAMIC_SHARED));
@@ -72,7 +73,7 @@ impl Module {
             module.others.push(Item {
                 name: DYNAMIC_SHARED.to_owned(),
                 text: format!(".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];"),
-                is_extern_function: false,
+                is_extern: false,
             });
         }
         module.text = module.assemble(module.others.iter(), module.entries.iter());
@@ -147,12 +148,11 @@ impl Module {
         self.assemble(self.others.iter().filter(|item| needed.contains(item.name.as_str())), entries.iter().copied())
     }
 
-    /// A call that cannot be linked, if any.
+    /// A function or a static that an entry uses and the module only declares, if any.
     pub fn unresolved_call(&self) -> Option<UnresolvedCall> {
         self.entries.iter().find_map(|entry| {
             let needed = self.reachable(entry);
-            let function =
-                self.others.iter().find(|item| item.is_extern_function && needed.contains(item.name.as_str()))?;
+            let function = self.others.iter().find(|item| item.is_extern && needed.contains(item.name.as_str()))?;
             Some(UnresolvedCall { entry: entry.name.clone(), function: function.name.clone() })
         })
     }
@@ -257,7 +257,7 @@ fn with_parameter_prefetch(name: &str, entry: &str) -> String {
 }
 
 /// The items at module scope: one-line directives, declarations up to their `;`, definitions up to their `}`.
-fn top_level_items(text: &str) -> Vec<String> {
+pub(crate) fn top_level_items(text: &str) -> Vec<String> {
     let mut items = Vec::new();
     let mut item = String::new();
     let mut depth = 0_usize;
@@ -322,7 +322,7 @@ fn function_name(item: &str) -> String {
 }
 
 /// The name in `.global .align 4 .b8 NAME[16] = {...};`, whatever the spaces.
-fn variable_name(item: &str) -> Option<String> {
+pub(crate) fn variable_name(item: &str) -> Option<String> {
     let declaration = item.split(['=', '[', ';']).next()?;
     let name = declaration.split_whitespace().last()?;
     (!name.starts_with('.')).then(|| name.to_owned())

@@ -1,80 +1,91 @@
 //! The types that global and shared memory hold, and their 16-byte vectors.
 
 use core::mem::{align_of, size_of, transmute_copy};
+use core::ptr;
 
-use num_complex::Complex;
+use bytemuck::{Pod, Zeroable};
 
 /// Plain old data: every bit pattern is a value, no bit is padding, and copying the bits copies the value.
 ///
-/// Numbers, arrays of numbers, and complex numbers are plain. A custom type can be, too:
+/// Every [`bytemuck::Pod`] is plain: numbers, arrays of plain values, complex numbers, and the types of crates with a
+/// feature for `bytemuck`, such as `glam`. [`derive(Plain)`](macro@crate::Plain) makes a struct plain:
 ///
 /// ```
-/// use cuda_std::element::Plain;
+/// use cuda_std::Plain;
 ///
-/// #[derive(Clone, Copy)]
+/// #[derive(Clone, Copy, Plain)]
 /// #[repr(C)]
-/// struct Rgba {
+/// struct Rgb {
 ///     red: u8,
 ///     green: u8,
 ///     blue: u8,
-///     alpha: u8,
 /// }
-/// // SAFETY: four bytes, any of which are one, and nothing between them.
-/// unsafe impl Plain for Rgba {}
 /// ```
 ///
+/// A value of 1, 2, 4, 8 or 16 bytes moves in one access, and one of 32 in two of 16. It lies at a multiple of the
+/// access's size, as the elements of a buffer do. A value of any other size moves in accesses as large as its
+/// alignment: three of 4 bytes for `[f32; 3]`.
+///
 /// # Safety
-/// All of the above holds, and the size is 1, 2, 4, 8, 16 or 32 bytes, and at least the alignment.
+/// All of the first sentence holds.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not plain data",
+    label = "some bits may be no value of it, or padding",
+    note = "for a struct of plain fields, write `#[derive(Clone, Copy, cuda_std::Plain)]` and `#[repr(C)]`"
+)]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {
-    /// The first 16 bytes as two words; the second word is 0 if the first holds all bits.
+    /// The first 16 bytes as two words, padded with 0.
     #[inline(always)]
     fn to_pair(self) -> [u64; 2] {
-        // SAFETY: each arm reads exactly the bytes of `Self`, none of which is padding.
+        // SAFETY: each arm reads exactly the bytes of `Self`, or its first 16, none of which is padding.
         unsafe {
             match size_of::<Self>() {
                 1 => [transmute_copy::<Self, u8>(&self).into(), 0],
                 2 => [transmute_copy::<Self, u16>(&self).into(), 0],
                 4 => [transmute_copy::<Self, u32>(&self).into(), 0],
                 8 => [transmute_copy(&self), 0],
-                _ => transmute_copy(&self),
+                16 | 32 => transmute_copy(&self),
+                _ => first_words(&self),
             }
         }
     }
 
-    /// The value's bits as four words, padded with 0.
+    /// The first 32 bytes as four words, padded with 0.
     #[inline(always)]
     fn to_four_words(self) -> [u64; 4] {
         match size_of::<Self>() {
             // SAFETY: reads exactly the bytes of `Self`, none of which is padding.
             32 => unsafe { transmute_copy(&self) },
-            _ => {
+            0..=16 => {
                 let [low, high] = self.to_pair();
                 [low, high, 0, 0]
             }
+            _ => first_words(&self),
         }
     }
 
-    /// The inverse of [`Plain::to_four_words`].
+    /// The inverse of [`Plain::to_four_words`]. Panics if the type has more than 32 bytes.
     #[inline(always)]
     fn from_four_words(words: [u64; 4]) -> Self {
         match size_of::<Self>() {
+            0..=16 => Self::from_pair([words[0], words[1]]),
             // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
-            32 => unsafe { transmute_copy(&words) },
-            _ => Self::from_pair([words[0], words[1]]),
+            _ => unsafe { transmute_copy(&words) },
         }
     }
 
-    /// The inverse of [`Plain::to_pair`], for up to 16 bytes.
+    /// The inverse of [`Plain::to_pair`]. Panics if the type has more than 16 bytes.
     #[inline(always)]
     fn from_pair(pair: [u64; 2]) -> Self {
         match size_of::<Self>() {
+            0..=8 => Self::from_word(pair[0]),
             // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
-            16 => unsafe { transmute_copy(&pair) },
-            _ => Self::from_word(pair[0]),
+            _ => unsafe { transmute_copy(&pair) },
         }
     }
 
-    /// A value of at most 8 bytes from the low bits of `word`. A value of 16 bytes gets the word twice.
+    /// A value of at most 8 bytes from the low bits of `word`. A value of up to 16 bytes gets the word twice; a larger
+    /// type panics.
     #[inline(always)]
     fn from_word(word: u64) -> Self {
         // SAFETY: each arm makes exactly the bytes of a `Self`, for which any bits are valid.
@@ -87,6 +98,28 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
                 _ => transmute_copy(&[word; 2]),
             }
         }
+    }
+}
+
+// SAFETY: `Pod` promises the same.
+unsafe impl<T: Pod + Send + Sync> Plain for T {}
+
+/// The first `N` words of a value, padded with 0.
+#[inline(always)]
+fn first_words<T: Plain, const N: usize>(value: &T) -> [u64; N] {
+    let mut words = [0; N];
+    let bytes = if size_of::<T>() < 8 * N { size_of::<T>() } else { 8 * N };
+    // SAFETY: both have that many bytes, and a plain value's bytes are no padding.
+    unsafe { ptr::copy_nonoverlapping(ptr::from_ref(value).cast::<u8>(), words.as_mut_ptr().cast(), bytes) };
+    words
+}
+
+/// The bytes of which the address of a `T` is a multiple: the size of its accesses.
+pub(crate) const fn access_alignment<T>() -> usize {
+    match size_of::<T>() {
+        bytes @ (1 | 2 | 4 | 8 | 16) => bytes,
+        32 => 16,
+        _ => align_of::<T>(),
     }
 }
 
@@ -195,11 +228,11 @@ where
 
 macro_rules! elements {
     ($($type:ty, $vector:literal;)*) => {$(
-        // SAFETY: a primitive number, or a transparent wrapper of one, with a size in the list.
-        unsafe impl Plain for $type {}
         const _: () = assert!($vector * size_of::<$type>() == 16 && align_of::<$type>() <= 16);
-        // SAFETY: `$vector` elements fill 16 bytes exactly, as just asserted: no padding.
-        unsafe impl Plain for Vector<$type, $vector> {}
+        // SAFETY: zeros are a vector of zeros.
+        unsafe impl Zeroable for Vector<$type, $vector> {}
+        // SAFETY: `$vector` numbers fill its 16 bytes exactly, as just asserted: no padding.
+        unsafe impl Pod for Vector<$type, $vector> {}
         // SAFETY: the vector is 16 bytes of elements.
         unsafe impl Element for $type {
             type Vector = Vector<$type, $vector>;
@@ -207,41 +240,47 @@ macro_rules! elements {
     )*};
 }
 
-/// Arrays that move as one value: states of reductions, pixels.
-macro_rules! arrays {
-    ($($type:ty),* $(,)?) => {$(
-        const _: () = assert!(size_of::<$type>() <= 16 && size_of::<$type>().is_power_of_two());
-        // SAFETY: an array of primitive numbers has no padding, and its size was just asserted.
-        unsafe impl Plain for $type {}
-    )*};
-}
-
-arrays! {
-    [u8; 2], [i8; 2], [u16; 2], [i16; 2], [u32; 2], [i32; 2], [f32; 2], [u64; 2], [i64; 2], [f64; 2],
-    [u8; 4], [i8; 4], [u16; 4], [i16; 4], [u32; 4], [i32; 4], [f32; 4], [half::f16; 2], [half::bf16; 2],
-    [u8; 8], [i8; 8], [u16; 8], [i16; 8], [half::f16; 4], [half::bf16; 4], [half::f16; 8], [half::bf16; 8],
-    [u8; 16], [i8; 16],
-}
-
-// SAFETY: an integer of 16 bytes, for which any bits are valid.
-unsafe impl Plain for i128 {}
-
-// SAFETY: 32 bytes of numbers, without padding.
-unsafe impl Plain for [u64; 4] {}
-
-// SAFETY: two adjacent numbers (it is `repr(C)`), without padding between them.
-unsafe impl Plain for Complex<f32> {}
-// SAFETY: as above.
-unsafe impl Plain for Complex<f64> {}
-// SAFETY: as above.
-unsafe impl Plain for Complex<half::f16> {}
-// SAFETY: as above.
-unsafe impl Plain for Complex<half::bf16> {}
-
 elements! {
     i8, 16; u8, 16;
     i16, 8; u16, 8; half::f16, 8; half::bf16, 8;
     i32, 4; u32, 4; f32, 4;
     i64, 2; u64, 2; f64, 2;
     u128, 1;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_any_size_are_words_and_back() {
+        fn check<T: Plain + PartialEq + core::fmt::Debug>(value: T) {
+            let words = value.to_four_words();
+            assert_eq!(T::from_four_words(words), value);
+            assert_eq!(value.to_pair(), [words[0], words[1]]);
+            if size_of::<T>() <= 16 {
+                assert_eq!(T::from_pair(value.to_pair()), value);
+            }
+            if size_of::<T>() <= 8 {
+                assert_eq!(T::from_word(words[0]), value);
+                assert_eq!(words[1], 0);
+            }
+        }
+        check(0x81_u8);
+        check([1_u8, 2, 3]);
+        check([1.5_f32, -2.0, 3.0]);
+        check([1_u64, 2, 3]);
+        check([u64::MAX, 2, 3, 4]);
+        check(i128::MIN + 5);
+        check(half::f16::from_f32(2.5));
+        assert_eq!([9_u8, 8, 7].to_pair(), [0x07_08_09, 0]);
+        // Of more than 32 bytes, the first ones.
+        assert_eq!([5_u64, 6, 7, 8, 9].to_four_words(), [5, 6, 7, 8]);
+    }
+
+    #[test]
+    #[should_panic(expected = "transmute")]
+    fn a_large_value_does_not_come_from_four_words() {
+        let _: [u64; 5] = Plain::from_four_words([0; 4]);
+    }
 }

@@ -23,7 +23,8 @@ use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
 
 use crate::backend;
-use crate::element::{Element, Plain, Vector, VectorType};
+use crate::element::{Element, Plain, Vector, VectorType, access_alignment};
+use crate::pieces;
 
 mod parts;
 mod vectors;
@@ -77,7 +78,7 @@ impl<'a, T: Plain> Global<'a, T> {
     ///
     /// # Safety
     /// The elements are readable for `'a` in every thread that gets the view; on a GPU, so is the rest of each aligned
-    /// 16 bytes that contains an element. `start` is a multiple of `T`'s size.
+    /// 16 bytes that contains an element. `start` is aligned for the accesses that [`Plain`] describes.
     #[inline(always)]
     pub unsafe fn from_raw(start: *const T, len: usize) -> Self {
         Self { start, len, memory: PhantomData }
@@ -103,7 +104,7 @@ impl<'a, T: Plain> Global<'a, T> {
             backend::out_of_bounds("a view of global memory", i, self.len);
         }
         // SAFETY: `i` is inside the view.
-        unsafe { backend::load(self.start.add(i)) }
+        unsafe { pieces::load(self.start.add(i)) }
     }
 
     /// Loads the element at `i`, or returns `otherwise` outside the view.
@@ -112,7 +113,7 @@ impl<'a, T: Plain> Global<'a, T> {
     pub fn load_or(&self, i: usize, otherwise: T) -> T {
         if i < self.len {
             // SAFETY: `i` is inside the view.
-            unsafe { backend::load(self.start.add(i)) }
+            unsafe { pieces::load(self.start.add(i)) }
         } else {
             otherwise
         }
@@ -129,7 +130,7 @@ impl<'a, T: Plain> Global<'a, T> {
         return self.load(i);
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
-        return unsafe { backend::load(self.start.add(i)) };
+        return unsafe { pieces::load(self.start.add(i)) };
     }
 
     /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
@@ -161,7 +162,7 @@ impl<T: Element> Global<'_, T> {
             backend::misaligned("a view of global memory", i);
         }
         // SAFETY: the whole vector is inside the view, and aligned.
-        unsafe { backend::load(pointer.cast()) }
+        unsafe { pieces::load(pointer.cast()) }
     }
 
     /// Loads the vector that starts at `i`, unchecked on a GPU.
@@ -229,7 +230,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     ///
     /// # Safety
     /// The elements are readable and writable for `'a` in every thread that gets the view, and are accessed only
-    /// through views and atomics. `start` is a multiple of `T`'s size.
+    /// through views and atomics. `start` is aligned for the accesses that [`Plain`] describes.
     #[inline(always)]
     pub unsafe fn from_raw(start: *mut T, len: usize) -> Self {
         Self { start, len, memory: PhantomData }
@@ -246,8 +247,9 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[inline(always)]
     #[track_caller]
     pub fn cast<U: Plain>(&self) -> GlobalMut<'a, U> {
-        if size_of::<U>() > size_of::<T>() && !(self.start as usize).is_multiple_of(size_of::<U>()) {
-            backend::misaligned_for("a view of global memory", size_of::<U>());
+        let alignment = access_alignment::<U>();
+        if alignment > access_alignment::<T>() && !(self.start as usize).is_multiple_of(alignment) {
+            backend::misaligned_for("a view of global memory", alignment);
         }
         let bytes = self.len * size_of::<T>();
         GlobalMut { start: self.start.cast(), len: bytes / size_of::<U>(), memory: PhantomData }
@@ -288,7 +290,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn store(&self, i: usize, value: T) {
         // SAFETY: `pointer` has checked it.
-        unsafe { backend::store(self.pointer(i), value) }
+        unsafe { pieces::store(self.pointer(i), value) }
     }
 
     /// Stores the element at `i`, unchecked on a GPU.
@@ -303,7 +305,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            backend::store(self.start.add(i), value)
+            pieces::store(self.start.add(i), value)
         }
     }
 
@@ -313,7 +315,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn load_volatile(&self, i: usize) -> T {
         // SAFETY: `pointer` has checked it.
-        unsafe { backend::load_volatile(self.pointer(i)) }
+        unsafe { pieces::load_volatile(self.pointer(i)) }
     }
 
     /// [`GlobalMut::load_volatile`], unchecked on a GPU.
@@ -330,7 +332,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            backend::load_volatile(self.start.add(i))
+            pieces::load_volatile(self.start.add(i))
         }
     }
 
@@ -339,7 +341,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     #[track_caller]
     pub fn store_volatile(&self, i: usize, value: T) {
         // SAFETY: `pointer` has checked it.
-        unsafe { backend::store_volatile(self.pointer(i), value) }
+        unsafe { pieces::store_volatile(self.pointer(i), value) }
     }
 }
 
@@ -366,13 +368,13 @@ impl<T: Plain> GlobalMut<'_, T> {
                 16 => backend::store::<Vector<u32, 4>>(pointer.cast(), transmute_copy(&values)),
                 32 => {
                     let [first, second]: [Vector<u32, 4>; 2] = transmute_copy(&values);
-                    backend::store(pointer.cast(), first);
-                    backend::store(pointer.cast::<Vector<u32, 4>>().add(1), second);
+                    pieces::store(pointer.cast(), first);
+                    pieces::store(pointer.cast::<Vector<u32, 4>>().add(1), second);
                 }
                 _ => {
                     let mut k = 0;
                     while k < N {
-                        backend::store(pointer.add(k), values[k]);
+                        pieces::store(pointer.add(k), values[k]);
                         k += 1;
                     }
                 }
@@ -401,7 +403,7 @@ impl<T: Element> GlobalMut<'_, T> {
             backend::misaligned("a view of global memory", i);
         }
         // SAFETY: the whole vector is inside the view, and aligned.
-        unsafe { backend::store(pointer.cast(), vector) }
+        unsafe { pieces::store(pointer.cast(), vector) }
     }
 
     /// Stores a vector from `i` on, unchecked on a GPU.
@@ -416,7 +418,7 @@ impl<T: Element> GlobalMut<'_, T> {
         // SAFETY: as promised by the caller.
         #[cfg(target_arch = "nvptx64")]
         unsafe {
-            backend::store(self.start.add(i).cast(), vector)
+            pieces::store(self.start.add(i).cast(), vector)
         }
     }
 }

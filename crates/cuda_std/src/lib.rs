@@ -8,16 +8,17 @@
 //! |---|---|
 //! | [`arguments`](mod@arguments) | the argument types of a launch, for the kernel and for the host |
 //! | [`thread`] | thread, block and grid indices; block barriers; fences |
-//! | [`warp`] | shuffles, votes, reductions by `redux`, warp barriers |
+//! | [`warp`] | shuffles, votes, matches, reductions by `redux`, warp barriers |
 //! | [`global`] | views of global memory, which know their length |
 //! | [`shared`] | shared arrays, with length and element type in their type |
 //! | [`atomic`] | atomic operations with a scope |
 //! | [`tile_state`] | publishing a value to another block of the grid (decoupled look-back) |
 //! | [`element`] | the types that memory holds, and their 16-byte vectors |
 //! | [`erase`] | on the CPU, one compilation of a kernel for many of its instances |
-//! | [`float`] | hardware conversions of `f16` and `bf16` |
+//! | [`float`] | hardware conversions of `f16` and `bf16`; functions of floats |
 //! | [`bits`] | byte permutes, funnel shifts, packed integer instructions |
 //! | [`hint`] | compiler hints: keep a loop rolled, compute a value here |
+//! | [`mem`], [`misc`] | the size of dynamic shared memory; a clock |
 //! | [`launch`] | (CPU only) the typed kernel handle that the host crate launches |
 //!
 //! On the CPU the threads of a block share an OS thread, so the initialiser of a `thread_local!` or a `LazyLock` must
@@ -25,7 +26,8 @@
 //! `simt`'s docs. The executor is behind the feature `simt`, which `warpfold`'s feature `simt` enables: without it,
 //! kernels compile for the CPU, and nothing runs them there.
 //!
-//! Names follow Rust-CUDA's `cuda_std` where it has them, so that a kernel within the common subset compiles unchanged.
+//! Names follow Rust-CUDA's `cuda_std`, so that most of its kernels compile unchanged: [`rust_cuda`] says which do not,
+//! and how to port them.
 //!
 //! ```
 //! use cuda_std::prelude::*;
@@ -43,7 +45,14 @@
 #![no_std]
 #![cfg_attr(
     target_arch = "nvptx64",
-    feature(abi_ptx, asm_experimental_arch, link_llvm_intrinsics, stdarch_nvptx, allow_internal_unstable),
+    feature(
+        abi_ptx,
+        abi_unadjusted,
+        allow_internal_unstable,
+        asm_experimental_arch,
+        link_llvm_intrinsics,
+        stdarch_nvptx
+    ),
     allow(internal_features)
 )]
 
@@ -61,12 +70,22 @@ pub mod global;
 pub mod hint;
 #[cfg(not(target_arch = "nvptx64"))]
 pub mod launch;
+pub mod mem;
+pub mod misc;
+mod pieces;
+pub mod rust_cuda;
 pub mod shared;
 pub mod thread;
 pub mod tile_state;
+mod uvec;
 pub mod warp;
 
-pub use cuda_std_macros::{arguments, kernel};
+pub use bytemuck;
+pub use core::{assert_eq, assert_ne};
+pub use cuda_std_macros::{Plain, address_space, arguments, externally_visible, gpu_only, kernel};
+pub use float::{FloatExt, GpuFloat};
+pub use half::{self, bf16, f16};
+pub use num_complex;
 
 /// The items that nearly every kernel needs, in one `use`.
 pub mod prelude {

@@ -1,6 +1,31 @@
 //! Thread, block and grid indices; block barriers and fences.
 
 use crate::backend;
+pub use crate::uvec::{UVec2, UVec3};
+
+/// The thread's index in its block.
+#[inline(always)]
+pub fn thread_idx() -> UVec3 {
+    UVec3::new(thread_idx_x(), thread_idx_y(), thread_idx_z())
+}
+
+/// The block's index in the grid.
+#[inline(always)]
+pub fn block_idx() -> UVec3 {
+    UVec3::new(block_idx_x(), block_idx_y(), block_idx_z())
+}
+
+/// Threads per block, along each axis.
+#[inline(always)]
+pub fn block_dim() -> UVec3 {
+    UVec3::new(block_dim_x(), block_dim_y(), block_dim_z())
+}
+
+/// Blocks in the grid, along each axis.
+#[inline(always)]
+pub fn grid_dim() -> UVec3 {
+    UVec3::new(grid_dim_x(), grid_dim_y(), grid_dim_z())
+}
 
 /// The thread's index in its block, along x.
 #[inline(always)]
@@ -86,6 +111,39 @@ pub fn index_1d_wide() -> usize {
     block_idx_x() as usize * block_dim_x() as usize + thread_idx_x() as usize
 }
 
+/// The thread's index along x and y, in a two-dimensional grid. Wraps beyond 2^32 threads along an axis.
+#[inline(always)]
+pub fn index_2d() -> UVec2 {
+    index_3d().truncate()
+}
+
+/// The thread's index along each axis of the grid. Wraps beyond 2^32 threads along an axis.
+#[inline(always)]
+pub fn index_3d() -> UVec3 {
+    block_idx() * block_dim() + thread_idx()
+}
+
+/// A number for each thread of the grid, whatever its shape: blocks in order, x fastest, and the threads of each in
+/// order. Wraps beyond 2^32 threads.
+#[inline(always)]
+pub fn index() -> u32 {
+    let (block, grid) = (block_idx(), grid_dim());
+    let block = block.z.wrapping_mul(grid.y).wrapping_add(block.y).wrapping_mul(grid.x).wrapping_add(block.x);
+    block.wrapping_mul(block_dim().element_product()).wrapping_add(linear_index())
+}
+
+/// Whether this is thread (0, 0, 0) of block (0, 0, 0). It need not be the first to run.
+#[inline(always)]
+pub fn first() -> bool {
+    thread_idx() == UVec3::ZERO && block_idx() == UVec3::ZERO
+}
+
+/// Threads per warp: 32 on every device.
+#[inline(always)]
+pub fn warp_size() -> u32 {
+    32
+}
+
 /// The thread's linear index in its block, x fastest: threads of equal `linear_index / 32` are one warp.
 #[inline(always)]
 pub fn linear_index() -> u32 {
@@ -146,6 +204,23 @@ pub fn block_fence() {
 #[inline(always)]
 pub fn device_fence() {
     backend::fence_device();
+}
+
+/// [`device_fence`], by Rust-CUDA's other name of it: a fence for all threads of the grid. It waits for no other thread.
+#[inline(always)]
+pub fn grid_fence() {
+    backend::fence_device();
+}
+
+/// Pauses the thread for about `nanos` nanoseconds, at most a millisecond (`nanosleep`): for a loop that waits until
+/// another thread has written something.
+///
+/// In the executor it lets all other threads of the block run first, however short it is. A loop there that waits
+/// without it for a thread of the same block never ends.
+#[inline(always)]
+#[track_caller]
+pub fn nanosleep(nanos: u32) {
+    backend::nanosleep(nanos);
 }
 
 /// Orders this thread's earlier writes before its later ones, for the host and other devices too

@@ -19,7 +19,7 @@ use crate::warp::{FULL_MASK, warp_vote_all};
 
 /// The number of tile states that a value of type `V` takes.
 pub const fn tile_states_per_value<V: Plain>() -> usize {
-    if size_of::<V>() <= 8 { 1 } else { size_of::<V>() / 8 }
+    if size_of::<V>() <= 8 { 1 } else { size_of::<V>().div_ceil(8) }
 }
 
 /// Publishes `value` as the `i`-th value of its type. Its tile states must be clear. Traps outside the view.

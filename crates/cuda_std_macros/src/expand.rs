@@ -14,8 +14,8 @@ use crate::arguments::{Arguments, Field, element_of, mentions};
 use crate::instances::{Attribute, Instance, instances};
 use crate::parameters::{Inputs, Parameter, inputs, with_static_lifetimes};
 
-/// Expands the attribute on `function`.
-pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
+/// Expands the attribute on `function`, which is in a file whose module has this name.
+pub fn kernel(attribute: &Attribute, function: &ItemFn, module: &str) -> Result<TokenStream> {
     let signature = &function.sig;
     if signature.asyncness.is_some() || signature.constness.is_some() || signature.abi.is_some() {
         return Err(Error::new_spanned(signature, "a kernel is a plain `fn` or `unsafe fn`"));
@@ -56,6 +56,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn) -> Result<TokenStream> {
         dependent_launch: attribute.dependent_launch,
         prefetch_blocks: attribute.prefetch_blocks.as_ref(),
         erase: attribute.erase.as_ref(),
+        has_module_of_file: signature.ident == module && signature.generics.params.is_empty(),
     };
     Ok(kernel.expand())
 }
@@ -97,12 +98,12 @@ struct Kernel<'a> {
     dependent_launch: bool,
     prefetch_blocks: Option<&'a Expr>,
     erase: Option<&'a Path>,
+    /// The file's module stands for the kernel's.
+    has_module_of_file: bool,
 }
 
 impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
-        let name = self.name;
-        let visibility = &self.function.vis;
         // The docs of parameters move to the struct's fields: rustc allows none on a parameter.
         let mut function = self.function.clone();
         for input in &mut function.sig.inputs {
@@ -125,22 +126,52 @@ impl Kernel<'_> {
                 }
             }
         });
-        let host = self.host();
-        let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
+        let module = self.module(entries);
         quote! {
             #[inline(always)]
             #[allow(clippy::too_many_arguments)]
             #function
 
-            #[doc = #doc]
-            #visibility mod #name {
+            #module
+        }
+    }
+
+    /// The kernel's module, by a glob import, so that a module of its name that the source declares replaces it.
+    ///
+    /// `pub use gemm::gemm` of a file's kernel would import the module with the function, beside the file's own module.
+    /// So the kernel's is private there, and its items are in the file's.
+    fn module(&self, entries: Option<TokenStream>) -> TokenStream {
+        let (name, visibility) = (self.name, &self.function.vis);
+        let imported = format_ident!("__kernel_{name}");
+        let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
+        let host = self.host();
+        let import = match self.has_module_of_file {
+            false => quote!(#visibility use #imported::*;),
+            true => quote! {
+                use #imported::*;
+                #[allow(unused_imports)]
+                #visibility use #imported::#name::*;
+            },
+        };
+        quote! {
+            #[doc(hidden)]
+            #visibility mod #imported {
                 #[allow(unused_imports)]
                 use super::*;
 
-                #entries
+                #[doc = #doc]
+                pub mod #name {
+                    #[allow(unused_imports)]
+                    use super::super::*;
 
-                #host
+                    #entries
+
+                    #host
+                }
             }
+
+            #[allow(unused_imports)]
+            #import
         }
     }
 
@@ -188,7 +219,7 @@ impl Kernel<'_> {
         let wait = self.dependent_launch.then(|| quote!(::cuda_std::internal::wait_for_prerequisites();));
         let prefetch = self.prefetch_blocks.map(|blocks| quote!(::cuda_std::__prefetch_blocks!((#blocks) as u32);));
         let before = quote!(#block #min_blocks #prefetch #wait);
-        let kernel = quote!(super::super::super::#name #turbofish);
+        let kernel = quote!(super::super::super::super::#name #turbofish);
         let entry_function = match &self.inputs {
             Inputs::Listed(parameters) => {
                 let mut entry_parameters = Vec::new();
@@ -232,7 +263,7 @@ impl Kernel<'_> {
         quote! {
             mod #entry {
                 #[allow(unused_imports)]
-                use super::super::super::*;
+                use super::super::super::super::*;
                 #aliases
                 #entry_function
             }
@@ -279,7 +310,7 @@ impl Kernel<'_> {
         };
         let generics: Vec<GenericParam> = self.generics.iter().filter_map(generic).collect();
         let name = self.name;
-        let doc = format!("The arguments of [`{name}`](fn@super::{name}), by name.");
+        let doc = format!("The arguments of [`{name}`](fn@super::super::{name}), by name.");
         let arguments = Arguments {
             attributes: quote!(#[doc = #doc] #[allow(missing_docs)] #[cfg(not(target_arch = "nvptx64"))]),
             visibility: &Visibility::Public(Default::default()),
@@ -408,7 +439,7 @@ impl Kernel<'_> {
             let mut slots = ::cuda_std::launch::Slots::new(slots);
             // SAFETY: the launch has made the slots of arguments for this kernel.
             #[allow(unused_unsafe)]
-            unsafe { super::#name #turbofish(#(#take),*) }
+            unsafe { super::super::#name #turbofish(#(#take),*) }
         }
     }
 

@@ -3,9 +3,11 @@
 use proc_macro::TokenStream;
 
 mod arguments;
+mod attributes;
 mod expand;
 mod instances;
 mod parameters;
+mod plain;
 
 /// Makes a function at module scope a kernel.
 ///
@@ -74,6 +76,10 @@ mod parameters;
 /// type with two parameters, state and output, that is an operator for all of them and implements
 /// `cuda_std::erase::Erase`.
 ///
+/// The kernel's module may be replaced by another one of its name: `mod add;` beside the kernel `add`, say. A kernel
+/// without generic parameters in a file of its own name, as `gemm` in `gemm.rs`, has no module but that of the file:
+/// `gemm::handle()`, and `pub use gemm::gemm` does not collide.
+///
 /// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one argument struct. A kernel that is an
 /// `unsafe fn` has an unsafe `handle`: the caller promises that every launch keeps the kernel's contract. A safe kernel
 /// can reach memory only through views, so its `handle` is safe.
@@ -83,13 +89,64 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
         let item = proc_macro2::TokenStream::from(item);
         return quote::quote!(#path! { [#rest] #item }).into();
     }
+    let file = proc_macro::Span::call_site().file();
     let expanded = syn::parse(attribute)
         .and_then(|attribute| Ok((attribute, syn::parse(item)?)))
-        .and_then(|(attribute, function)| expand::kernel(&attribute, &function));
-    match expanded {
-        Ok(tokens) => tokens.into(),
-        Err(error) => error.into_compile_error().into(),
-    }
+        .and_then(|(attribute, function)| expand::kernel(&attribute, &function, module_of_file(&file)));
+    tokens_or_error(expanded)
+}
+
+/// The name of a file's module: of `gemm.rs` and of `gemm/mod.rs` it is `gemm`.
+fn module_of_file(file: &str) -> &str {
+    let path = file.strip_suffix("/mod.rs").or(file.strip_suffix(".rs")).unwrap_or_default();
+    path.rsplit(['/', '\\']).next().unwrap_or_default()
+}
+
+fn tokens_or_error(expanded: syn::Result<proc_macro2::TokenStream>) -> TokenStream {
+    expanded.unwrap_or_else(syn::Error::into_compile_error).into()
+}
+
+/// Marks a function that has no code for the CPU: there, a call panics, which ends a launch in the executor with a
+/// fault that names the function.
+#[proc_macro_attribute]
+pub fn gpu_only(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(attribute)
+        .and_then(|_| syn::parse(item))
+        .map(|function| attributes::gpu_only(&function));
+    tokens_or_error(expanded)
+}
+
+/// Keeps a `#[unsafe(no_mangle)]` function in the PTX under its name, whether or not a kernel calls it.
+///
+/// On the CPU it is an ordinary function, without that name in the program.
+#[proc_macro_attribute]
+pub fn externally_visible(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse::<syn::parse::Nothing>(attribute)
+        .and_then(|_| syn::parse(item))
+        .and_then(attributes::externally_visible);
+    tokens_or_error(expanded)
+}
+
+/// Says in which memory a static is: `global` and `constant` are where a static is anyway.
+///
+/// `shared` does not compile, and the error says what to write: `shared_array!`. A static would hand out references to
+/// shared memory, so that the executor could neither check accesses nor find races.
+#[proc_macro_attribute]
+pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
+    let expanded = syn::parse(attribute)
+        .and_then(|space| Ok((space, syn::parse(item)?)))
+        .and_then(|(space, item)| attributes::address_space(&space, &item));
+    tokens_or_error(expanded)
+}
+
+/// Makes a struct plain data (`cuda_std::element::Plain`), which buffers and shared memory hold, by making it
+/// `bytemuck::Pod`: arrays of it are plain, too.
+///
+/// It has `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, plain fields and no padding; anything else
+/// does not compile.
+#[proc_macro_derive(Plain)]
+pub fn plain(item: TokenStream) -> TokenStream {
+    tokens_or_error(syn::parse(item).and_then(|item| plain::plain(&item)))
 }
 
 /// Makes a struct the argument struct of one or more kernels, which take it as their only parameter:
@@ -120,8 +177,5 @@ pub fn arguments(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(attribute)
         .and_then(|_| syn::parse(item))
         .and_then(|item| arguments::arguments(&item));
-    match expanded {
-        Ok(tokens) => tokens.into(),
-        Err(error) => error.into_compile_error().into(),
-    }
+    tokens_or_error(expanded)
 }

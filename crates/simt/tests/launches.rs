@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use rayon::prelude::*;
-use simt::lane::{self, Barrier};
+use simt::lane::{self, Access, Barrier, Space};
 use simt::{Dim3, Launch};
 
 fn sync() {
@@ -177,4 +177,37 @@ fn a_run_is_repeatable() {
     assert_eq!(first.len(), 3 * 96);
     assert_eq!(&first[..3], [0, 1, 2]);
     assert_eq!(order(), first);
+}
+
+#[test]
+fn a_lane_knows_which_variables_are_its_own() {
+    let shared = 5_u8;
+    let launch = Launch::new("own", 1, 64);
+    simt::run(&launch, &|| {
+        let own = [1_u64; 4];
+        let boxed = Box::new(2_u8);
+        assert!(lane::is_on_own_stack(own.as_ptr().addr()) && lane::is_on_own_stack((&raw const own[3]).addr()));
+        assert!(!lane::is_on_own_stack((&raw const *boxed).addr()), "the heap belongs to all");
+        assert!(!lane::is_on_own_stack((&raw const shared).addr()), "and so does what the launch has borrowed");
+        lane::sync_warp(u32::MAX);
+        // After another lane has run on another fibre.
+        assert!(lane::is_on_own_stack(own.as_ptr().addr()));
+    })
+    .unwrap();
+    assert!(!lane::is_on_own_stack((&raw const shared).addr()), "outside a launch nothing is");
+}
+
+#[test]
+fn a_lane_counts_its_waits() {
+    let launch = Launch::new("waits", 1, 64);
+    simt::run(&launch, &|| {
+        let before = lane::waits();
+        lane::access(Space::Global, Access::Load, 64, 4);
+        assert_eq!(lane::waits(), before);
+        lane::barrier(Barrier::Sync, false);
+        lane::vote(lane::Vote::Any, u32::MAX, 1);
+        assert_eq!(lane::waits(), before.wrapping_add(2));
+    })
+    .unwrap();
+    assert_eq!(lane::waits(), 0, "outside a launch");
 }

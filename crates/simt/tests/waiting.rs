@@ -172,3 +172,62 @@ fn a_warp_that_waits_as_a_whole_is_a_deadlock() {
         assert!(message.contains("no other block can run"), "{message}");
     }
 }
+
+/// A lock that the threads of two warps take in turn, each asleep until it is free: without the sleep, the first lane
+/// that finds it taken would spin for ever.
+#[test]
+fn a_lane_that_sleeps_lets_the_others_of_its_block_run() {
+    let _alone = alone();
+    for schedule in [Schedule::InOrder, Schedule::Seed(7)] {
+        let (turn, order) = (AtomicU64::new(63), Mutex::new(Vec::new()));
+        let launch = Launch { schedule, ..Launch::new("turns", 1, 64) };
+        run(&launch, &|| {
+            let own = u64::from(thread_idx().x);
+            while turn.load(Ordering::Acquire) != own {
+                lane::sleep();
+            }
+            order.lock().unwrap_or_else(PoisonError::into_inner).push(own);
+            turn.store(own.wrapping_sub(1), Ordering::Release);
+            lane::barrier(lane::Barrier::Sync, false);
+        })
+        .unwrap();
+        let order = order.into_inner().unwrap_or_else(PoisonError::into_inner);
+        assert!(order.into_iter().eq((0..64).rev()), "{schedule:?}");
+    }
+}
+
+#[test]
+fn lanes_of_a_warp_operation_wait_for_one_that_sleeps() {
+    let _alone = alone();
+    for schedule in [Schedule::InOrder, Schedule::Seed(3)] {
+        let launch = Launch { schedule, ..Launch::new("late", 1, 32) };
+        run(&launch, &|| {
+            (0..thread_idx().x % 5).for_each(|_| lane::sleep());
+            assert_eq!(lane::vote(lane::Vote::ReduceAdd, u32::MAX, 1), 32);
+        })
+        .unwrap();
+    }
+}
+
+#[test]
+fn a_lane_that_sleeps_for_a_block_with_a_fault_ends() {
+    let _alone = alone();
+    if std::thread::available_parallelism().map_or(1, usize::from) < 2 {
+        return println!("skipped: one core, so that the other block is not started");
+    }
+    let begun = AtomicU64::new(0);
+    let fault = run(&Launch::new("in_vain", 2, 1), &|| {
+        if block_idx().x == 1 {
+            begun.store(1, Ordering::Release);
+            loop {
+                lane::sleep();
+            }
+        }
+        while begun.load(Ordering::Acquire) == 0 {
+            std::thread::yield_now();
+        }
+        panic!("the first block's own");
+    });
+    let message = fault.unwrap_err().to_string();
+    assert!(message.contains("the first block's own"), "{message}");
+}

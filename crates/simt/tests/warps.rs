@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 use proptest::prelude::*;
-use simt::lane::{self, Barrier, Shuffle, Vote};
+use simt::lane::{self, Barrier, Match, Shuffle, Vote};
 use simt::{Dim3, Launch};
 
 const FULL: u32 = u32::MAX;
@@ -208,5 +208,27 @@ fn blocks_of_three_axes_form_warps_in_linear_order() {
             assert_eq!(lane::barrier(Barrier::Count, true), block.count() as u32);
         })
         .unwrap();
+    }
+}
+
+#[test]
+fn matches_are_among_the_lanes_of_their_mask() {
+    let value = |lane: usize| (lane as u64 % 3) << 33;
+    // Full warps, a partial warp, and the two halves of a warp at once.
+    for (lanes, halves) in [(32, false), (19, false), (32, true)] {
+        let mask = |lane: usize| match (halves, lane < 16) {
+            (false, _) => FULL,
+            (true, true) => 0xFFFF,
+            (true, false) => 0xFFFF_0000,
+        };
+        let any = by_lane(lanes, |lane| lane::matching(Match::Any, mask(lane), value(lane)));
+        let all = by_lane(lanes, |lane| lane::matching(Match::All, mask(lane), value(lane)));
+        let equal = by_lane(lanes, |lane| lane::matching(Match::All, mask(lane), mask(lane).into()));
+        for lane in 0..lanes {
+            let members = (0..lanes).filter(|&other| mask(lane) >> other & 1 == 1);
+            let bits = |lanes: &mut dyn Iterator<Item = usize>| lanes.fold(0_u32, |bits, lane| bits | 1 << lane);
+            let same = bits(&mut members.clone().filter(|other| other % 3 == lane % 3));
+            assert_eq!((any[lane], all[lane], equal[lane]), (same, 0, bits(&mut members.clone())), "lane {lane}");
+        }
     }
 }

@@ -11,6 +11,8 @@ use cuda_std::warp::{
 };
 use cuda_std::{bits, float, warp as warps};
 
+pub mod rust_cuda;
+
 /// The number of words that [`indices()`] writes for each thread.
 pub const INDEX_WORDS: usize = 14;
 
@@ -47,13 +49,7 @@ pub fn indices(out: GlobalMut<u32>) {
 /// Every shuffle of a value, in segments of `width` lanes, with the operand `operand`: values and predicates, 8 words
 /// for each thread of a block of 64.
 #[kernel(instances = [u32, i32, f32, u64, f64], block = 64)]
-pub fn shuffles<T: Element + warps::WarpShuffleValue>(
-    values: Global<T>,
-    out: GlobalMut<T>,
-    in_range: GlobalMut<u32>,
-    operand: u32,
-    width: u32,
-) {
+pub fn shuffles<T: Element>(values: Global<T>, out: GlobalMut<T>, in_range: GlobalMut<u32>, operand: u32, width: u32) {
     let t = thread::thread_idx_x() as usize;
     let own = values.load(t);
     let all = [

@@ -2,7 +2,6 @@
 
 use cuda_std::element::Element;
 use cuda_std::launch::ScalarParameter;
-use cuda_std::warp::WarpShuffleValue;
 use test_kernels as k;
 use warpfold::{Error, Gpu};
 
@@ -37,8 +36,8 @@ fn noise(seed: u64) -> impl Iterator<Item = u64> {
     .map(|x| x >> 16 ^ x << 48)
 }
 
-fn words<T: Element + WarpShuffleValue>(values: Vec<T>) -> impl Iterator<Item = u64> {
-    values.into_iter().map(WarpShuffleValue::to_bits)
+fn words<T: Element>(values: Vec<T>) -> impl Iterator<Item = u64> {
+    values.into_iter().map(|value| value.to_pair()[0])
 }
 
 fn indices(gpu: &Gpu) -> Result<Vec<u64>, Error> {
@@ -52,11 +51,11 @@ fn indices(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok(all)
 }
 
-fn shuffles<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+fn shuffles<T: Element>(gpu: &Gpu) -> Result<Vec<u64>, Error>
 where
     k::shuffles::Instance<T>: cuda_std::launch::Instance,
 {
-    let values: Vec<T> = noise(1).take(64).map(T::from_bits).collect();
+    let values: Vec<T> = noise(1).take(64).map(T::from_word).collect();
     let values = gpu.upload(&values)?;
     let mut all = Vec::new();
     for width in [2, 4, 8, 16, 32] {
@@ -108,11 +107,11 @@ fn barriers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok(words(gpu.download(&out)?).collect())
 }
 
-fn through_shared<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+fn through_shared<T: Element>(gpu: &Gpu) -> Result<Vec<u64>, Error>
 where
     k::shared_memory::Instance<T>: cuda_std::launch::Instance,
 {
-    let input: Vec<T> = noise(5).take(64).map(T::from_bits).collect();
+    let input: Vec<T> = noise(5).take(64).map(T::from_word).collect();
     let input = gpu.upload(&input)?;
     let mut out = gpu.zeroed::<T>(64 * 5)?;
     let kernel = k::shared_memory::handle::<T>().with_dynamic_shared(64 * size_of::<T>());
@@ -125,11 +124,11 @@ fn shared_memory(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok([small.concat(), through_shared::<u64>(gpu)?, through_shared::<f64>(gpu)?].concat())
 }
 
-fn reversed_vectors<T: Element + WarpShuffleValue>(gpu: &Gpu) -> Result<Vec<u64>, Error>
+fn reversed_vectors<T: Element>(gpu: &Gpu) -> Result<Vec<u64>, Error>
 where
     k::vectors::Instance<T>: cuda_std::launch::Instance,
 {
-    let input: Vec<T> = noise(6).take(1600).map(T::from_bits).collect();
+    let input: Vec<T> = noise(6).take(1600).map(T::from_word).collect();
     let input = gpu.upload(&input)?;
     let mut out = gpu.zeroed::<T>(1600)?;
     gpu.launch(k::vectors::handle::<T>(), 20, k::vectors::Args { input: input.view(), out: out.view_mut() })?;
@@ -148,10 +147,10 @@ fn vectors(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 fn combined<T>(gpu: &Gpu, one: T) -> Result<Vec<u64>, Error>
 where
-    T: Element + WarpShuffleValue + cuda_std::atomic::Atomic + std::ops::Add<Output = T> + ScalarParameter,
+    T: Element + cuda_std::atomic::Atomic + std::ops::Add<Output = T> + ScalarParameter,
     k::atomics::Instance<T>: cuda_std::launch::Instance,
 {
-    let values: Vec<T> = noise(7).take(64 * 10).map(T::from_bits).collect();
+    let values: Vec<T> = noise(7).take(64 * 10).map(T::from_word).collect();
     let values = gpu.upload(&values)?;
     let mut out = gpu.zeroed::<T>(8 + 10)?;
     let arguments = k::atomics::Args { values: values.view(), out: out.view_mut(), one };

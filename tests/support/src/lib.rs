@@ -10,6 +10,7 @@ pub mod large_transposes;
 pub mod orders;
 pub mod reductions;
 pub mod reference;
+pub mod rust_cuda;
 pub mod sizes;
 pub mod soak;
 pub mod strict;

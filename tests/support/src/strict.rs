@@ -50,5 +50,5 @@ pub unsafe fn strict_columns(args: ColumnArgs<f32, f32, f32>) {
 /// Its kernels.
 pub fn strict_kernels() -> Kernels<Strict, f32> {
     // SAFETY: only the plans of `Kernels` launch them.
-    unsafe { Kernels::new("the strict sum", strict::handle()).with_columns(strict_columns::handle()) }
+    unsafe { Kernels::new("the strict sum", handle()).with_columns(strict_columns::handle()) }
 }

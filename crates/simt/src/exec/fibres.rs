@@ -159,7 +159,7 @@ impl<'a> LaneRunner<'a> {
         RUNNING.set(ptr::null());
         let lane = self.context.current.get();
         let slot = &self.context.slots[lane];
-        if matches!(slot.state.get(), State::Waiting | State::Ready) {
+        if slot.is_on_a_fibre() {
             slot.fibre.set(index);
         } else {
             fibres.idle.push(index);
@@ -171,7 +171,7 @@ impl<'a> LaneRunner<'a> {
         self.context.abandoned.set(true);
         self.context.start_end.set(0);
         for lane in 0..self.context.threads.get() {
-            if matches!(self.context.slots[lane].state.get(), State::Waiting | State::Ready) {
+            if self.context.slots[lane].is_on_a_fibre() {
                 self.resume(lane);
             }
         }

@@ -1,13 +1,13 @@
 //! The functions that a kernel can call. Each acts for the calling lane.
 //!
 //! # Panics
-//! Every function except [`is_running`] panics outside [`crate::run`], where no lane is running.
+//! Every function except [`is_running`], [`is_on_own_stack`] and [`waits`] panics outside [`crate::run`], where no lane is running.
 
 use std::panic::Location;
 
 use super::listener::Listener;
 use super::operation::Operation;
-pub use super::operation::{Barrier, Shuffle, Vote};
+pub use super::operation::{Barrier, Match, Shuffle, Vote};
 use super::shared::{AllocationError, Declaration};
 use super::{context, hooks, park};
 use crate::dim::Dim3;
@@ -20,9 +20,14 @@ use crate::events::sync::Fence;
 #[inline(always)]
 #[track_caller]
 pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
+    access_at(Location::caller(), space, access, address, bytes);
+}
+
+/// [`access`] with an explicit source location.
+#[inline(always)]
+pub fn access_at(location: &'static Location<'static>, space: Space, access: Access, address: usize, bytes: usize) {
     let listener = Listener::current();
     if listener.is_on() {
-        let location = Location::caller();
         if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
             invalid_size(bytes, location);
         }
@@ -91,6 +96,21 @@ pub fn launch_dependents() {
 /// Whether the caller is a lane.
 pub fn is_running() -> bool {
     context::is_running()
+}
+
+/// The number of barriers, shuffles, votes and the like that the lane has waited at; it wraps. 0 outside a launch.
+pub fn waits() -> u32 {
+    context::with_lane_if_any(|context, lane| context.slots[lane].waits.get()).unwrap_or(0)
+}
+
+/// Whether the address is that of a variable on the lane's stack: local memory of a GPU's thread.
+#[inline(never)]
+pub fn is_on_own_stack(address: usize) -> bool {
+    let here = 0_u8;
+    let lowest = std::ptr::from_ref(&here).addr();
+    let highest = context::with_lane_if_any(|context, lane| context.slots[lane].yielder.get());
+    // A fibre's yielder lies at the base of its stack, which grows down.
+    highest.flatten().is_some_and(|yielder| (lowest..yielder.addr().get()).contains(&address))
 }
 
 /// The thread's index in its block.
@@ -168,6 +188,13 @@ pub fn vote(kind: Vote, mask: u32, value: u32) -> u32 {
     park::wait(Operation::Vote(kind), mask, u64::from(value), 0, 32, Location::caller()).0 as u32
 }
 
+/// Returns the lanes of `mask` that the kind selects by comparing their values.
+#[track_caller]
+#[inline(always)]
+pub fn matching(kind: Match, mask: u32, value: u64) -> u32 {
+    park::wait(Operation::Match(kind), mask, value, 0, 32, Location::caller()).0 as u32
+}
+
 /// The active lanes: those of the warp that call this before any of them waits for a lane that does not call it.
 #[track_caller]
 #[inline(always)]
@@ -205,6 +232,19 @@ pub fn dynamic_shared() -> (*mut u8, usize) {
 #[cold]
 pub fn fault(message: String) -> ! {
     park::fault(message, Location::caller())
+}
+
+/// Lets every other lane of the block run that can, before this one goes on (`nanosleep`). Ends the launch with a fault
+/// if an earlier block has one. A loop that sleeps until something happens that never does never ends, as on a GPU.
+#[track_caller]
+pub fn sleep() {
+    park::sleep(Location::caller());
+}
+
+/// [`fault`] with an explicit source location.
+#[cold]
+pub fn fault_at(location: &'static Location<'static>, message: String) -> ! {
+    park::fault(message, location)
 }
 
 /// A kernel calls this in each round, counted from 0, of a loop that waits for an earlier block to write something.

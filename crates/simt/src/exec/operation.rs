@@ -55,6 +55,15 @@ pub enum Vote {
     ReduceXor,
 }
 
+/// The kinds of comparison of the lanes' values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// The lanes whose values equal the caller's, as bits (`match.any.sync`).
+    Any,
+    /// All lanes of the mask if their values are equal, else 0 (`match.all.sync`).
+    All,
+}
+
 /// An operation that a lane waits at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
@@ -62,6 +71,7 @@ pub(crate) enum Operation {
     SyncWarp,
     Shuffle(Shuffle),
     Vote(Vote),
+    Match(Match),
     ActiveMask,
 }
 
@@ -72,6 +82,7 @@ impl Operation {
             Self::SyncWarp => "sync_warp",
             Self::Shuffle(_) => "a shuffle",
             Self::Vote(_) => "a vote",
+            Self::Match(_) => "a match",
             Self::ActiveMask => "activemask",
             Self::Barrier(_) => "a barrier",
         }
@@ -82,6 +93,7 @@ impl Operation {
         match self {
             Self::Shuffle(_) => "shuffles",
             Self::Vote(_) => "votes",
+            Self::Match(_) => "matches",
             Self::SyncWarp => "waits for its warp",
             Self::ActiveMask => "asks for the active lanes",
             Self::Barrier(_) => "waits for its block",
@@ -92,7 +104,7 @@ impl Operation {
     pub fn collective(self) -> Option<Collective> {
         match self {
             Self::Shuffle(_) => Some(Collective::Shuffle),
-            Self::Vote(_) => Some(Collective::Vote),
+            Self::Vote(_) | Self::Match(_) => Some(Collective::Vote),
             Self::SyncWarp => Some(Collective::SyncWarp),
             Self::ActiveMask | Self::Barrier(_) => None,
         }

@@ -69,6 +69,7 @@ fn park(
         slot.operand.set(operand);
         slot.width.set(width);
         slot.location.set(location);
+        slot.waits.update(|waits| waits.wrapping_add(1));
         slot.state.set(State::Waiting);
         context.switches.update(|switches| switches.wrapping_add(1));
         context.unwinding.set(false);
@@ -109,8 +110,13 @@ fn yield_lane(context: &Context, lane: usize) {
     if !context.could_switch.get() || thread::panicking() || context.abandoned.get() {
         return;
     }
+    suspend(context, lane, State::Ready);
+}
+
+/// Takes the lane off its core in a state in which the scheduler resumes it.
+fn suspend(context: &Context, lane: usize, state: State) {
     let slot = &context.slots[lane];
-    slot.state.set(State::Ready);
+    slot.state.set(state);
     context.switches.update(|switches| switches.wrapping_add(1));
     context.unwinding.set(false);
     if let Some(yielder) = slot.yielder.get() {
@@ -119,6 +125,28 @@ fn yield_lane(context: &Context, lane: usize) {
     }
     if context.abandoned.get() {
         context.abandon_lane();
+    }
+}
+
+/// Lets every other lane of the block run that can, before this one goes on.
+pub(super) fn sleep(location: &Location<'_>) {
+    if thread::panicking() {
+        return;
+    }
+    // Another core may run the block that this one waits for.
+    thread::yield_now();
+    let is_in_vain = with_lane(|context, lane| {
+        if context.abandoned.get() {
+            context.abandon_lane();
+        }
+        if context.running().has_fault_before(context.index.get()) {
+            return true;
+        }
+        suspend(context, lane, State::Asleep);
+        false
+    });
+    if is_in_vain {
+        fault("it sleeps, and an earlier block, for which it may wait, has a fault".to_owned(), location);
     }
 }
 

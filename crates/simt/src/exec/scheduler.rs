@@ -4,7 +4,7 @@ use super::barrier;
 use super::context::Context;
 use super::fault::Fault;
 use super::fibres::LaneRunner;
-use super::slot::State;
+use super::slot::{Slot, State};
 use super::warp_operations::{self, Progress};
 
 /// Runs all lanes of the block to their ends, or to the block's first fault.
@@ -29,7 +29,10 @@ pub(super) fn run(runner: &LaneRunner<'_>) {
         if context.exited.get() == threads {
             return;
         }
-        // Both orders return only when each remaining lane waits at a barrier.
+        if wake(&context.slots[..threads]) {
+            continue;
+        }
+        // Both orders return only when each remaining lane waits at a barrier, or sleeps.
         if let Err(fault) = barrier::release(context, &context.slots[..threads]) {
             context.report(fault);
             return;
@@ -37,7 +40,13 @@ pub(super) fn run(runner: &LaneRunner<'_>) {
     }
 }
 
-/// Runs the lanes of one warp until each has exited or waits at the block's barrier.
+/// Makes the sleeping lanes ready. Returns whether there were any.
+fn wake(lanes: &[Slot]) -> bool {
+    let asleep = lanes.iter().filter(|slot| slot.state.get() == State::Asleep);
+    asleep.map(|slot| slot.state.set(State::Ready)).count() > 0
+}
+
+/// Runs the lanes of one warp until each has exited, sleeps, or waits at the block's barrier.
 fn run_warp(runner: &LaneRunner<'_>, first: usize, end: usize) {
     let context = runner.context;
     let lanes = &context.slots[first..end];
@@ -59,7 +68,7 @@ fn run_warp(runner: &LaneRunner<'_>, first: usize, end: usize) {
     }
 }
 
-/// Runs lanes of all warps in a random order, until each has exited or waits at the block's barrier.
+/// Runs lanes of all warps in a random order, until each has exited, sleeps, or waits at the block's barrier.
 fn run_in_random_order(runner: &LaneRunner<'_>, threads: usize) {
     let context = runner.context;
     let can_run = |lane: &usize| context.slots[*lane].can_run();

@@ -17,6 +17,8 @@ pub(crate) enum State {
     Waiting,
     /// Can be resumed: its operation is complete, or it has yielded to other lanes.
     Ready,
+    /// Lets all other lanes run first.
+    Asleep,
     Exited,
 }
 
@@ -35,6 +37,8 @@ pub(crate) struct Slot {
     pub width: Cell<u32>,
     pub result: Cell<(u64, bool)>,
     pub location: Cell<&'static Location<'static>>,
+    /// The number of operations that the lane has waited at; it wraps.
+    pub waits: Cell<u32>,
     /// The lane has spun for at least [`ROUNDS`](super::deadlock::ROUNDS) rounds.
     pub spins: Cell<bool>,
     /// The block's count of switches when the lane last checked whether the block waits.
@@ -56,6 +60,7 @@ impl Slot {
             width: Cell::new(32),
             result: Cell::new((0, false)),
             location: Cell::new(Location::caller()),
+            waits: Cell::new(0),
             spins: Cell::new(false),
             switches: Cell::new(0),
         }
@@ -64,6 +69,12 @@ impl Slot {
     /// Whether the lane has not started or can be resumed.
     pub fn can_run(&self) -> bool {
         matches!(self.state.get(), State::NotStarted | State::Ready)
+    }
+
+    /// Whether the lane has started and not exited.
+    #[inline]
+    pub fn is_on_a_fibre(&self) -> bool {
+        matches!(self.state.get(), State::Waiting | State::Ready | State::Asleep)
     }
 
     /// Whether the lane waits for lanes of its warp.

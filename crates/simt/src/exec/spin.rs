@@ -66,7 +66,7 @@ impl Context {
         lanes.iter().all(|other| {
             other.spins.get()
                 || match other.state.get() {
-                    State::NotStarted | State::Ready => false,
+                    State::NotStarted | State::Ready | State::Asleep => false,
                     // A random order completes no operation of a warp while one of its lanes spins.
                     State::Waiting => is_random || !arrivals::could_complete(lanes, other),
                     State::Exited => true,

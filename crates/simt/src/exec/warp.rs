@@ -1,6 +1,6 @@
 //! What the operations of a warp compute, as pure functions.
 
-use super::operation::{Shuffle, Vote};
+use super::operation::{Match, Shuffle, Vote};
 
 /// The lane that a shuffle reads, and whether it is in range. Out of range, a lane reads itself. This is PTX's
 /// `shfl.sync` with the segments that CUDA makes of `width`.
@@ -36,6 +36,18 @@ pub(super) fn vote(kind: Vote, voters: u32, values: &[u32; 32]) -> u32 {
         Vote::ReduceAnd => operands.fold(u32::MAX, |all, value| all & value),
         Vote::ReduceOr => operands.fold(0, |all, value| all | value),
         Vote::ReduceXor => operands.fold(0, |all, value| all ^ value),
+    }
+}
+
+/// The result of a match for the lane `own`, one of `members`. `values` holds the lanes' operands, by lane.
+pub(super) fn matching(kind: Match, members: u32, own: usize, values: &[u64; 32]) -> u32 {
+    let equal = (0..32)
+        .filter(|&lane| members >> lane & 1 == 1 && values[lane] == values[own])
+        .fold(0, |bits, lane| bits | 1 << lane);
+    match kind {
+        Match::Any => equal,
+        Match::All if equal == members => members,
+        Match::All => 0,
     }
 }
 
@@ -87,5 +99,17 @@ mod tests {
         assert_eq!(vote(Vote::ReduceMinSigned, 0b110, &values), u32::MAX);
         assert_eq!(vote(Vote::ReduceMaxSigned, 0b110, &values), 5);
         assert_eq!(vote(Vote::ReduceXor, 0b010, &values), 5);
+    }
+
+    #[test]
+    fn matches_compare_all_bits_of_their_members() {
+        let mut values = [1; 32];
+        values[3] = 1 | 1 << 40;
+        values[7] = 1 | 1 << 40;
+        assert_eq!(matching(Match::Any, 0b1000_1111, 3, &values), 0b1000_1000);
+        assert_eq!(matching(Match::Any, 0b1000_1111, 0, &values), 0b0000_0111);
+        assert_eq!(matching(Match::All, 0b1000_1000, 7, &values), 0b1000_1000);
+        assert_eq!(matching(Match::All, 0b1000_1001, 7, &values), 0);
+        assert_eq!(matching(Match::Any, u32::MAX, 31, &values), !0b1000_1000);
     }
 }

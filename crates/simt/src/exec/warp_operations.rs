@@ -18,7 +18,7 @@ pub(super) enum Progress {
     Stuck(usize),
 }
 
-/// Completes each operation that all lanes of its mask have reached.
+/// Completes each operation that all lanes of its mask have reached. While a lane sleeps, the others wait for it.
 pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> Progress {
     if context.in_warp_operations.get() == 0 {
         return Progress::None;
@@ -37,7 +37,7 @@ pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> P
     if made {
         return Progress::Made;
     }
-    // No other lane can run, so these are the active lanes.
+    // No other lane can run before one of these does, so these are the active lanes.
     let asks = |slot: &Slot| slot.waits_for_warp() && slot.operation.get() == Operation::ActiveMask;
     let active = lanes_where(lanes, asks);
     if active != 0 {
@@ -48,7 +48,8 @@ pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> P
         context.in_warp_operations.update(|lanes| lanes - active.count_ones() as usize);
         return Progress::Made;
     }
-    stuck.map_or(Progress::None, Progress::Stuck)
+    let may_come = lanes.iter().any(|slot| slot.state.get() == State::Asleep);
+    stuck.filter(|_| !may_come).map_or(Progress::None, Progress::Stuck)
 }
 
 /// Completes the operation that `slot` waits at, if all of its members have arrived. Returns whether they have.
@@ -75,6 +76,15 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
                 // kernels that reduce a partial warp do not use it. Here they get their own value.
                 let source = if members >> source & 1 == 1 { &lanes[source as usize] } else { member };
                 member.result.set((source.value.get(), in_range));
+            }
+        }
+        Operation::Match(kind) => {
+            let mut values = [0; 32];
+            for (lane, member) in members_of() {
+                values[lane] = member.value.get();
+            }
+            for (lane, member) in members_of() {
+                member.result.set((u64::from(warp::matching(kind, members, lane, &values)), true));
             }
         }
         Operation::SyncWarp | Operation::ActiveMask | Operation::Barrier(_) => {}

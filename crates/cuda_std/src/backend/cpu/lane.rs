@@ -50,6 +50,12 @@ pub(crate) enum Vote {
     ReduceXor,
 }
 
+#[derive(Clone, Copy)]
+pub(crate) enum Match {
+    Any,
+    All,
+}
+
 #[cold]
 #[track_caller]
 fn no_lane() -> ! {
@@ -61,7 +67,13 @@ pub(crate) fn fault(message: String) -> ! {
     panic!("{message}")
 }
 
+pub(crate) fn fault_at(_: &'static Location<'static>, message: String) -> ! {
+    fault(message)
+}
+
 pub(crate) fn access(_: Space, _: Access, _address: usize, _bytes: usize) {}
+
+pub(crate) fn access_at(_: &'static Location<'static>, _: Space, _: Access, _address: usize, _bytes: usize) {}
 
 pub(crate) fn unaligned_load(_address: usize, _bytes: usize) {}
 
@@ -79,6 +91,14 @@ pub(crate) fn atomic<R>(
 pub(crate) fn fence(_is_of_block: bool, _is_sequential: bool) {}
 
 pub(crate) fn launch_dependents() {}
+
+pub(crate) fn waits() -> u32 {
+    0
+}
+
+pub(crate) fn is_on_own_stack(_address: usize) -> bool {
+    false
+}
 
 macro_rules! of_a_lane {
     ($($name:ident($($argument:ty),*) -> $result:ty;)*) => {$(
@@ -99,6 +119,8 @@ of_a_lane! {
     sync_warp(u32) -> ();
     shuffle_at(&'static Location<'static>, Shuffle, u32, u64, u32, u32) -> (u64, bool);
     vote(Vote, u32, u32) -> u32;
+    matching(Match, u32, u64) -> u32;
+    sleep() -> ();
     active_mask() -> u32;
     shared_array(u64, usize, usize) -> *mut u8;
     dynamic_shared() -> (*mut u8, usize);

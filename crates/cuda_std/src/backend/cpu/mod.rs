@@ -20,7 +20,7 @@ use simt::lane;
 
 pub(crate) use self::atomics::*;
 pub(crate) use self::global::*;
-use self::lane::{Barrier, Shuffle, Vote};
+use self::lane::{Barrier, Match, Shuffle, Vote};
 pub(crate) use self::numbers::*;
 pub(crate) use self::shared::*;
 pub(crate) use self::table::*;
@@ -135,6 +135,18 @@ pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     lane::vote(Vote::Ballot, mask, u32::from(predicate))
 }
 
+#[inline(always)]
+#[track_caller]
+pub(crate) fn match_any(mask: u32, value: u64, _words: usize) -> u32 {
+    lane::matching(Match::Any, mask, value)
+}
+
+#[inline(always)]
+#[track_caller]
+pub(crate) fn match_all(mask: u32, value: u64, _words: usize) -> u32 {
+    lane::matching(Match::All, mask, value)
+}
+
 /// A position in the source.
 pub(crate) type SourceLocation = &'static Location<'static>;
 
@@ -226,6 +238,18 @@ pub(crate) fn compute_anew(number: usize) -> usize {
 
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
     core::hint::black_box(counter)
+}
+
+/// The other lanes of the block run first.
+#[track_caller]
+pub(crate) fn nanosleep(_nanos: u32) {
+    lane::sleep();
+}
+
+/// A clock that every thread of the process shares, in nanoseconds.
+pub(crate) fn clock() -> u64 {
+    static START: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
+    START.get_or_init(std::time::Instant::now).elapsed().as_nanos() as u64
 }
 
 /// One polling round of a wait for an earlier block.

@@ -6,14 +6,40 @@ pub(crate) fn f32_from_f16(bits: u16) -> f32 {
     half::f16::from_bits(bits).to_f32()
 }
 
-/// The square root, rounded to nearest.
-pub(crate) fn sqrt_f32(value: f32) -> f32 {
-    value.sqrt()
+macro_rules! unary {
+    ($($name:ident($x:ident: $type:ident) = $result:expr;)*) => {$(
+        pub(crate) fn $name($x: $type) -> $type {
+            $result
+        }
+    )*};
 }
 
-/// The square root, rounded to nearest.
-pub(crate) fn sqrt_f64(value: f64) -> f64 {
-    value.sqrt()
+unary! {
+    floor_f32(x: f32) = x.floor();
+    ceil_f32(x: f32) = x.ceil();
+    trunc_f32(x: f32) = x.trunc();
+    sqrt_f32(x: f32) = x.sqrt();
+    floor_f64(x: f64) = x.floor();
+    ceil_f64(x: f64) = x.ceil();
+    trunc_f64(x: f64) = x.trunc();
+    sqrt_f64(x: f64) = x.sqrt();
+}
+
+// Of what a GPU approximates, the precise result.
+unary! {
+    sin_approx(x: f32) = libm::sinf(x);
+    cos_approx(x: f32) = libm::cosf(x);
+    exp2_approx(x: f32) = libm::exp2f(x);
+    log2_approx(x: f32) = libm::log2f(x);
+    sqrt_approx(x: f32) = x.sqrt();
+    rsqrt_approx(x: f32) = 1.0 / x.sqrt();
+    recip_approx(x: f32) = 1.0 / x;
+    tanh_approx(x: f32) = libm::tanhf(x);
+}
+
+/// `a * b + c`, rounded once.
+pub(crate) fn multiply_add_f32(a: f32, b: f32, c: f32) -> f32 {
+    a.mul_add(b, c)
 }
 
 /// `a * b + c`, rounded once.

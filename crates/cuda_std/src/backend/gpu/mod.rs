@@ -9,6 +9,7 @@
 //! `ld.shared` and `st.shared` access it.
 
 mod atomic;
+mod floats;
 mod global;
 mod shared;
 
@@ -16,6 +17,7 @@ use core::arch::asm;
 use core::arch::nvptx;
 
 pub(crate) use atomic::*;
+pub(crate) use floats::*;
 pub(crate) use global::*;
 pub(crate) use shared::*;
 
@@ -137,12 +139,28 @@ mod intrinsic {
         #[link_name = "llvm.nvvm.vote.ballot.sync"]
         pub(super) fn vote_ballot(mask: u32, predicate: bool) -> u32;
 
+        #[link_name = "llvm.nvvm.match.any.sync.i32"]
+        pub(super) fn match_any_32(mask: u32, value: u32) -> u32;
+        #[link_name = "llvm.nvvm.match.any.sync.i64"]
+        pub(super) fn match_any_64(mask: u32, value: u64) -> u32;
+
         #[link_name = "llvm.nvvm.membar.cta"]
         pub(super) fn membar_cta();
         #[link_name = "llvm.nvvm.membar.gl"]
         pub(super) fn membar_gl();
         #[link_name = "llvm.nvvm.membar.sys"]
         pub(super) fn membar_sys();
+    }
+
+    /// A pair as LLVM returns it: the lanes, and whether all values are equal.
+    type LanesAndPredicate = (u32, bool);
+
+    #[allow(improper_ctypes, reason = "this ABI passes LLVM's own types")]
+    unsafe extern "unadjusted" {
+        #[link_name = "llvm.nvvm.match.all.sync.i32p"]
+        pub(super) fn match_all_32(mask: u32, value: u32) -> LanesAndPredicate;
+        #[link_name = "llvm.nvvm.match.all.sync.i64p"]
+        pub(super) fn match_all_64(mask: u32, value: u64) -> LanesAndPredicate;
     }
 
     #[cfg(cuda_arch_at_least = "80")]
@@ -227,6 +245,27 @@ pub(crate) fn vote_ballot(mask: u32, predicate: bool) -> u32 {
     unsafe { intrinsic::vote_ballot(mask, predicate) }
 }
 
+/// The lanes of `mask` with the caller's `value`, of one or two words.
+#[inline(always)]
+pub(crate) fn match_any(mask: u32, value: u64, words: usize) -> u32 {
+    check_mask(mask);
+    // SAFETY: see above.
+    unsafe {
+        if words == 1 { intrinsic::match_any_32(mask, value as u32) } else { intrinsic::match_any_64(mask, value) }
+    }
+}
+
+/// The lanes of `mask` if all have the same `value`, else 0.
+#[inline(always)]
+pub(crate) fn match_all(mask: u32, value: u64, words: usize) -> u32 {
+    check_mask(mask);
+    // SAFETY: see above.
+    let (lanes, are_equal) = unsafe {
+        if words == 1 { intrinsic::match_all_32(mask, value as u32) } else { intrinsic::match_all_64(mask, value) }
+    };
+    if are_equal { lanes } else { 0 }
+}
+
 /// The third operand of PTX's `shfl.sync`: the segment mask in bits 8 to 12, the clamp in bits 0 to 4.
 #[inline(always)]
 const fn segments_of(width: u32, clamp: u32) -> u32 {
@@ -239,7 +278,10 @@ fn by_words(value: u64, shuffle: impl Fn(u32) -> u32) -> u64 {
     u64::from(shuffle(value as u32)) | (u64::from(shuffle((value >> 32) as u32)) << 32)
 }
 
-/// The position of a shuffle in the source: unused on a GPU.
+/// A position in the source: unused on a GPU.
+pub(crate) type SourceLocation = ();
+
+/// The position of the caller's caller.
 #[inline(always)]
 pub(crate) fn caller_location() {}
 
@@ -349,6 +391,21 @@ pub(crate) fn launch_dependents() {
     }
 }
 
+#[inline(always)]
+pub(crate) fn nanosleep(nanos: u32) {
+    // SAFETY: pauses, and accesses no memory. Not `nomem`: a loop reads memory anew after it.
+    unsafe { asm!("nanosleep.u32 {};", in(reg32) nanos, options(nostack, preserves_flags)) };
+}
+
+/// The multiprocessor's clock, in cycles.
+#[inline(always)]
+pub(crate) fn clock() -> u64 {
+    let cycles: u64;
+    // SAFETY: reads a register. Not `pure` or `nomem`: it is read anew, and between the same accesses.
+    unsafe { asm!("mov.u64 {}, %clock64;", out(reg64) cycles, options(nostack, preserves_flags)) };
+    cycles
+}
+
 /// LLVM must assume that this writes any memory, so it moves no load past it.
 #[inline(always)]
 pub(crate) fn issue_loads() {
@@ -416,39 +473,6 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
     {
         half::bf16::from_f32(value).to_bits()
     }
-}
-
-/// The square root, rounded to nearest.
-#[inline(always)]
-pub(crate) fn sqrt_f32(value: f32) -> f32 {
-    let root: f32;
-    // SAFETY: arithmetic only.
-    unsafe { asm!("sqrt.rn.f32 {}, {};", out(reg32) root, in(reg32) value, options(pure, nomem, nostack)) };
-    root
-}
-
-/// The square root, rounded to nearest.
-#[inline(always)]
-pub(crate) fn sqrt_f64(value: f64) -> f64 {
-    let root: f64;
-    // SAFETY: arithmetic only.
-    unsafe { asm!("sqrt.rn.f64 {}, {};", out(reg64) root, in(reg64) value, options(pure, nomem, nostack)) };
-    root
-}
-
-/// `a * b + c`, rounded once.
-#[inline(always)]
-pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
-    let sum: f64;
-    // SAFETY: arithmetic only.
-    unsafe {
-        asm!(
-            "fma.rn.f64 {}, {}, {}, {};",
-            out(reg64) sum, in(reg64) a, in(reg64) b, in(reg64) c,
-            options(pure, nomem, nostack)
-        );
-    }
-    sum
 }
 
 macro_rules! extremes {

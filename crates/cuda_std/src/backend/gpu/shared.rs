@@ -69,6 +69,46 @@ pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
     (address, bytes as usize)
 }
 
+/// A value in shared memory.
+///
+/// # Safety
+/// `base + offset` is inside a shared array of this block, and aligned for `T`'s accesses.
+#[inline(always)]
+pub(crate) unsafe fn shared_peek<T: Plain>(base: SharedAddress, offset: usize) -> T {
+    // SAFETY: as promised by the caller.
+    unsafe { crate::pieces::shared_load(base, offset) }
+}
+
+/// A load from shared memory; the source location is unused on a GPU.
+///
+/// # Safety
+/// As for [`shared_peek`].
+#[inline(always)]
+pub(crate) unsafe fn shared_load_at<T: Plain>(_: (), base: SharedAddress, offset: usize) -> T {
+    // SAFETY: as promised by the caller.
+    unsafe { crate::pieces::shared_load(base, offset) }
+}
+
+/// A store to shared memory; the source location is unused on a GPU.
+///
+/// # Safety
+/// As for [`shared_peek`].
+#[inline(always)]
+pub(crate) unsafe fn shared_store_at<T: Plain>(_: (), base: SharedAddress, offset: usize, value: T) {
+    // SAFETY: as promised by the caller.
+    unsafe { crate::pieces::shared_store(base, offset, value) }
+}
+
+/// Only the executor counts waits.
+#[inline(always)]
+pub(crate) fn waits() -> u32 {
+    0
+}
+
+/// Only the executor counts waits.
+#[inline(always)]
+pub(crate) fn check_waits(_: (), _before: u32, _what: &'static str) {}
+
 macro_rules! shared_access {
     ($load:ident, $store:ident, $mode:literal, $($options:ident),*) => {
         /// Loads from shared memory.

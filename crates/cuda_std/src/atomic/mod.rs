@@ -1,13 +1,26 @@
-//! Atomic read-modify-write of global memory.
+//! Atomic read-modify-write.
 //!
-//! Each operation is relaxed: it orders nothing but itself. Where order is needed, add a fence
-//! ([`crate::thread::device_fence`]). The scope says which other threads may access the same address at the same time.
+//! [`Atomic`] has operations on elements of a [`GlobalMut`]. Each is relaxed: it orders nothing but itself. Where order
+//! is needed, add a fence ([`crate::thread::device_fence`]). The scope says which other threads may access the same
+//! address at the same time.
 //!
-//! Float sums are left out on purpose: their order, and so their result, would differ from run to run.
+//! The types ([`AtomicU32`], [`BlockAtomicF64`], ...) are those of Rust-CUDA: the scope is part of the name, and each
+//! operation takes an [`Ordering`](core::sync::atomic::Ordering).
+//!
+//! **Sums of floats are not repeatable.** The threads add in any order, and each order rounds in its own way, so the
+//! result may differ from run to run. [`AtomicF32`] and [`AtomicF64`] are there for kernels that live with it.
 
 use crate::backend;
 use crate::element::Plain;
 use crate::global::GlobalMut;
+
+mod types;
+
+pub use types::{
+    AtomicF32, AtomicF64, AtomicI32, AtomicI64, AtomicU32, AtomicU64, BlockAtomicF32, BlockAtomicF64, BlockAtomicI32,
+    BlockAtomicI64, BlockAtomicU32, BlockAtomicU64, SystemAtomicF32, SystemAtomicF64, SystemAtomicI32, SystemAtomicI64,
+    SystemAtomicU32, SystemAtomicU64,
+};
 
 /// The threads for which an atomic operation is indivisible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +31,25 @@ pub enum Scope {
     Device,
     /// The threads of the device, other devices and the host.
     System,
+}
+
+/// How an atomic operation orders the other accesses of its thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Order {
+    Relaxed,
+    Acquire,
+    Release,
+    AcquireRelease,
+}
+
+impl Order {
+    pub(crate) fn acquires(self) -> bool {
+        matches!(self, Self::Acquire | Self::AcquireRelease)
+    }
+
+    pub(crate) fn releases(self) -> bool {
+        matches!(self, Self::Release | Self::AcquireRelease)
+    }
 }
 
 /// An acquire-release fence: orders the thread's earlier memory accesses before its later ones, for threads of the
@@ -49,25 +81,25 @@ macro_rules! atomics {
             #[track_caller]
             fn fetch_add(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `pointer` has checked the index.
-                unsafe { backend::$add(view.pointer(i), operand, scope) }
+                unsafe { backend::$add(view.pointer(i), operand, Order::Relaxed, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn fetch_min(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `pointer` has checked the index.
-                unsafe { backend::$min(view.pointer(i), operand, scope) }
+                unsafe { backend::$min(view.pointer(i), operand, Order::Relaxed, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn fetch_max(view: &GlobalMut<'_, Self>, i: usize, operand: Self, scope: Scope) -> Self {
                 // SAFETY: `pointer` has checked the index.
-                unsafe { backend::$max(view.pointer(i), operand, scope) }
+                unsafe { backend::$max(view.pointer(i), operand, Order::Relaxed, scope) }
             }
             #[inline(always)]
             #[track_caller]
             fn compare_and_swap(view: &GlobalMut<'_, Self>, i: usize, expected: Self, new: Self, scope: Scope) -> Self {
                 // SAFETY: `pointer` has checked the index.
-                unsafe { backend::$cas(view.pointer(i), expected, new, scope) }
+                unsafe { backend::$cas(view.pointer(i), expected, new, Order::Relaxed, scope) }
             }
         }
     )*};
@@ -87,5 +119,5 @@ atomics! {
 #[track_caller]
 pub fn inc(view: &GlobalMut<'_, u32>, i: usize, last: u32, scope: Scope) -> u32 {
     // SAFETY: `pointer` has checked the index.
-    unsafe { backend::atomic_inc_u32(view.pointer(i), last, scope) }
+    unsafe { backend::atomic_inc_u32(view.pointer(i), last, Order::Relaxed, scope) }
 }

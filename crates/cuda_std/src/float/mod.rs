@@ -1,11 +1,35 @@
-//! Float operations that `core` lacks: hardware conversions of `f16` and `bf16` (one instruction, where `half`'s
-//! portable code takes about thirty), square roots, and minimum and maximum that propagate NaN.
+//! Float operations that `core` lacks.
+//!
+//! - Hardware conversions of `f16` and `bf16`: one instruction, where `half`'s portable code takes about thirty.
+//! - [`Float`]: square roots, and minimum and maximum that propagate NaN.
+//! - [`GpuFloat`], [`FloatExt`]: the functions of `std`'s floats, and special functions, as Rust-CUDA has them. Each has
+//!   the same bits on a GPU and on the CPU: rounding and roots are exact, and the rest is computed by the crate `libm`,
+//!   the same code on both.
+//! - [`FloatApprox`]: the approximations that GPUs have instructions for.
+//!
+//! # A method of `f32` may be `std`'s
+//!
+//! On the CPU `x.sin()` of an `x: f32` calls `std`'s method of that name even in a crate with `#![no_std]`, since an
+//! inherent method comes before a trait's, and `std` is among the crate's dependencies there. On a GPU it is
+//! [`GpuFloat::sin`]. The two differ in their last bits. Write `GpuFloat::sin(x)` for the same bits, or be generic over
+//! `T: GpuFloat`, where the trait's method is the only one. The methods that have an exact result (`floor`, `ceil`,
+//! `round`, `trunc`, `fract`, `abs`, `signum`, `copysign`, `mul_add`, `sqrt`) have the same bits either way.
+//! clippy finds the others if a kernel crate's `clippy.toml` lists them as `disallowed-methods`.
 
 use core::hint::select_unpredictable;
 
 use half::{bf16, f16};
 
 use crate::backend;
+
+mod approx;
+mod ext;
+mod gpu_float;
+mod special;
+
+pub use approx::FloatApprox;
+pub use ext::FloatExt;
+pub use gpu_float::GpuFloat;
 
 /// Converts to `f32`. Exact.
 #[inline(always)]
@@ -77,6 +101,13 @@ impl Float for f64 {
     fn maximum(self, other: Self) -> Self {
         maximum_portable(self, other)
     }
+}
+
+mod private {
+    /// For traits of `f32` and `f64` only.
+    pub trait Sealed {}
+    impl Sealed for f32 {}
+    impl Sealed for f64 {}
 }
 
 /// Bitwise operations that combine the signs of zeros, and NaN.

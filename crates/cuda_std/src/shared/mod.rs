@@ -3,6 +3,9 @@
 //! Length and element type are part of the type, and no pointer to an array is ever handed out: a generic pointer to
 //! shared memory makes every access generic (`LD` instead of `LDS`).
 //!
+//! A kernel for Rust-CUDA accesses shared memory by raw pointers, `*array.add(i)`. The same expression here makes a
+//! [`SharedPlace`], which is no pointer.
+//!
 //! An array is uninitialised until a thread writes it, and other threads see a write only after a barrier
 //! ([`crate::thread::sync_threads`], or [`crate::warp::sync_warp`] within a warp).
 
@@ -12,6 +15,11 @@ use core::mem::size_of;
 use crate::backend;
 use crate::element::{Element, Plain, VectorType};
 use crate::global::Word;
+use crate::pieces;
+
+mod place;
+
+pub use place::SharedPlace;
 
 /// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each occurrence in the source is a separate array.
 #[macro_export]
@@ -83,7 +91,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn load(&self, i: usize) -> T {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// [`SharedArray::load`], unchecked on a GPU: a check is a branch, and the compiler waits for pending loads before
@@ -97,7 +105,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Stores the element at `i`. Traps past the end.
@@ -106,7 +114,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn store(&self, i: usize, value: T) {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
     /// [`SharedArray::store`], unchecked on a GPU.
@@ -119,7 +127,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
     /// Loads the element at `i` from memory (`volatile`), never a value that the compiler keeps. Traps past the end.
@@ -128,7 +136,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn load_volatile(&self, i: usize) -> T {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_load_volatile(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load_volatile(self.base, i * size_of::<T>()) }
     }
 
     /// Stores the element at `i` to memory at once (`volatile`). Traps past the end.
@@ -137,7 +145,7 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_volatile(&self, i: usize, value: T) {
         Self::check(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_store_volatile(self.base, i * size_of::<T>(), value) }
+        unsafe { pieces::shared_store_volatile(self.base, i * size_of::<T>(), value) }
     }
 }
 
@@ -160,7 +168,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn load_vector(&self, i: usize) -> T::Vector {
         Self::check_vector(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Stores a vector from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the vector's
@@ -170,7 +178,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_vector(&self, i: usize, vector: T::Vector) {
         Self::check_vector(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 
     /// [`SharedArray::load_vector`], unchecked on a GPU.
@@ -183,7 +191,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_vector(i);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// [`SharedArray::store_vector`], unchecked on a GPU.
@@ -196,7 +204,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_vector(i);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 }
 
@@ -220,7 +228,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_word<W: Word>(&self, i: usize, word: W) {
         Self::check_word::<W>(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), word) }
     }
 
     /// [`SharedArray::store_word`], unchecked on a GPU.
@@ -233,7 +241,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_word::<W>(i);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), word) }
     }
 }
 
@@ -248,7 +256,7 @@ impl<P: VectorType, const LEN: usize> SharedArray<P, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i / P::LEN);
         // SAFETY: as promised by the caller.
-        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 }
 
@@ -285,7 +293,7 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
     #[track_caller]
     pub fn load(&self, row: usize, column: usize) -> T {
         // SAFETY: `offset` has checked both.
-        unsafe { backend::shared_load(self.base, Self::offset(row, column)) }
+        unsafe { pieces::shared_load(self.base, Self::offset(row, column)) }
     }
 
     /// Stores the element at `row` and `column`. Traps outside the tile.
@@ -293,7 +301,7 @@ impl<T: Plain, const ROWS: usize, const COLUMNS: usize, const PAD: usize> Shared
     #[track_caller]
     pub fn store(&self, row: usize, column: usize, value: T) {
         // SAFETY: `offset` has checked both.
-        unsafe { backend::shared_store(self.base, Self::offset(row, column), value) }
+        unsafe { pieces::shared_store(self.base, Self::offset(row, column), value) }
     }
 }
 
@@ -310,6 +318,12 @@ pub struct DynamicShared<T> {
 pub fn dynamic_shared<T: Plain>() -> DynamicShared<T> {
     let (base, bytes) = backend::shared_dynamic();
     DynamicShared { base, len: bytes / size_of::<T>(), elements: PhantomData }
+}
+
+/// [`dynamic_shared`], by Rust-CUDA's name of it.
+#[inline(always)]
+pub fn dynamic_shared_mem<T: Plain>() -> DynamicShared<T> {
+    dynamic_shared()
 }
 
 impl<T: Plain> DynamicShared<T> {
@@ -339,7 +353,7 @@ impl<T: Plain> DynamicShared<T> {
     pub fn load(&self, i: usize) -> T {
         self.check(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Stores the element at `i`. Traps past the end.
@@ -348,6 +362,6 @@ impl<T: Plain> DynamicShared<T> {
     pub fn store(&self, i: usize, value: T) {
         self.check(i);
         // SAFETY: just checked.
-        unsafe { backend::shared_store(self.base, i * size_of::<T>(), value) }
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), value) }
     }
 }

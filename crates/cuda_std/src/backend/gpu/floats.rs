@@ -1,0 +1,70 @@
+//! Functions of floats that PTX has instructions for.
+
+use core::arch::asm;
+
+macro_rules! unary {
+    ($($name:ident: $type:ident, $reg:ident, $instruction:literal;)*) => {$(
+        #[inline(always)]
+        pub(crate) fn $name(x: $type) -> $type {
+            let result: $type;
+            // SAFETY: arithmetic only.
+            unsafe { asm!(concat!($instruction, " {}, {};"), out($reg) result, in($reg) x, options(pure, nomem, nostack)) };
+            result
+        }
+    )*};
+}
+
+unary! {
+    floor_f32: f32, reg32, "cvt.rmi.f32.f32";
+    ceil_f32: f32, reg32, "cvt.rpi.f32.f32";
+    trunc_f32: f32, reg32, "cvt.rzi.f32.f32";
+    floor_f64: f64, reg64, "cvt.rmi.f64.f64";
+    ceil_f64: f64, reg64, "cvt.rpi.f64.f64";
+    trunc_f64: f64, reg64, "cvt.rzi.f64.f64";
+    sqrt_f32: f32, reg32, "sqrt.rn.f32";
+    sqrt_f64: f64, reg64, "sqrt.rn.f64";
+    sin_approx: f32, reg32, "sin.approx.f32";
+    cos_approx: f32, reg32, "cos.approx.f32";
+    exp2_approx: f32, reg32, "ex2.approx.f32";
+    log2_approx: f32, reg32, "lg2.approx.f32";
+    sqrt_approx: f32, reg32, "sqrt.approx.f32";
+    rsqrt_approx: f32, reg32, "rsqrt.approx.f32";
+    recip_approx: f32, reg32, "rcp.approx.f32";
+}
+
+#[cfg(cuda_arch_at_least = "80")]
+unary! {
+    tanh_approx: f32, reg32, "tanh.approx.f32";
+}
+
+/// The PTX of sm_75 has no instruction for it.
+#[cfg(not(cuda_arch_at_least = "80"))]
+#[inline(always)]
+pub(crate) fn tanh_approx(x: f32) -> f32 {
+    const TWO_LOG2_E: f32 = 2.0 * core::f32::consts::LOG2_E;
+    1.0 - 2.0 * recip_approx(1.0 + exp2_approx(TWO_LOG2_E * x))
+}
+
+macro_rules! multiply_adds {
+    ($($name:ident: $type:ident, $reg:ident, $instruction:literal;)*) => {$(
+        /// `a * b + c`, rounded once.
+        #[inline(always)]
+        pub(crate) fn $name(a: $type, b: $type, c: $type) -> $type {
+            let sum: $type;
+            // SAFETY: arithmetic only.
+            unsafe {
+                asm!(
+                    concat!($instruction, " {}, {}, {}, {};"),
+                    out($reg) sum, in($reg) a, in($reg) b, in($reg) c,
+                    options(pure, nomem, nostack)
+                );
+            }
+            sum
+        }
+    )*};
+}
+
+multiply_adds! {
+    multiply_add_f32: f32, reg32, "fma.rn.f32";
+    multiply_add_f64: f64, reg64, "fma.rn.f64";
+}

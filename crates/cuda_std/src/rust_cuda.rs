@@ -1,0 +1,56 @@
+//! Porting kernels that were written for Rust-CUDA. This module has only docs.
+//!
+//! Kernels for [Rust-CUDA](https://github.com/Rust-GPU/Rust-CUDA)'s `cuda_std` compile here as they are, by rustc's own
+//! PTX backend, if they keep to what the table lists as the same. The executor then runs them without a GPU, and finds
+//! their races and wrong indices.
+//!
+//! # The recipe
+//!
+//! 1. Add `#![no_std]` to the kernel crate's `lib.rs`, and remove `#![feature(...)]`, `crate-type` and `extern crate
+//!    alloc`. Write `#[unsafe(no_mangle)]` for `#[no_mangle]` in the edition of 2024.
+//! 2. Depend on this crate in place of Rust-CUDA's, and build with this workspace's `cuda_builder`, whose `CudaBuilder`
+//!    has `arch` and `copy_to` as there. No toolchain file is needed.
+//! 3. For each `#[address_space(shared)] static mut TILE: [f32; 256]` write `let tile = shared_array![f32; 256];` in
+//!    the kernel, and `*tile.add(i)` for `TILE[i]`: the error says so, with your names. Keep no element in a variable:
+//!    `let x = tile.add(i)` is not a pointer, and stores only when it goes out of scope ([`SharedPlace`]).
+//! 4. Write `GpuFloat::sin(x)` for `x.sin()` where the CPU should have the GPU's bits: see
+//!    [`float`](crate::float#a-method-of-f32-may-be-stds).
+//! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory. Pass a struct in a slice of one element, or its
+//!    fields one by one: a kernel's parameters are numbers, pointers and slices.
+//! 6. For `cuda_std::glam` or `cuda_std::vek` depend on `glam` yourself, with the features `libm` and `bytemuck`.
+//! 7. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then take `Global` and `GlobalMut`
+//!    for slices and pointers, kernel by kernel: the `unsafe` goes, and the executor sees these accesses, too.
+//!
+//! # The table
+//!
+//! | Rust-CUDA's module | the same | different | absent |
+//! |---|---|---|---|
+//! | `#[kernel]` | plain functions with numbers, pointers and slices | a kernel may be safe, generic, and fix its block; the hints `grid_dim` and `block_dim` are refused; beside the function there is a module of its name with the handle for a typed launch, see [`kernel`](crate::kernel) | structs by value, references to anything but slices |
+//! | `#[gpu_only]`, `#[externally_visible]` | yes | on the CPU a call of the first is a panic that names the function | |
+//! | `#[address_space]` | `global` | `constant` is global memory | `shared` and `local`: a compile error |
+//! | `thread` | [all functions](crate::thread), fences and barriers included | shapes are [`UVec3`](crate::thread::UVec3), with the fields x, y and z; `nanosleep` in the executor lets the other threads of the block run | |
+//! | `warp` | [lanes, masks, votes, shuffles, matches, reductions](crate::warp) | they are safe: a wrong mask traps, or the executor reports it; shuffles move any plain value of up to 32 bytes; reductions work before sm_80, by shuffles; an integer's value in `warp_match_any` is its bits, a float's too (Rust-CUDA converts it to an integer) | |
+//! | `shared` | `shared_array!`, `dynamic_shared_mem`, `*array.add(i)` | the array is no pointer: every access is checked, and seen by the executor | atomics in shared memory; pointers into it |
+//! | `atomic` | [`AtomicF32`](crate::atomic::AtomicF32) and `AtomicF64` of each scope | `System...` is of the system's scope (there it is the device's); operations of blocks are safe | `atomic::mid`, `atomic::intrinsics` |
+//! | | | integers are here, too: [`AtomicU32`](crate::atomic::AtomicU32) and the like; the number at an index of a view is one, by `AtomicU32::of(&view, i)` | |
+//! | `float` | [`GpuFloat`](crate::GpuFloat) | computed by the crate `libm`, with the same bits on both sides; `log2` is the logarithm to base 2 | |
+//! | `float_ext` | [`FloatExt`](crate::FloatExt) | computed by `libm` and by this crate | |
+//! | `intrinsics` | | the hardware's approximations are [`FloatApprox`](crate::float::FloatApprox) | libdevice's `__nv_...` functions, which need NVVM |
+//! | `io` | `assert_eq!`, `assert_ne!` | a failed assertion traps on a GPU, without a message; in the executor the launch ends with the message, the thread and the line | `print!`, `println!` |
+//! | `mem` | [`dynamic_smem_size`](crate::mem::dynamic_smem_size) | | the allocator, and `alloc` with it: `Box`, `Vec`, `String`, `format!`; `total_smem_size` |
+//! | `misc` | [`clock`](crate::misc::clock) | nanoseconds in the executor | `breakpoint`, `profiler_counter` |
+//! | `ptr` | | | address spaces of pointers: nothing here hands out a pointer to shared memory |
+//! | `cfg` | | `cfg!(cuda_arch_at_least = "80")` | `ComputeCapability`, features named `compute_80` |
+//! | `cg` | | | cooperative groups, which need a C++ bridge |
+//! | `prelude` | `kernel`, `thread` | views and shared arrays are in it, too | what `mem` and `io` lack |
+//! | re-exports | `half`, `f16`, `bf16` | `bytemuck`, `num_complex` | `glam`, `vek` |
+//!
+//! # Floats and their functions
+//!
+//! All functions of `libm` that [`GpuFloat`](crate::GpuFloat) and [`FloatExt`](crate::FloatExt) use fit a kernel, in
+//! `f32` and `f64`. They are ordinary functions in the PTX, in entries that call them and in no other, with tables in
+//! global memory. The sines, cosines and tangents of numbers beyond 2^28 or so, and the Bessel functions by them, need
+//! an array of about 600 bytes of local memory a thread, for the reduction by pi; all others keep to registers, but for
+//! a few words. The loops of `jn` and `yn` have as many steps as the order.
+//!
+//! [`SharedPlace`]: crate::shared::SharedPlace

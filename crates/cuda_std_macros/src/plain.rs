@@ -1,0 +1,57 @@
+//! `#[derive(Plain)]`: makes a struct `bytemuck::Pod`, and so plain, as arrays of it are.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::{Attribute, Data, DeriveInput, Error, Result};
+
+/// Expands the derive on a struct. The compiler checks the fields' types, and that there is no padding.
+pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
+    let Data::Struct(data) = &item.data else {
+        let refused = "only a struct can be plain: some bits are no value of an enum, and a union's may be padding";
+        return Err(Error::new_spanned(&item.ident, refused));
+    };
+    if !item.generics.params.is_empty() {
+        let refused = "a generic struct's padding depends on its parameters: implement `Plain` for the types in use";
+        return Err(Error::new_spanned(&item.generics, refused));
+    }
+    if !item.attrs.iter().any(has_fixed_layout) {
+        let refused = "its layout is not fixed: add `#[repr(C)]` or `#[repr(transparent)]`";
+        return Err(Error::new_spanned(&item.ident, refused));
+    }
+    let name = &item.ident;
+    let types = data.fields.iter().map(|field| &field.ty);
+    let padding = format!(
+        "`{name}` has padding, which has no bits to copy: order the fields by size, or add fields of zeros in its place"
+    );
+    Ok(quote! {
+        const _: () = {
+            const fn size_of_plain<T: ::cuda_std::bytemuck::Pod>() -> usize {
+                ::core::mem::size_of::<T>()
+            }
+            assert!(::core::mem::size_of::<#name>() == 0 #(+ size_of_plain::<#types>())*, #padding);
+        };
+
+        // SAFETY: zeros are values of all fields, which are plain.
+        unsafe impl ::cuda_std::bytemuck::Zeroable for #name {}
+        // SAFETY: a struct of plain fields and, as just asserted, nothing else.
+        unsafe impl ::cuda_std::bytemuck::Pod for #name {}
+    })
+}
+
+/// Whether it is a `repr` with `C` or `transparent`.
+fn has_fixed_layout(attribute: &Attribute) -> bool {
+    let mut is_fixed = false;
+    if attribute.path().is_ident("repr") {
+        // Other arguments, as `align(16)`, are parsed by the compiler.
+        let _ = attribute.parse_nested_meta(|meta| {
+            is_fixed |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
+            if meta.input.peek(syn::token::Paren) {
+                let arguments;
+                syn::parenthesized!(arguments in meta.input);
+                arguments.parse::<TokenStream>()?;
+            }
+            Ok(())
+        });
+    }
+    is_fixed
+}

@@ -1,0 +1,9 @@
+//! A struct with padding, whose bits nobody has written.
+#[derive(Clone, Copy, cuda_std::Plain)]
+#[repr(C)]
+struct Padded {
+    small: u8,
+    large: u32,
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+//! A visible function whose name the compiler would choose.
+#[cuda_std::externally_visible]
+pub extern "C" fn rotate(x: u32) -> u32 {
+    x.rotate_left(1)
+}
+
+fn main() {}

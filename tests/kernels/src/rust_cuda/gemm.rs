@@ -1,0 +1,35 @@
+//! A product of matrices by tiles in shared memory, as in Rust-CUDA's example, whose tiles are statics.
+
+use cuda_std::prelude::*;
+
+/// Rows and columns of a tile, and threads of a block along x and y.
+pub const TILE: usize = 16;
+
+/// `c = alpha * a * b + beta * c`, for `a` of `m` by `k` and `b` of `k` by `n`, row by row.
+///
+/// # Safety
+/// `c` has `m * n` elements, and a block has [`TILE`] by [`TILE`] threads.
+#[kernel]
+pub unsafe fn gemm(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, k: usize, alpha: f32, beta: f32) {
+    let tile_a = shared_array![f32; TILE * TILE];
+    let tile_b = shared_array![f32; TILE * TILE];
+    let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
+    let row = thread::block_idx_x() as usize * TILE + ty;
+    let col = thread::block_idx_y() as usize * TILE + tx;
+
+    let mut sum = 0.0_f32;
+    for kk in (0..k).step_by(TILE) {
+        *tile_a.add(ty * TILE + tx) = if row < m && kk + tx < k { a[row * k + kk + tx] } else { 0.0 };
+        *tile_b.add(ty * TILE + tx) = if col < n && kk + ty < k { b[(kk + ty) * n + col] } else { 0.0 };
+        thread::sync_threads();
+        for i in 0..TILE {
+            sum += *tile_a.add(ty * TILE + i) * *tile_b.add(i * TILE + tx);
+        }
+        thread::sync_threads();
+    }
+    if row < m && col < n {
+        // SAFETY: inside of `c`; no other thread has this element.
+        let element = unsafe { &mut *c.add(row * n + col) };
+        *element = alpha * sum + beta * *element;
+    }
+}

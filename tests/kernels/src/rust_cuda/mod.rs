@@ -1,0 +1,34 @@
+//! Kernels of the kinds that Rust-CUDA has in its compile tests, its examples and its guide, written for the tests here.
+//!
+//! They are written as for Rust-CUDA: `unsafe fn`s with slices and pointers. Where Rust-CUDA's source of a kind cannot
+//! compile unchanged here, the kernel is as `cuda_std::rust_cuda` says to port it. Each kernel but those that only have
+//! to compile writes something that a test compares.
+//!
+//! | module | kinds |
+//! |---|---|
+//! | [`control_flow`] | branches and loops, one kernel for each nesting |
+//! | [`lang`] | arrays, constants, references, pointers, uninitialized memory, options, bits of integers |
+//! | [`threads`] | indices and shapes, barriers and fences, sleeping threads |
+//! | [`warps`] | lanes and masks, shuffles of any width, matches, reductions |
+//! | [`atomics`] | atomic floats and integers of each scope |
+//! | [`shared`] | static and dynamic shared memory by `*array.add(i)` |
+//! | [`floats`] | `GpuFloat`, `FloatExt`, approximations |
+//! | [`vectors`] | structs in memory: vectors and matrices of floats, a ray tracer |
+//! | [`functions`] | functions of other crates, `gpu_only`, `externally_visible`, assertions, target features |
+//! | [`mod@gemm`], [`mod@vecadd`] | kernels in files of their own names |
+
+pub mod atomics;
+pub mod control_flow;
+pub mod floats;
+pub mod functions;
+pub mod gemm;
+pub mod lang;
+pub mod shared;
+pub mod threads;
+pub mod vecadd;
+pub mod vectors;
+pub mod warps;
+
+// Only the functions: the modules of the same names are already here.
+pub use gemm::gemm;
+pub use vecadd::vecadd;

@@ -1,0 +1,17 @@
+//! The first example of Rust-CUDA: a kernel in a file of its own name.
+
+use cuda_std::prelude::*;
+
+/// Adds two vectors.
+///
+/// # Safety
+/// `c` has room for `a.len()` elements, and `b` has as many.
+#[kernel]
+pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) {
+    let idx = thread::index_1d() as usize;
+    if idx < a.len() {
+        // SAFETY: as promised by the launch; no other thread has this index.
+        let elem = unsafe { &mut *c.add(idx) };
+        *elem = a[idx] + b[idx];
+    }
+}

@@ -1,0 +1,662 @@
+//! Runs of the kernels of Rust-CUDA's kinds: each compares what the kernel writes with a reference, and returns it, so
+//! that a GPU and the executor can be compared word by word.
+
+use cuda_std::element::Plain;
+use test_kernels::rust_cuda as k;
+use warpfold::{Buffer, Error, Gpu};
+
+mod floats;
+
+/// A run of one kind, or of several alike.
+pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
+
+/// Every run, by the name of the kind. The runs of floats are separate: they take longest.
+pub static RUNS: [(&str, Run); 35] = [
+    ("branches", branches),
+    ("loops", loops),
+    ("loops in loops", loops_in_loops),
+    ("ranges", ranges),
+    ("arrays", arrays),
+    ("bits of integers", bits),
+    ("constants, references and pointers", language),
+    ("hello world, simple add, a kernel called main", small_kernels),
+    ("indices and shapes", thread_indexing),
+    ("barriers and fences", thread_sync),
+    ("a lock with nanosleep", nanosleep_lock),
+    ("lanes and masks", warp_functions),
+    ("shuffles of every width", warp_shuffle),
+    ("match any", warp_match_any),
+    ("match all", warp_match_all),
+    ("warp reductions", warp_reduce),
+    ("atomics of one thread", atomic_operations),
+    ("sums by atomic floats", atomic_float_sums),
+    ("atomic integers of every scope", atomic_integers),
+    ("atomics of views", atomics_of_views),
+    ("static shared memory", static_shared_memory),
+    ("shared memory of several types", shared_memory_of_types),
+    ("reversal by shared memory", reversals),
+    ("vectors of three floats", vec3_operations),
+    ("a matrix times vectors", mat3_vec3_multiply),
+    ("views of large elements", mat4_operations),
+    ("rays against a sphere", issue_283),
+    ("a ray tracer", ray_tracer),
+    ("functions of another crate", checksum_by_a_crate),
+    ("a visible function and a constant table", calls_externally_visible),
+    ("assertions that hold", asserts),
+    ("vecadd in a file of its name", vecadd),
+    ("gemm in a file of its name", gemm),
+    ("log10 and signum", floats::log10_and_signum),
+    ("approximations", floats::approximations),
+];
+
+/// The runs of all functions of floats.
+pub static FLOAT_RUNS: [(&str, Run); 4] = [
+    ("functions of f32", floats::functions_f32),
+    ("functions of f64", floats::functions_f64),
+    ("special functions of f32", floats::special_f32),
+    ("special functions of f64", floats::special_f64),
+];
+
+fn words<T: Plain>(values: &[T]) -> Vec<u64> {
+    values.iter().flat_map(|value| value.to_four_words()[..size_of::<T>().div_ceil(8)].to_vec()).collect()
+}
+
+/// Downloads a buffer, compares it, and returns its words.
+fn compare<T: Plain + PartialEq + std::fmt::Debug>(
+    gpu: &Gpu,
+    name: &str,
+    found: &Buffer<T>,
+    expected: &[T],
+) -> Result<Vec<u64>, Error> {
+    let found = gpu.download(found)?;
+    assert_eq!(found, expected, "{name}");
+    Ok(words(&found))
+}
+
+/// Runs kernels that write a function of each element, and compares them with another way to compute it.
+macro_rules! of_each {
+    ($gpu:expr, $inputs:expr, $module:ident: $($kernel:ident = |$x:ident| $expected:expr;)*) => {{
+        let inputs = $inputs;
+        let input = $gpu.upload(&inputs)?;
+        let mut all = Vec::new();
+        $(
+            let mut output = $gpu.upload(&inputs)?;
+            // SAFETY: the output has as many elements as the input.
+            let kernel = unsafe { k::$module::$kernel::handle() }.with_block(64);
+            let arguments = k::$module::$kernel::Args { input: input.view(), output: output.view_mut() };
+            $gpu.launch(kernel, (inputs.len() as u32).div_ceil(64), arguments)?;
+            let expected: Vec<_> = inputs.iter().map(|&$x| $expected).collect();
+            all.extend(compare($gpu, stringify!($kernel), &output, &expected)?);
+        )*
+        Ok(all)
+    }};
+}
+
+/// Whole numbers around 0.
+fn around_zero() -> Vec<i32> {
+    (-50..=80).collect()
+}
+
+fn branches(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    of_each!(gpu, around_zero(), control_flow:
+        if_ = |x| i32::from(x > 0);
+        if_else = |x| 2 - i32::from(x > 0);
+        if_else_if_else = |x| 2 - x.signum();
+        if_if = |x| i32::from(x > 0 && x % 2 == 0);
+        if_return_else = |x| if x > 0 { x } else { 1 - x };
+        if_return_else_return = |x| x + [-2, 2][usize::from(x > 0)];
+        if_while = |x| (0..x).sum();
+        ifx2 = |x| [0, 1, 3][usize::from(x > 10) + usize::from(x > 20)];
+    )
+}
+
+fn loops(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let next_multiple = |x: i32, of: i32| (x..x + 100).find(|y| y % of == 0).unwrap();
+    of_each!(gpu, around_zero(), control_flow:
+        loop_ = |x| 1 << (x.abs() + 1).ilog2();
+        while_ = |x| (32 - x.unsigned_abs().leading_zeros()) as i32;
+        while_break = |x| if x > 0 { 5 } else { 0 };
+        while_continue = |x| x.max(0);
+        while_if_break = |x| next_multiple(x, 7);
+        while_if_break_else_break = |x| if x > 0 { x } else { 1 - x };
+        while_if_break_if_break = |x| next_multiple(x, 5).min(next_multiple(x, 7));
+        while_if_continue = |x| 20 / (x.abs() + 1);
+        while_if_continue_else_continue = |x| 5 * x - 5;
+        while_return = |x| (0..50).find(|y| y * y > x).unwrap();
+    )
+}
+
+fn loops_in_loops(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    of_each!(gpu, around_zero(), control_flow:
+        while_while = |x| (0..x).sum();
+        while_while_break = |x| (0..8).fold(0, |sum, _| if sum < x { sum + 3 } else { sum });
+        while_while_continue = |x| 6 * x.max(0);
+        while_while_if_break = |x| 6 * if x < 0 { 10 } else { x.min(10) };
+        while_while_if_continue = |x| 60 - 6 * i32::from((1..=10).contains(&x));
+    )
+}
+
+fn ranges(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    of_each!(gpu, around_zero(), control_flow:
+        for_range = |x| x.abs() * (x.abs() - 1) / 2;
+        for_range_signed = |x| if x > -5 { x * (x - 1) / 2 - 15 } else { 0 };
+        for_with_custom_range_iter = |x| if x > 3 { x * (x - 1) / 2 - 3 } else { 0 };
+    )
+}
+
+fn arrays(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    macro_rules! of_type {
+        ($kernel:ident: $type:ty) => {{
+            let mut output = gpu.zeroed::<$type>(12)?;
+            // SAFETY: the output has 4 elements for each of 3 threads.
+            let kernel = unsafe { k::lang::$kernel::handle() }.with_block(3);
+            gpu.launch(kernel, 1, k::lang::$kernel::Args { x: <$type>::MAX, output: output.view_mut() })?;
+            let of_thread = [<$type>::MAX, <$type>::MAX, <$type>::MIN, <$type>::MAX];
+            compare(gpu, stringify!($kernel), &output, &of_thread.repeat(3))?
+        }};
+    }
+    let (bytes, words) = (of_type!(init_array_i8: i8), of_type!(init_array_i32: i32));
+    Ok([bytes, of_type!(init_array_i16: i16), words, of_type!(init_array_i64: i64)].concat())
+}
+
+/// Words of any size, with those around 0 and the powers of two.
+fn any_words() -> Vec<u32> {
+    let powers = (0..32).flat_map(|bit| [1 << bit, (1 << bit) - 1, u32::MAX << bit]);
+    (0..40).chain(powers).chain((0..60).map(|i: u32| i.wrapping_mul(0x9E37_79B9))).collect()
+}
+
+fn bits(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    of_each!(gpu, any_words(), lang:
+        bswap = |x| u32::from_be_bytes(x.to_le_bytes());
+        leading_zeros = |x| x.checked_ilog2().map_or(32, |log| 31 - log);
+        trailing_zeros = |x| match (0..32).find(|bit| x >> bit & 1 == 1) {
+            Some(zeros) => zeros * 101,
+            None => 32 + 6400,
+        };
+        bit_reverse = |x| (0..32).map(|bit| (x >> bit & 1) << (31 - bit)).sum();
+        count_ones = |x| (0..32).map(|bit| x >> bit & 1).sum();
+    )
+}
+
+fn language(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    of_each!(gpu, any_words(), lang:
+        create_uninitialized_memory = |x| x.wrapping_add(x ^ 1);
+        allocate_null = |x| if x == 0 { 7 } else { 1 };
+        allocate_vec_like = |x| x.wrapping_add(1);
+        member_ref_arg = |x| x.wrapping_add(x / 2);
+        zst_member_ref_arg = |x| 5 + x % 2;
+        unwrap_or = |x| if x < 10 { 1000 } else { x - 10 };
+        shallow_ref = |x| 8 + x % 3;
+        logical_and = |x| u32::from(x % 3 == 0) & u32::from(x > 10);
+        logical_or = |x| u32::from(x % 3 == 0) | u32::from(x > 10);
+        range_contains = |x| u32::from(x.to_string().len() == 2);
+    )
+}
+
+fn small_kernels(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut x = gpu.upload(&[1.0_f32, -2.0, 0.5])?;
+    // SAFETY: as many threads as elements.
+    let kernel = unsafe { k::lang::hello_world::handle() }.with_block(3);
+    gpu.launch(kernel, 1, k::lang::hello_world::Args { x: x.view_mut() })?;
+    let mut all = compare(gpu, "hello_world", &x, &[2.0, -1.0, 1.5])?;
+
+    let (a, b, mut c) = (gpu.upload(&[1.5_f32])?, gpu.upload(&[2.25_f32])?, gpu.zeroed::<f32>(1)?);
+    // SAFETY: one thread, and numbers.
+    let kernel = unsafe { k::lang::simple_add::handle() }.with_block(1);
+    gpu.launch(kernel, 1, k::lang::simple_add::Args { a: a.view(), b: b.view(), c: c.view_mut() })?;
+    all.extend(compare(gpu, "simple_add", &c, &[3.75])?);
+
+    let mut output = gpu.zeroed::<u32>(1)?;
+    // SAFETY: the output has an element.
+    let kernel = unsafe { k::lang::main::handle() }.with_block(32);
+    gpu.launch(kernel, 2, k::lang::main::Args { output: output.view_mut() })?;
+    all.extend(compare(gpu, "main", &output, &[99])?);
+    Ok(all)
+}
+
+fn thread_indexing(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut all = Vec::new();
+    for (grid, block) in [([3_u32, 1, 1], [64_u32, 1, 1]), ([2, 3, 2], [5, 4, 3]), ([1, 2, 4], [8, 8, 2])] {
+        let count = |of: [u32; 3]| of.iter().product::<u32>();
+        let indices = |of: [u32; 3]| (0..count(of)).map(move |i| [i % of[0], i / of[0] % of[1], i / of[0] / of[1]]);
+        let mut expected = Vec::new();
+        for (b, block_idx) in indices(grid).enumerate() {
+            for (t, thread_idx) in indices(block).enumerate() {
+                let of_axis = |axis: usize| block_idx[axis] * block[axis] + thread_idx[axis];
+                expected.extend([thread_idx, block_idx, block, grid].concat());
+                expected.extend([of_axis(0), of_axis(1), of_axis(0), of_axis(1), of_axis(2)]);
+                let index = b as u32 * count(block) + t as u32;
+                expected.extend([u32::from(index == 0), 32, index, of_axis(0)]);
+            }
+        }
+        let mut output = gpu.zeroed::<u32>(expected.len())?;
+        // SAFETY: the output has the words of each thread.
+        let kernel = unsafe { k::threads::thread_indexing::handle() }.with_block((block[0], block[1], block[2]));
+        let arguments = k::threads::thread_indexing::Args { output: output.view_mut() };
+        gpu.launch(kernel, (grid[0], grid[1], grid[2]), arguments)?;
+        all.extend(compare(gpu, "thread_indexing", &output, &expected)?);
+    }
+    Ok(all)
+}
+
+fn thread_sync(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut memory = gpu.zeroed::<u32>(192)?;
+    // SAFETY: the memory has 2 words for each of 96 threads.
+    let kernel = unsafe { k::threads::thread_sync::handle() }.with_block(96);
+    gpu.launch(kernel, 1, k::threads::thread_sync::Args { memory: memory.view_mut() })?;
+    let written = (0..96).map(|t| 3 * t);
+    let expected: Vec<u32> = written.clone().chain((0..96).map(|t| 3 * ((t + 1) % 96) + 1048)).collect();
+    let mut all = compare(gpu, "thread_sync", &memory, &expected)?;
+
+    let mut output = gpu.zeroed::<u32>(150)?;
+    // SAFETY: the output has a word for each thread.
+    let kernel = unsafe { k::threads::thread_functions::handle() }.with_block(50);
+    gpu.launch(kernel, 3, k::threads::thread_functions::Args { output: output.view_mut() })?;
+    all.extend(compare(gpu, "thread_functions", &output, &(0..150).map(|i| i ^ 3).collect::<Vec<u32>>())?);
+    Ok(all)
+}
+
+fn nanosleep_lock(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (mut lock, mut sum) = (gpu.zeroed::<u32>(1)?, gpu.zeroed::<u32>(1)?);
+    // SAFETY: both have one word, which is 0.
+    let kernel = unsafe { k::threads::nanosleep_lock::handle() }.with_block(96);
+    let arguments = k::threads::nanosleep_lock::Args { lock: lock.view_mut(), sum: sum.view_mut() };
+    gpu.launch(kernel, 6, arguments)?;
+    compare(gpu, "the lock is free", &lock, &[0])?;
+    compare(gpu, "nanosleep_lock", &sum, &[6 * 96 * 95 / 2])
+}
+
+fn warp_functions(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut output = gpu.zeroed::<u32>(64)?;
+    // SAFETY: a word for each thread.
+    let kernel = unsafe { k::warps::warp_functions::handle() }.with_block(64);
+    gpu.launch(kernel, 1, k::warps::warp_functions::Args { output: output.view_mut() })?;
+    compare(gpu, "warp_functions", &output, &(0..64).map(|t| t % 32 + 100).collect::<Vec<u32>>())
+}
+
+fn warp_shuffle(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut output = gpu.zeroed::<u64>(32 * k::warps::SHUFFLE_WORDS)?;
+    // SAFETY: the words of each lane of a warp.
+    let kernel = unsafe { k::warps::warp_shuffle::handle() }.with_block(32);
+    gpu.launch(kernel, 1, k::warps::warp_shuffle::Args { output: output.view_mut() })?;
+    let expected = (0..32_u64).flat_map(|lane| {
+        let xor = |lanes: u64| lane ^ lanes;
+        // A segment of 8 lanes: a lane with bit 3 reads an earlier segment, the others would read a later one.
+        let earlier = lane & 8 != 0;
+        let wide = |lane: u64| u128::from(lane) << 100 | u128::from(lane);
+        let down = if lane % 16 < 13 { lane + 3 } else { lane };
+        let up = if lane >= 5 { lane - 5 } else { lane };
+        [
+            (xor(1) as i8 - 16) as u64,
+            xor(2) * 1000,
+            -(if earlier { xor(8) } else { lane } as i32) as u64,
+            u64::from(earlier),
+            (xor(16) as f64 + 0.5).to_bits(),
+            (wide(xor(31)) >> 96) as u64 ^ xor(31),
+            (-(wide(xor(1)) as i128) >> 64) as u64,
+            xor(4),
+            (down as f32).to_bits().into(),
+            u64::from(lane % 16 < 13),
+            up << 40,
+            u64::from(lane >= 5),
+            (lane as i64 / 8 * 8 + 5 - 7) as u64,
+            u64::from(9_f32.to_bits()) << 32 | u64::from(2_f32.to_bits()),
+        ]
+    });
+    compare(gpu, "warp_shuffle", &output, &expected.collect::<Vec<u64>>())
+}
+
+/// Values of 64 lanes: some equal in the lower 32 bits only, some equal altogether.
+fn values_to_match() -> Vec<u64> {
+    let of_first = (0..32_u64).map(|lane| lane % 3 + (lane % 2 << 40));
+    of_first.chain((0..32).map(|_| 77 << 32)).collect()
+}
+
+fn warp_match_any(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let values = values_to_match();
+    let (input, mut output) = (gpu.upload(&values)?, gpu.zeroed::<u32>(128)?);
+    // SAFETY: the elements of 64 lanes.
+    let kernel = unsafe { k::warps::warp_match_any::handle() }.with_block(64);
+    gpu.launch(kernel, 1, k::warps::warp_match_any::Args { values: input.view(), output: output.view_mut() })?;
+    let lanes = |t: usize, matches: &dyn Fn(usize) -> bool| {
+        (0..32).filter(|lane| matches(t / 32 * 32 + lane)).fold(0_u32, |mask, lane| mask | 1 << lane)
+    };
+    let of_thread = |t: usize| {
+        let all = lanes(t, &|other| values[other] == values[t]);
+        [all, lanes(t, &|other| values[other] as u32 == values[t] as u32 && other / 16 == t / 16)]
+    };
+    compare(gpu, "warp_match_any", &output, &(0..64).flat_map(of_thread).collect::<Vec<u32>>())
+}
+
+fn warp_match_all(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut all = Vec::new();
+    // The lower halves of all values are equal in the second run.
+    for values in [values_to_match(), (0..64).map(|lane| lane << 32 | 5).collect()] {
+        let (input, mut output) = (gpu.upload(&values)?, gpu.zeroed::<u32>(128)?);
+        // SAFETY: the elements of 64 lanes.
+        let kernel = unsafe { k::warps::warp_match_all::handle() }.with_block(64);
+        gpu.launch(kernel, 1, k::warps::warp_match_all::Args { values: input.view(), output: output.view_mut() })?;
+        let expected: Vec<u32> = (0..64)
+            .flat_map(|t: usize| {
+                let warp = &values[t / 32 * 32..t / 32 * 32 + 32];
+                let words = warp.iter().all(|&value| value == warp[0]);
+                [words, warp.iter().all(|&value| value as u32 == warp[0] as u32)]
+            })
+            .map(|are_equal| if are_equal { u32::MAX } else { 0 })
+            .collect();
+        all.extend(compare(gpu, "warp_match_all", &output, &expected)?);
+    }
+    Ok(all)
+}
+
+fn warp_reduce(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let values: Vec<u32> = (1..=64_u32).map(|i| i.wrapping_mul(0x9E37_79B9)).collect();
+    let (input, mut output) = (gpu.upload(&values)?, gpu.zeroed::<u32>(64 * 12)?);
+    // SAFETY: the elements of 64 threads.
+    let kernel = unsafe { k::warps::warp_reduce::handle() }.with_block(64);
+    gpu.launch(kernel, 1, k::warps::warp_reduce::Args { values: input.view(), output: output.view_mut() })?;
+    let of_thread = |t: usize| {
+        let warp = || values[t / 32 * 32..t / 32 * 32 + 32].iter().copied();
+        let signed = || warp().map(|value| value as i32);
+        let (sum, and) = (warp().fold(0, u32::wrapping_add), warp().fold(u32::MAX, |a, b| a & b));
+        let (or, xor) = (warp().fold(0, |a, b| a | b), warp().fold(0, |a, b| a ^ b));
+        let unsigned = [warp().min().unwrap(), warp().max().unwrap()];
+        let signed = [signed().min().unwrap() as u32, signed().max().unwrap() as u32];
+        [sum, sum, unsigned[0], signed[0], unsigned[1], signed[1], and, and, or, or, xor, xor]
+    };
+    compare(gpu, "warp_reduce", &output, &(0..64).flat_map(of_thread).collect::<Vec<u32>>())
+}
+
+fn atomic_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut output = gpu.zeroed::<f64>(8 * 96)?;
+    // SAFETY: 8 elements for each thread.
+    let kernel = unsafe { k::atomics::atomic_operations::handle() }.with_block(48);
+    gpu.launch(kernel, 2, k::atomics::atomic_operations::Args { output: output.view_mut() })?;
+    // 2.75 & -0.0 is 0.0; 0.0 | 1.0 is 1.0; 1.0 ^ -2.0 has the sign and all bits of both exponents, which is infinite.
+    let last = f32::from_bits((1_f32.to_bits() ^ (-2_f32).to_bits()) & 0xFF00_0000);
+    let of_thread = [3.25, 4.25, 2.0, -1.0, 4.125, 2.0, 2.75, f64::from(last)];
+    compare(gpu, "atomic_operations", &output, &of_thread.repeat(96))
+}
+
+fn atomic_float_sums(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (mut narrow, mut wide) = (gpu.zeroed::<f32>(2 + 5)?, gpu.zeroed::<f64>(2 + 5)?);
+    // SAFETY: an element for the grid, one for the system, and one for each block.
+    let kernel = unsafe { k::atomics::atomic_float_sums::handle() }.with_block(64);
+    let arguments = k::atomics::atomic_float_sums::Args { narrow: narrow.view_mut(), wide: wide.view_mut() };
+    gpu.launch(kernel, 5, arguments)?;
+    let sum = (0..320_u16).map(|i| f64::from(i % 100)).sum::<f64>();
+    let of_blocks = |each: f64| std::iter::repeat_n(64.0 * each, 5);
+    let expected: Vec<f64> = [sum * 1e12, -sum].into_iter().chain(of_blocks(0.5)).collect();
+    let wide = compare(gpu, "sums of f64", &wide, &expected)?;
+    let expected: Vec<f32> = [sum, -sum].into_iter().chain(of_blocks(1.0)).map(|sum| sum as f32).collect();
+    Ok([compare(gpu, "sums of f32", &narrow, &expected)?, wide].concat())
+}
+
+fn atomic_integers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (blocks, threads) = (5_u32, 64_u32);
+    let all = blocks * threads;
+    let mut start = vec![0_u32; 9 + blocks as usize];
+    start[4] = u32::MAX;
+    let mut start_wide = vec![0_u64; 9 + blocks as usize];
+    start_wide[4] = u64::MAX;
+    let (mut words, mut wide) = (gpu.upload(&start)?, gpu.upload(&start_wide)?);
+    // SAFETY: 9 elements, then one for each block.
+    let kernel = unsafe { k::atomics::atomic_integers::handle() }.with_block(threads);
+    let arguments = k::atomics::atomic_integers::Args { words: words.view_mut(), wide: wide.view_mut() };
+    gpu.launch(kernel, blocks, arguments)?;
+    let (sum, last) = ((0..all).sum::<u32>(), all - 1);
+    let xor = (0..all).fold(0, |a, b| a ^ b);
+    let mut expected = start.clone();
+    expected[..8].copy_from_slice(&[
+        sum,
+        all.wrapping_neg(),
+        last.wrapping_neg(),
+        last - 5,
+        !0x7F,
+        (1 << 29) - 1,
+        xor,
+        all,
+    ]);
+    expected[9..].fill(2 * threads);
+    let narrow = compare(gpu, "integers of 32 bits", &words, &expected)?;
+    let mut expected = start_wide.clone();
+    let (sum, last) = (u64::from(sum), u64::from(last));
+    let sixty = (1 << 60) - 1;
+    let xor = u64::from(xor) << 30;
+    let minimum = last.wrapping_neg();
+    expected[..8].copy_from_slice(&[sum << 33, sum.wrapping_neg(), minimum, last << 35, !sixty, sixty, xor, 7]);
+    expected[9..].fill(u64::from(threads) << 32);
+    Ok([narrow, compare(gpu, "integers of 64 bits", &wide, &expected)?].concat())
+}
+
+fn atomics_of_views(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let numbers: Vec<u32> = (0..1000).collect();
+    let (numbers, mut counts) = (gpu.upload(&numbers)?, gpu.zeroed::<u32>(7)?);
+    let kernel = k::atomics::atomics_of_views::handle().with_block(128);
+    let arguments = k::atomics::atomics_of_views::Args { numbers: numbers.view(), counts: counts.view_mut() };
+    gpu.launch(kernel, 8, arguments)?;
+    compare(gpu, "atomics_of_views", &counts, &[143, 143, 143, 143, 143, 143, 142])
+}
+
+fn static_shared_memory(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut output = gpu.zeroed::<i32>(256)?;
+    // SAFETY: a word for each thread.
+    let kernel = unsafe { k::shared::static_shared_memory::handle() }.with_block(256);
+    gpu.launch(kernel, 1, k::shared::static_shared_memory::Args { output: output.view_mut() })?;
+    compare(gpu, "static_shared_memory", &output, &(0..256).map(|t| (255 - t) * 5 - 1).collect::<Vec<i32>>())
+}
+
+fn shared_memory_of_types(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut output = gpu.zeroed::<f32>(32)?;
+    // SAFETY: a word for each thread.
+    let kernel = unsafe { k::shared::shared_memory_of_types::handle() }.with_block(32);
+    gpu.launch(kernel, 1, k::shared::shared_memory_of_types::Args { output: output.view_mut() })?;
+    let expected: Vec<f32> = (0..32_u8).rev().map(|t| 3.5 * f32::from(t) + 100.25).collect();
+    compare(gpu, "shared_memory_of_types", &output, &expected)
+}
+
+fn reversals(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut all = Vec::new();
+    for n in [1_usize, 33, 64] {
+        let numbers: Vec<i32> = (0..n as i32).map(|i| 7 * i - 3).collect();
+        let mut d = gpu.upload(&numbers)?;
+        // SAFETY: as many elements as threads.
+        let kernel = unsafe { k::shared::reverse_array::handle() }.with_block(n as u32);
+        gpu.launch(kernel, 1, k::shared::reverse_array::Args { d: d.view_mut(), n })?;
+        let expected: Vec<i32> = numbers.into_iter().rev().collect();
+        all.extend(compare(gpu, "reverse_array", &d, &expected)?);
+    }
+    let numbers: Vec<f64> = (0..300_u16).map(|i| f64::from(i) + 0.5).collect();
+    let mut d = gpu.upload(&numbers)?;
+    // SAFETY: as many elements as threads, and 8 bytes of dynamic shared memory for each.
+    let kernel = unsafe { k::shared::reverse_array_dynamic::handle() }.with_block(300).with_dynamic_shared(300 * 8);
+    gpu.launch(kernel, 1, k::shared::reverse_array_dynamic::Args { d: d.view_mut(), n: 300 })?;
+    let expected: Vec<f64> = numbers.into_iter().rev().collect();
+    all.extend(compare(gpu, "reverse_array_dynamic", &d, &expected)?);
+    Ok(all)
+}
+
+fn vec3(x: f32, y: f32, z: f32) -> k::vectors::Vec3 {
+    k::vectors::Vec3::new(x, y, z)
+}
+
+/// Vectors of small whole numbers, whose products are exact.
+fn some_vectors(count: u8, seed: u8) -> Vec<k::vectors::Vec3> {
+    let number = |i: u8| f32::from(i.wrapping_mul(37).wrapping_add(seed) % 11) - 5.0;
+    (0..count).map(|i| vec3(number(i), number(i.wrapping_add(80)), number(i.wrapping_add(160)) + 0.5)).collect()
+}
+
+fn vec3_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (a, b) = (some_vectors(50, 1), some_vectors(50, 6));
+    let (x, y) = (gpu.upload(&a)?, gpu.upload(&b)?);
+    let (mut vectors, mut numbers) = (gpu.zeroed::<k::vectors::Vec3>(150)?, gpu.zeroed::<f32>(100)?);
+    // SAFETY: three vectors and two numbers for each pair.
+    let kernel = unsafe { k::vectors::vec3_operations::handle() }.with_block(32);
+    let (vectors_view, numbers_view) = (vectors.view_mut(), numbers.view_mut());
+    let arguments =
+        k::vectors::vec3_operations::Args { a: x.view(), b: y.view(), vectors: vectors_view, numbers: numbers_view };
+    gpu.launch(kernel, 2, arguments)?;
+    let (of_vectors, of_numbers) = a
+        .iter()
+        .zip(&b)
+        .map(|(a, b)| {
+            let length = (a.x * a.x + a.y * a.y + a.z * a.z).sqrt();
+            let sum = vec3(a.x + b.x, a.y + b.y, a.z + b.z);
+            let cross = vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
+            let unit = 1.0 / length;
+            let direction = vec3(a.x * unit, a.y * unit, a.z * unit);
+            ([sum, cross, direction], [a.x * b.x + a.y * b.y + a.z * b.z, length])
+        })
+        .collect::<(Vec<_>, Vec<_>)>();
+    let vectors = compare(gpu, "vectors", &vectors, of_vectors.as_flattened())?;
+    Ok([vectors, compare(gpu, "numbers", &numbers, of_numbers.as_flattened())?].concat())
+}
+
+fn mat3_vec3_multiply(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let columns = [vec3(1.0, 2.0, 3.0), vec3(-4.0, 0.0, 5.0), vec3(0.5, 6.0, -1.0)];
+    let vectors = some_vectors(40, 3);
+    let (matrix, input) = (gpu.upload(&[k::vectors::Mat3 { columns }])?, gpu.upload(&vectors)?);
+    let mut output = gpu.zeroed::<k::vectors::Vec3>(40)?;
+    // SAFETY: one matrix, and as many vectors as in the input.
+    let kernel = unsafe { k::vectors::mat3_vec3_multiply::handle() }.with_block(64);
+    let arguments = k::vectors::mat3_vec3_multiply::Args {
+        matrix: matrix.view(),
+        vectors: input.view(),
+        output: output.view_mut(),
+    };
+    gpu.launch(kernel, 1, arguments)?;
+    let expected: Vec<_> = vectors
+        .iter()
+        .map(|v| vec3(v.x - 4.0 * v.y + 0.5 * v.z, 2.0 * v.x + 6.0 * v.z, 3.0 * v.x + 5.0 * v.y - v.z))
+        .collect();
+    compare(gpu, "mat3_vec3_multiply", &output, &expected)
+}
+
+fn mat4_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    // Turns x to y and y to -x, doubles z, and moves by (10, 20, 30).
+    let m = [[0.0_f32, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0], [10.0, 20.0, 30.0, 1.0]];
+    let points = some_vectors(70, 9);
+    let (matrix, input) = (gpu.upload(&[m])?, gpu.upload(&points)?);
+    let (mut moved, mut turned) = (gpu.zeroed::<k::vectors::Vec3>(70)?, gpu.zeroed::<[f32; 4]>(70)?);
+    let kernel = k::vectors::mat4_operations::handle().with_block(32);
+    let (moved_view, turned_view) = (moved.view_mut(), turned.view_mut());
+    let arguments = k::vectors::mat4_operations::Args {
+        matrix: matrix.view(),
+        points: input.view(),
+        moved: moved_view,
+        turned: turned_view,
+    };
+    gpu.launch(kernel, 3, arguments)?;
+    let expected: Vec<_> = points.iter().map(|p| vec3(10.0 - p.y, 20.0 + p.x, 30.0 + 2.0 * p.z)).collect();
+    let all = compare(gpu, "moved", &moved, &expected)?;
+    let expected: Vec<_> = points.iter().map(|p| [-p.y, p.x, 2.0 * p.z, 0.0]).collect();
+    Ok([all, compare(gpu, "turned", &turned, &expected)?].concat())
+}
+
+fn issue_283(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let directions = [vec3(0.0, 0.0, -1.0), vec3(0.0, 1.0, 0.0), vec3(0.1, 0.0, -1.0).normalize()];
+    let (input, mut depths) = (gpu.upload(&directions)?, gpu.zeroed::<f32>(3)?);
+    // SAFETY: as many depths as directions.
+    let kernel = unsafe { k::vectors::issue_283::handle() }.with_block(32);
+    gpu.launch(kernel, 1, k::vectors::issue_283::Args { directions: input.view(), depths: depths.view_mut() })?;
+    let found = gpu.download(&depths)?;
+    // From (0, 0, 4) the unit sphere is 3 away; upwards there is nothing; the third ray meets it at
+    // 4 cos - sqrt(1 - 16 sin^2).
+    let (cos, sin) = (1.0 / 1.01_f32.sqrt(), 0.1 / 1.01_f32.sqrt());
+    let third = 4.0 * cos - (1.0 - 16.0 * sin * sin).sqrt();
+    assert!(found[0] == 3.0 && found[1] == 10.0 && (found[2] - third).abs() < 1e-3, "{found:?}, {third}");
+    Ok(words(&found))
+}
+
+fn ray_tracer(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (width, height) = (37_usize, 21_usize);
+    let scene = [
+        k::vectors::Sphere { center: vec3(0.0, 0.0, -5.0), radius: 1.0, color: vec3(1.0, 0.0, 0.0), shine: 1.5 },
+        k::vectors::Sphere { center: vec3(0.0, 0.0, -9.0), radius: 3.0, color: vec3(0.0, 1.0, 0.0), shine: 3.0 },
+    ];
+    let (scene, mut image) = (gpu.upload(&scene)?, gpu.zeroed::<k::vectors::Vec3>(width * height)?);
+    for _ in 0..2 {
+        // SAFETY: the image has its pixels.
+        let kernel = unsafe { k::vectors::render::handle() }.with_block((16, 8));
+        let arguments = k::vectors::render::Args { image: image.view_mut(), scene: scene.view(), width, height };
+        gpu.launch(kernel, (3, 3), arguments)?;
+    }
+    let mut scaled = gpu.zeroed::<k::vectors::Vec3>(width * height)?;
+    // SAFETY: as many pixels.
+    let kernel = unsafe { k::vectors::scale_buffer::handle() }.with_block((16, 8));
+    let arguments = k::vectors::scale_buffer::Args { image: image.view(), out: scaled.view_mut(), samples: 2 };
+    gpu.launch(kernel, (3, 3), arguments)?;
+    let mut bytes = gpu.zeroed::<[u8; 3]>(width * height)?;
+    // SAFETY: as many pixels.
+    let kernel = unsafe { k::vectors::postprocess::handle() }.with_block(256);
+    let arguments = k::vectors::postprocess::Args { image: scaled.view(), out: bytes.view_mut() };
+    gpu.launch(kernel, 4, arguments)?;
+
+    let (light, found) = (gpu.download(&scaled)?, gpu.download(&bytes)?);
+    let pixel = |x: usize, y: usize| found[y * width + x];
+    // The background in a corner, the red sphere in the middle, the green one around it.
+    assert_eq!(pixel(0, 0), [0.1_f32, 0.1, 0.3].map(|light| (light.sqrt() * 255.0) as u8));
+    assert!(matches!(pixel(width / 2, height / 2), [114..=255, 0, 0]), "{:?}", pixel(width / 2, height / 2));
+    assert!(matches!(pixel(width / 2, height - 4), [0, 114..=255, 0]), "{:?}", pixel(width / 2, height - 4));
+    let lightest = light.iter().map(|light| light.x.max(light.y)).fold(0.0, f32::max);
+    assert!(lightest > 0.4 && lightest <= 1.0, "{lightest}");
+    Ok([words(&light), words(&found)].concat())
+}
+
+fn checksum_by_a_crate(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let bytes: Vec<u8> = (0..9 * 100_u32).map(|i| (i * i >> 3) as u8).chain(*b"123456789").collect();
+    let (input, mut output) = (gpu.upload(&bytes)?, gpu.zeroed::<u32>(101)?);
+    // SAFETY: a word for each 9 bytes.
+    let kernel = unsafe { k::functions::checksum_by_a_crate::handle() }.with_block(64);
+    let arguments = k::functions::checksum_by_a_crate::Args { bytes: input.view(), output: output.view_mut(), len: 9 };
+    gpu.launch(kernel, 2, arguments)?;
+    let by_bits = |bytes: &[u8]| {
+        let shift = |crc: u32| if crc & 1 == 1 { crc >> 1 ^ 0xEDB8_8320 } else { crc >> 1 };
+        !bytes.iter().fold(u32::MAX, |crc, &byte| (0..8).fold(crc ^ u32::from(byte), |crc, _| shift(crc)))
+    };
+    let expected: Vec<u32> = bytes.chunks(9).map(by_bits).collect();
+    assert_eq!(expected[100], 0xCBF4_3926, "the checksum that every CRC-32 is tested by");
+    compare(gpu, "checksum_by_a_crate", &output, &expected)
+}
+
+fn calls_externally_visible(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let mut output = gpu.zeroed::<u32>(100)?;
+    // SAFETY: a word for each thread.
+    let kernel = unsafe { k::functions::calls_externally_visible::handle() }.with_block(50);
+    gpu.launch(kernel, 2, k::functions::calls_externally_visible::Args { output: output.view_mut() })?;
+    let expected: Vec<u32> = (0..100).map(|i: u32| (i * 32 ^ 0x5A) + [2, 3, 5, 7][i as usize % 4]).collect();
+    compare(gpu, "calls_externally_visible", &output, &expected)
+}
+
+fn asserts(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let numbers: Vec<u32> = (5..70).collect();
+    let (a, mut output) = (gpu.upload(&numbers)?, gpu.zeroed::<u32>(numbers.len())?);
+    // SAFETY: all have as many elements.
+    let kernel = unsafe { k::functions::asserts::handle() }.with_block(32);
+    gpu.launch(kernel, 3, k::functions::asserts::Args { a: a.view(), b: a.view(), output: output.view_mut() })?;
+    compare(gpu, "asserts", &output, &numbers)
+}
+
+fn vecadd(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let numbers: Vec<f32> = (0..1000_u16).map(f32::from).collect();
+    let (a, mut c) = (gpu.upload(&numbers)?, gpu.zeroed::<f32>(1000)?);
+    // SAFETY: all have as many elements.
+    let kernel = unsafe { k::vecadd::handle() }.with_block(128);
+    gpu.launch(kernel, 8, k::vecadd::Args { a: a.view(), b: a.view(), c: c.view_mut() })?;
+    compare(gpu, "vecadd", &c, &numbers.iter().map(|x| 2.0 * x).collect::<Vec<f32>>())
+}
+
+fn gemm(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (m, n, k_) = (20, 35, 18);
+    let values = |count: usize, seed: usize| (0..count).map(move |i| ((i * seed) % 7) as f32 - 3.0).collect::<Vec<_>>();
+    let (a, b, c) = (values(m * k_, 5), values(k_ * n, 3), values(m * n, 11));
+    let product = |i: usize| (0..k_).map(|j| a[i / n * k_ + j] * b[j * n + i % n]).sum::<f32>();
+    let expected: Vec<f32> = (0..m * n).map(|i| 2.0 * product(i) - c[i]).collect();
+    let (a, b, mut c) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.upload(&c)?);
+    // SAFETY: the matrices have as many elements as the kernel is told, and the block is a tile.
+    let kernel = unsafe { k::gemm::handle() }.with_block((k::gemm::TILE as u32, k::gemm::TILE as u32));
+    let (alpha, beta) = (2.0, -1.0);
+    let arguments = k::gemm::Args { a: a.view(), b: b.view(), c: c.view_mut(), m, n, k: k_, alpha, beta };
+    gpu.launch(kernel, (2, 3), arguments)?;
+    compare(gpu, "gemm", &c, &expected)
+}
