@@ -308,7 +308,7 @@ fn warp_shuffle(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 /// Values of 64 lanes: some equal in the lower 32 bits only, some equal altogether.
 fn values_to_match() -> Vec<u64> {
-    let of_first = (0..32_u64).map(|lane| lane % 3 + (lane % 2 << 40));
+    let of_first = (0..32_u64).map(|lane| lane % 3 + ((lane % 2) << 40));
     of_first.chain((0..32).map(|_| 77 << 32)).collect()
 }
 
@@ -604,7 +604,7 @@ fn ray_tracer(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 }
 
 fn checksum_by_a_crate(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let bytes: Vec<u8> = (0..9 * 100_u32).map(|i| (i * i >> 3) as u8).chain(*b"123456789").collect();
+    let bytes: Vec<u8> = (0..9 * 100_u32).map(|i| ((i * i) >> 3) as u8).chain(*b"123456789").collect();
     let (input, mut output) = (gpu.upload(&bytes)?, gpu.zeroed::<u32>(101)?);
     // SAFETY: a word for each 9 bytes.
     let kernel = unsafe { k::functions::checksum_by_a_crate::handle() }.with_block(64);
@@ -624,7 +624,7 @@ fn calls_externally_visible(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     // SAFETY: a word for each thread.
     let kernel = unsafe { k::functions::calls_externally_visible::handle() }.with_block(50);
     gpu.launch(kernel, 2, k::functions::calls_externally_visible::Args { output: output.view_mut() })?;
-    let expected: Vec<u32> = (0..100).map(|i: u32| (i * 32 ^ 0x5A) + [2, 3, 5, 7][i as usize % 4]).collect();
+    let expected: Vec<u32> = (0..100).map(|i: u32| ((i * 32) ^ 0x5A) + [2, 3, 5, 7][i as usize % 4]).collect();
     compare(gpu, "calls_externally_visible", &output, &expected)
 }
 
