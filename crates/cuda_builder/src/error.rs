@@ -36,8 +36,8 @@ pub enum BuildError {
 
     /// A kernel uses a function or a static that is not in its module; PTX is not linked.
     #[error(
-        "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: do without it (formatting, functions of \
-         `core` that are not inlined, and C functions cannot be called)"
+        "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: do without it (formatting, \
+         functions of `core` that are not inlined, and C functions cannot be called)"
     )]
     UnresolvedCall {
         /// The kernel.

@@ -64,7 +64,8 @@ mod tests {
     fn a_declared_static_is_defined_from_its_crate() {
         let dir = tempfile::tempdir().unwrap();
         let of_crate = "// a comment\n.version 7.0\n.target sm_75\n.address_size 64\n\n\
-                        .visible .global .align 2 .b8 TABLE[4] = {1, 2,\n3, 4};\n.visible .global .align 4 .b32 OTHER;\n";
+                        .visible .global .align 2 .b8 TABLE[4] = {1, 2,\n3, 4};\n\
+                        .visible .global .align 4 .b32 OTHER;\n";
         fs::write(dir.path().join("tables-1234.s"), of_crate).unwrap();
         fs::write(dir.path().join("tables-1234.d"), "not PTX").unwrap();
         let declared =

@@ -6,6 +6,8 @@ use test_kernels::rust_cuda as k;
 use warpfold::{Buffer, Error, Gpu};
 
 mod floats;
+mod vectors;
+mod warps;
 
 /// A run of one kind, or of several alike.
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
@@ -23,11 +25,11 @@ pub static RUNS: [(&str, Run); 35] = [
     ("indices and shapes", thread_indexing),
     ("barriers and fences", thread_sync),
     ("a lock with nanosleep", nanosleep_lock),
-    ("lanes and masks", warp_functions),
-    ("shuffles of every width", warp_shuffle),
-    ("match any", warp_match_any),
-    ("match all", warp_match_all),
-    ("warp reductions", warp_reduce),
+    ("lanes and masks", warps::warp_functions),
+    ("shuffles of every width", warps::warp_shuffle),
+    ("match any", warps::warp_match_any),
+    ("match all", warps::warp_match_all),
+    ("warp reductions", warps::warp_reduce),
     ("atomics of one thread", atomic_operations),
     ("sums by atomic floats", atomic_float_sums),
     ("atomic integers of every scope", atomic_integers),
@@ -35,11 +37,11 @@ pub static RUNS: [(&str, Run); 35] = [
     ("static shared memory", static_shared_memory),
     ("shared memory of several types", shared_memory_of_types),
     ("reversal by shared memory", reversals),
-    ("vectors of three floats", vec3_operations),
-    ("a matrix times vectors", mat3_vec3_multiply),
-    ("views of large elements", mat4_operations),
-    ("rays against a sphere", issue_283),
-    ("a ray tracer", ray_tracer),
+    ("vectors of three floats", vectors::vec3_operations),
+    ("a matrix times vectors", vectors::mat3_vec3_multiply),
+    ("views of large elements", vectors::mat4_operations),
+    ("rays against a sphere", vectors::issue_283),
+    ("a ray tracer", vectors::ray_tracer),
     ("functions of another crate", checksum_by_a_crate),
     ("a visible function and a constant table", calls_externally_visible),
     ("assertions that hold", asserts),
@@ -266,107 +268,6 @@ fn nanosleep_lock(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     compare(gpu, "nanosleep_lock", &sum, &[6 * 96 * 95 / 2])
 }
 
-fn warp_functions(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let mut output = gpu.zeroed::<u32>(64)?;
-    // SAFETY: a word for each thread.
-    let kernel = unsafe { k::warps::warp_functions::handle() }.with_block(64);
-    gpu.launch(kernel, 1, k::warps::warp_functions::Args { output: output.view_mut() })?;
-    compare(gpu, "warp_functions", &output, &(0..64).map(|t| t % 32 + 100).collect::<Vec<u32>>())
-}
-
-fn warp_shuffle(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let mut output = gpu.zeroed::<u64>(32 * k::warps::SHUFFLE_WORDS)?;
-    // SAFETY: the words of each lane of a warp.
-    let kernel = unsafe { k::warps::warp_shuffle::handle() }.with_block(32);
-    gpu.launch(kernel, 1, k::warps::warp_shuffle::Args { output: output.view_mut() })?;
-    let expected = (0..32_u64).flat_map(|lane| {
-        let xor = |lanes: u64| lane ^ lanes;
-        // A segment of 8 lanes: a lane with bit 3 reads an earlier segment, the others would read a later one.
-        let earlier = lane & 8 != 0;
-        let wide = |lane: u64| u128::from(lane) << 100 | u128::from(lane);
-        let down = if lane % 16 < 13 { lane + 3 } else { lane };
-        let up = if lane >= 5 { lane - 5 } else { lane };
-        [
-            (xor(1) as i8 - 16) as u64,
-            xor(2) * 1000,
-            -(if earlier { xor(8) } else { lane } as i32) as u64,
-            u64::from(earlier),
-            (xor(16) as f64 + 0.5).to_bits(),
-            (wide(xor(31)) >> 96) as u64 ^ xor(31),
-            (-(wide(xor(1)) as i128) >> 64) as u64,
-            xor(4),
-            (down as f32).to_bits().into(),
-            u64::from(lane % 16 < 13),
-            up << 40,
-            u64::from(lane >= 5),
-            (lane as i64 / 8 * 8 + 5 - 7) as u64,
-            u64::from(9_f32.to_bits()) << 32 | u64::from(2_f32.to_bits()),
-        ]
-    });
-    compare(gpu, "warp_shuffle", &output, &expected.collect::<Vec<u64>>())
-}
-
-/// Values of 64 lanes: some equal in the lower 32 bits only, some equal altogether.
-fn values_to_match() -> Vec<u64> {
-    let of_first = (0..32_u64).map(|lane| lane % 3 + ((lane % 2) << 40));
-    of_first.chain((0..32).map(|_| 77 << 32)).collect()
-}
-
-fn warp_match_any(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let values = values_to_match();
-    let (input, mut output) = (gpu.upload(&values)?, gpu.zeroed::<u32>(128)?);
-    // SAFETY: the elements of 64 lanes.
-    let kernel = unsafe { k::warps::warp_match_any::handle() }.with_block(64);
-    gpu.launch(kernel, 1, k::warps::warp_match_any::Args { values: input.view(), output: output.view_mut() })?;
-    let lanes = |t: usize, matches: &dyn Fn(usize) -> bool| {
-        (0..32).filter(|lane| matches(t / 32 * 32 + lane)).fold(0_u32, |mask, lane| mask | 1 << lane)
-    };
-    let of_thread = |t: usize| {
-        let all = lanes(t, &|other| values[other] == values[t]);
-        [all, lanes(t, &|other| values[other] as u32 == values[t] as u32 && other / 16 == t / 16)]
-    };
-    compare(gpu, "warp_match_any", &output, &(0..64).flat_map(of_thread).collect::<Vec<u32>>())
-}
-
-fn warp_match_all(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let mut all = Vec::new();
-    // The lower halves of all values are equal in the second run.
-    for values in [values_to_match(), (0..64).map(|lane| lane << 32 | 5).collect()] {
-        let (input, mut output) = (gpu.upload(&values)?, gpu.zeroed::<u32>(128)?);
-        // SAFETY: the elements of 64 lanes.
-        let kernel = unsafe { k::warps::warp_match_all::handle() }.with_block(64);
-        gpu.launch(kernel, 1, k::warps::warp_match_all::Args { values: input.view(), output: output.view_mut() })?;
-        let expected: Vec<u32> = (0..64)
-            .flat_map(|t: usize| {
-                let warp = &values[t / 32 * 32..t / 32 * 32 + 32];
-                let words = warp.iter().all(|&value| value == warp[0]);
-                [words, warp.iter().all(|&value| value as u32 == warp[0] as u32)]
-            })
-            .map(|are_equal| if are_equal { u32::MAX } else { 0 })
-            .collect();
-        all.extend(compare(gpu, "warp_match_all", &output, &expected)?);
-    }
-    Ok(all)
-}
-
-fn warp_reduce(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let values: Vec<u32> = (1..=64_u32).map(|i| i.wrapping_mul(0x9E37_79B9)).collect();
-    let (input, mut output) = (gpu.upload(&values)?, gpu.zeroed::<u32>(64 * 12)?);
-    // SAFETY: the elements of 64 threads.
-    let kernel = unsafe { k::warps::warp_reduce::handle() }.with_block(64);
-    gpu.launch(kernel, 1, k::warps::warp_reduce::Args { values: input.view(), output: output.view_mut() })?;
-    let of_thread = |t: usize| {
-        let warp = || values[t / 32 * 32..t / 32 * 32 + 32].iter().copied();
-        let signed = || warp().map(|value| value as i32);
-        let (sum, and) = (warp().fold(0, u32::wrapping_add), warp().fold(u32::MAX, |a, b| a & b));
-        let (or, xor) = (warp().fold(0, |a, b| a | b), warp().fold(0, |a, b| a ^ b));
-        let unsigned = [warp().min().unwrap(), warp().max().unwrap()];
-        let signed = [signed().min().unwrap() as u32, signed().max().unwrap() as u32];
-        [sum, sum, unsigned[0], signed[0], unsigned[1], signed[1], and, and, or, or, xor, xor]
-    };
-    compare(gpu, "warp_reduce", &output, &(0..64).flat_map(of_thread).collect::<Vec<u32>>())
-}
-
 fn atomic_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let mut output = gpu.zeroed::<f64>(8 * 96)?;
     // SAFETY: 8 elements for each thread.
@@ -474,133 +375,6 @@ fn reversals(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let expected: Vec<f64> = numbers.into_iter().rev().collect();
     all.extend(compare(gpu, "reverse_array_dynamic", &d, &expected)?);
     Ok(all)
-}
-
-fn vec3(x: f32, y: f32, z: f32) -> k::vectors::Vec3 {
-    k::vectors::Vec3::new(x, y, z)
-}
-
-/// Vectors of small whole numbers, whose products are exact.
-fn some_vectors(count: u8, seed: u8) -> Vec<k::vectors::Vec3> {
-    let number = |i: u8| f32::from(i.wrapping_mul(37).wrapping_add(seed) % 11) - 5.0;
-    (0..count).map(|i| vec3(number(i), number(i.wrapping_add(80)), number(i.wrapping_add(160)) + 0.5)).collect()
-}
-
-fn vec3_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let (a, b) = (some_vectors(50, 1), some_vectors(50, 6));
-    let (x, y) = (gpu.upload(&a)?, gpu.upload(&b)?);
-    let (mut vectors, mut numbers) = (gpu.zeroed::<k::vectors::Vec3>(150)?, gpu.zeroed::<f32>(100)?);
-    // SAFETY: three vectors and two numbers for each pair.
-    let kernel = unsafe { k::vectors::vec3_operations::handle() }.with_block(32);
-    let (vectors_view, numbers_view) = (vectors.view_mut(), numbers.view_mut());
-    let arguments =
-        k::vectors::vec3_operations::Args { a: x.view(), b: y.view(), vectors: vectors_view, numbers: numbers_view };
-    gpu.launch(kernel, 2, arguments)?;
-    let (of_vectors, of_numbers) = a
-        .iter()
-        .zip(&b)
-        .map(|(a, b)| {
-            let length = (a.x * a.x + a.y * a.y + a.z * a.z).sqrt();
-            let sum = vec3(a.x + b.x, a.y + b.y, a.z + b.z);
-            let cross = vec3(a.y * b.z - a.z * b.y, a.z * b.x - a.x * b.z, a.x * b.y - a.y * b.x);
-            let unit = 1.0 / length;
-            let direction = vec3(a.x * unit, a.y * unit, a.z * unit);
-            ([sum, cross, direction], [a.x * b.x + a.y * b.y + a.z * b.z, length])
-        })
-        .collect::<(Vec<_>, Vec<_>)>();
-    let vectors = compare(gpu, "vectors", &vectors, of_vectors.as_flattened())?;
-    Ok([vectors, compare(gpu, "numbers", &numbers, of_numbers.as_flattened())?].concat())
-}
-
-fn mat3_vec3_multiply(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let columns = [vec3(1.0, 2.0, 3.0), vec3(-4.0, 0.0, 5.0), vec3(0.5, 6.0, -1.0)];
-    let vectors = some_vectors(40, 3);
-    let (matrix, input) = (gpu.upload(&[k::vectors::Mat3 { columns }])?, gpu.upload(&vectors)?);
-    let mut output = gpu.zeroed::<k::vectors::Vec3>(40)?;
-    // SAFETY: one matrix, and as many vectors as in the input.
-    let kernel = unsafe { k::vectors::mat3_vec3_multiply::handle() }.with_block(64);
-    let arguments = k::vectors::mat3_vec3_multiply::Args {
-        matrix: matrix.view(),
-        vectors: input.view(),
-        output: output.view_mut(),
-    };
-    gpu.launch(kernel, 1, arguments)?;
-    let expected: Vec<_> = vectors
-        .iter()
-        .map(|v| vec3(v.x - 4.0 * v.y + 0.5 * v.z, 2.0 * v.x + 6.0 * v.z, 3.0 * v.x + 5.0 * v.y - v.z))
-        .collect();
-    compare(gpu, "mat3_vec3_multiply", &output, &expected)
-}
-
-fn mat4_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    // Turns x to y and y to -x, doubles z, and moves by (10, 20, 30).
-    let m = [[0.0_f32, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0], [10.0, 20.0, 30.0, 1.0]];
-    let points = some_vectors(70, 9);
-    let (matrix, input) = (gpu.upload(&[m])?, gpu.upload(&points)?);
-    let (mut moved, mut turned) = (gpu.zeroed::<k::vectors::Vec3>(70)?, gpu.zeroed::<[f32; 4]>(70)?);
-    let kernel = k::vectors::mat4_operations::handle().with_block(32);
-    let (moved_view, turned_view) = (moved.view_mut(), turned.view_mut());
-    let arguments = k::vectors::mat4_operations::Args {
-        matrix: matrix.view(),
-        points: input.view(),
-        moved: moved_view,
-        turned: turned_view,
-    };
-    gpu.launch(kernel, 3, arguments)?;
-    let expected: Vec<_> = points.iter().map(|p| vec3(10.0 - p.y, 20.0 + p.x, 30.0 + 2.0 * p.z)).collect();
-    let all = compare(gpu, "moved", &moved, &expected)?;
-    let expected: Vec<_> = points.iter().map(|p| [-p.y, p.x, 2.0 * p.z, 0.0]).collect();
-    Ok([all, compare(gpu, "turned", &turned, &expected)?].concat())
-}
-
-fn issue_283(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let directions = [vec3(0.0, 0.0, -1.0), vec3(0.0, 1.0, 0.0), vec3(0.1, 0.0, -1.0).normalize()];
-    let (input, mut depths) = (gpu.upload(&directions)?, gpu.zeroed::<f32>(3)?);
-    // SAFETY: as many depths as directions.
-    let kernel = unsafe { k::vectors::issue_283::handle() }.with_block(32);
-    gpu.launch(kernel, 1, k::vectors::issue_283::Args { directions: input.view(), depths: depths.view_mut() })?;
-    let found = gpu.download(&depths)?;
-    // From (0, 0, 4) the unit sphere is 3 away; upwards there is nothing; the third ray meets it at
-    // 4 cos - sqrt(1 - 16 sin^2).
-    let (cos, sin) = (1.0 / 1.01_f32.sqrt(), 0.1 / 1.01_f32.sqrt());
-    let third = 4.0 * cos - (1.0 - 16.0 * sin * sin).sqrt();
-    assert!(found[0] == 3.0 && found[1] == 10.0 && (found[2] - third).abs() < 1e-3, "{found:?}, {third}");
-    Ok(words(&found))
-}
-
-fn ray_tracer(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let (width, height) = (37_usize, 21_usize);
-    let scene = [
-        k::vectors::Sphere { center: vec3(0.0, 0.0, -5.0), radius: 1.0, color: vec3(1.0, 0.0, 0.0), shine: 1.5 },
-        k::vectors::Sphere { center: vec3(0.0, 0.0, -9.0), radius: 3.0, color: vec3(0.0, 1.0, 0.0), shine: 3.0 },
-    ];
-    let (scene, mut image) = (gpu.upload(&scene)?, gpu.zeroed::<k::vectors::Vec3>(width * height)?);
-    for _ in 0..2 {
-        // SAFETY: the image has its pixels.
-        let kernel = unsafe { k::vectors::render::handle() }.with_block((16, 8));
-        let arguments = k::vectors::render::Args { image: image.view_mut(), scene: scene.view(), width, height };
-        gpu.launch(kernel, (3, 3), arguments)?;
-    }
-    let mut scaled = gpu.zeroed::<k::vectors::Vec3>(width * height)?;
-    // SAFETY: as many pixels.
-    let kernel = unsafe { k::vectors::scale_buffer::handle() }.with_block((16, 8));
-    let arguments = k::vectors::scale_buffer::Args { image: image.view(), out: scaled.view_mut(), samples: 2 };
-    gpu.launch(kernel, (3, 3), arguments)?;
-    let mut bytes = gpu.zeroed::<[u8; 3]>(width * height)?;
-    // SAFETY: as many pixels.
-    let kernel = unsafe { k::vectors::postprocess::handle() }.with_block(256);
-    let arguments = k::vectors::postprocess::Args { image: scaled.view(), out: bytes.view_mut() };
-    gpu.launch(kernel, 4, arguments)?;
-
-    let (light, found) = (gpu.download(&scaled)?, gpu.download(&bytes)?);
-    let pixel = |x: usize, y: usize| found[y * width + x];
-    // The background in a corner, the red sphere in the middle, the green one around it.
-    assert_eq!(pixel(0, 0), [0.1_f32, 0.1, 0.3].map(|light| (light.sqrt() * 255.0) as u8));
-    assert!(matches!(pixel(width / 2, height / 2), [114..=255, 0, 0]), "{:?}", pixel(width / 2, height / 2));
-    assert!(matches!(pixel(width / 2, height - 4), [0, 114..=255, 0]), "{:?}", pixel(width / 2, height - 4));
-    let lightest = light.iter().map(|light| light.x.max(light.y)).fold(0.0, f32::max);
-    assert!(lightest > 0.4 && lightest <= 1.0, "{lightest}");
-    Ok([words(&light), words(&found)].concat())
 }
 
 fn checksum_by_a_crate(gpu: &Gpu) -> Result<Vec<u64>, Error> {

@@ -85,8 +85,11 @@ macro_rules! to_bits {
 
 /// The type and what any number can do.
 macro_rules! atomic {
-    ($name:ident, $type:ident, $bits:ident, $scope:ident, $threads:literal, $load:ident, $store:ident, $exchange:ident) => {
-        #[doc = concat!("A number that ", $threads, " may change at the same time: the bits of a `", stringify!($type), "`.")]
+    (
+        $name:ident, $type:ident, $bits:ident, $scope:ident, $threads:literal,
+        $load:ident, $store:ident, $exchange:ident
+    ) => {
+        #[doc = concat!("A `", stringify!($type), "` that ", $threads, " may change at the same time.")]
         #[repr(transparent)]
         pub struct $name {
             value: UnsafeCell<$type>,
@@ -114,7 +117,8 @@ macro_rules! atomic {
             /// The number at an address.
             ///
             /// # Safety
-            /// For `'a` the address is aligned, valid for reads and writes, and accessed only through views and atomics.
+            /// For `'a` the address is aligned, valid for reads and writes, and accessed only through views and
+            /// atomics.
             #[inline(always)]
             pub unsafe fn from_ptr<'a>(pointer: *mut $type) -> &'a Self {
                 // SAFETY: as promised by the caller; the type is transparent.
@@ -356,8 +360,8 @@ macro_rules! floats {
         atomic!($name, $type, $bits, $scope, $threads, $load, $store, $exchange);
 
         methods! { $name, $type, $scope:
-            /// Adds, and returns the number before that. Threads that add to one number do so in any order, so the sum's
-            /// last bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for zeros.
+            /// Adds, and returns the number before that. Threads that add to one number do so in any order, so the
+            /// sum's last bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for zeros.
             fetch_add = $add of number, |before, value| before + value;
             /// Adds the negation, and returns the number before that: see `fetch_add`.
             fetch_sub = $add of negation, |before, value| before - value;

@@ -3,8 +3,9 @@
 use super::private::Sealed;
 use super::special;
 
-/// Special functions, with the same bits on a GPU and on the CPU: those of the C library by the crate `libm`, the others
-/// by this crate, to within a few units in the last place. Those of `f32` that `libm` lacks are computed in `f64`.
+/// Special functions, with the same bits on a GPU and on the CPU: those of the C library by the crate `libm`, the
+/// others by this crate, to within a few units in the last place. Those of `f32` that `libm` lacks are computed in
+/// `f64`.
 pub trait FloatExt: Copy + Sealed {
     /// The cosine of pi times the number.
     fn cospi(self) -> Self;

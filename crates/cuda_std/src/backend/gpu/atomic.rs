@@ -6,7 +6,9 @@ use crate::atomic::{Order, Scope};
 
 /// One `asm!` for each order and scope, of which a constant order and scope leave one.
 macro_rules! ordered {
-    ($instruction:literal, $order:expr, $scope:expr, [$($name:ident $orders:literal),*], $rest:literal, $operands:tt) => {
+    (
+        $instruction:literal, $order:expr, $scope:expr, [$($name:ident $orders:literal),*], $rest:literal, $operands:tt
+    ) => {
         match ($order, $scope) {
             $(
                 (Order::$name, Scope::Block) => {

@@ -8,7 +8,9 @@ macro_rules! unary {
         pub(crate) fn $name(x: $type) -> $type {
             let result: $type;
             // SAFETY: arithmetic only.
-            unsafe { asm!(concat!($instruction, " {}, {};"), out($reg) result, in($reg) x, options(pure, nomem, nostack)) };
+            unsafe {
+                asm!(concat!($instruction, " {}, {};"), out($reg) result, in($reg) x, options(pure, nomem, nostack));
+            }
             result
         }
     )*};
@@ -67,4 +69,38 @@ macro_rules! multiply_adds {
 multiply_adds! {
     multiply_add_f32: f32, reg32, "fma.rn.f32";
     multiply_add_f64: f64, reg64, "fma.rn.f64";
+}
+
+/// `f16` to `f32`, in one instruction. Exact.
+#[inline(always)]
+pub(crate) fn f32_from_f16(bits: u16) -> f32 {
+    let value: f32;
+    // SAFETY: arithmetic only.
+    unsafe { asm!("cvt.f32.f16 {}, {};", out(reg32) value, in(reg16) bits, options(pure, nomem, nostack)) };
+    value
+}
+
+/// `f32` to the nearest `f16`, ties to even.
+#[inline(always)]
+pub(crate) fn f16_from_f32(value: f32) -> u16 {
+    let bits: u16;
+    // SAFETY: arithmetic only.
+    unsafe { asm!("cvt.rn.f16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack)) };
+    bits
+}
+
+/// `f32` to the nearest `bf16`, ties to even. Hardware from sm_80 on.
+#[inline(always)]
+pub(crate) fn bf16_from_f32(value: f32) -> u16 {
+    #[cfg(cuda_arch_at_least = "80")]
+    {
+        let bits: u16;
+        // SAFETY: arithmetic only.
+        unsafe { asm!("cvt.rn.bf16.f32 {}, {};", out(reg16) bits, in(reg32) value, options(pure, nomem, nostack)) };
+        bits
+    }
+    #[cfg(not(cuda_arch_at_least = "80"))]
+    {
+        half::bf16::from_f32(value).to_bits()
+    }
 }
