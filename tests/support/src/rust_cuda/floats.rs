@@ -156,7 +156,10 @@ macro_rules! functions {
                     };
                     assert!(is_right, "function {function} of {x} and {y}: {found}, not {rounded}");
                 }
-                assert_eq!(found[functions - 1].to_bits() << 1, (x + y).to_bits() << 1, "{x} + {y}");
+                let (last, sum) = (found[functions - 1], x + y);
+                // The bits of a NaN are unspecified.
+                let is_right = last.is_nan() && sum.is_nan() || last.to_bits() << 1 == sum.to_bits() << 1;
+                assert!(is_right, "{x} + {y} is {sum}, and not {last}");
             }
             let is_nan = |word: u64| $type::from_bits(word as _).is_nan();
             Ok(one_nan(words(&found), is_nan))
