@@ -226,6 +226,11 @@ fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> R
     }
 }
 
+/// Checks that the target of a copy has as many elements as its source.
+fn same_length(operation: &'static str, found: usize, expected: usize) -> Result<(), Error> {
+    if found == expected { Ok(()) } else { Err(Error::Length { operation, what: "the target", found, expected }) }
+}
+
 impl Gpu {
     /// New memory for `len` elements, all of their bits 0.
     ///
@@ -252,41 +257,88 @@ impl Gpu {
     /// # Errors
     /// The device does not have enough memory.
     pub fn upload<T: Plain>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
-        let buffer = Buffer::new(&self.backend(), elements.len(), "upload")?;
-        if !elements.is_empty() {
-            // SAFETY: `Plain` types are all bytes, none of them padding.
-            let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
-            // SAFETY: the buffer was made for these bytes.
-            unsafe { self.backend().upload(bytes, buffer.memory.address())? };
-        }
+        let mut buffer = Buffer::new(&self.backend(), elements.len(), "upload")?;
+        self.upload_into(elements, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// Downloads a buffer's elements, after all work on it started earlier.
+    /// Copies `elements` to memory that exists, after all work on it started earlier.
+    ///
+    /// ```
+    /// # let gpu = warpfold::Gpu::simt();
+    /// let mut x = gpu.zeroed::<f32>(3)?;
+    /// gpu.upload_into(&[1.0, 2.0], x.view_mut().slice(1, 2)?)?;
+    /// assert_eq!(gpu.download(&x)?, [0.0, 1.0, 2.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// The buffer belongs to another device, or earlier work has failed.
-    pub fn download<T: Plain>(&self, buffer: &Buffer<T>) -> Result<Vec<T>, Error> {
-        self.own(&buffer.memory, "download")?;
+    /// The lengths differ, or the memory belongs to another device.
+    pub fn upload_into<'t, T: Plain>(&self, elements: &[T], to: impl Into<ViewMut<'t, T>>) -> Result<(), Error> {
+        let to = to.into();
+        self.own(to.memory(), "upload")?;
+        same_length("upload", to.len(), elements.len())?;
+        if elements.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: `Plain` types are all bytes, none of them padding.
+        let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
+        // SAFETY: the view has as many elements.
+        unsafe { self.backend().upload(bytes, to.device_address()) }
+    }
+
+    /// Downloads the elements of a buffer or a view, after all work on it started earlier.
+    ///
+    /// # Errors
+    /// The memory belongs to another device, or earlier work has failed.
+    pub fn download<'f, T: Plain>(&self, from: impl Into<View<'f, T>>) -> Result<Vec<T>, Error> {
+        let from = from.into();
         let mut elements: Vec<T> = Vec::new();
-        elements.try_reserve_exact(buffer.len).map_err(|_| Error::OutOfMemory {
+        elements.try_reserve_exact(from.len()).map_err(|_| Error::OutOfMemory {
             operation: "download",
-            requested: buffer.memory.bytes(),
+            requested: from.len() * size_of::<T>(),
             free: crate::backend::host_memory::free_bytes(),
             device: "the host".to_owned(),
         })?;
-        if !buffer.is_empty() {
-            // SAFETY: the vector has capacity for the buffer's elements, and any bits are an element (`Plain`).
-            unsafe {
-                self.backend().download(
-                    buffer.memory.address(),
-                    elements.as_mut_ptr().cast(),
-                    buffer.memory.bytes(),
-                )?;
-                elements.set_len(buffer.len);
-            }
+        // SAFETY: the vector has capacity for the view's elements, and any bits are an element (`Plain`).
+        unsafe {
+            self.download_to(from, elements.as_mut_ptr())?;
+            elements.set_len(from.len());
         }
         Ok(elements)
+    }
+
+    /// Downloads the elements of a buffer or a view to memory that exists, after all work on it started earlier.
+    ///
+    /// # Errors
+    /// The lengths differ, the memory belongs to another device, or earlier work has failed.
+    pub fn download_into<'f, T: Plain>(&self, from: impl Into<View<'f, T>>, to: &mut [T]) -> Result<(), Error> {
+        let from = from.into();
+        same_length("download", to.len(), from.len())?;
+        // SAFETY: the slice has as many elements, and any bits are an element (`Plain`).
+        unsafe { self.download_to(from, to.as_mut_ptr()) }
+    }
+
+    /// # Safety
+    /// `to` is valid for writes of the view's elements.
+    unsafe fn download_to<T: Plain>(&self, from: View<'_, T>, to: *mut T) -> Result<(), Error> {
+        self.own(from.memory(), "download")?;
+        if from.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the view has these bytes, and so has `to`, as promised by the caller.
+        unsafe { self.backend().download(from.device_address(), to.cast(), from.len() * size_of::<T>()) }
+    }
+
+    /// New memory with a copy of a buffer or a view, made on the device.
+    ///
+    /// # Errors
+    /// The device does not have enough memory, or the view's memory belongs to another device.
+    pub fn try_clone<'f, T: Plain>(&self, from: impl Into<View<'f, T>>) -> Result<Buffer<T>, Error> {
+        let from = from.into();
+        let mut buffer = Buffer::new(&self.backend(), from.len(), "clone")?;
+        self.copy_views(from, &mut buffer)?;
+        Ok(buffer)
     }
 
     /// Copies one buffer to another on the device.
@@ -309,9 +361,7 @@ impl Gpu {
         let (from, to) = (from.into(), to.into());
         self.own(from.memory(), "copy")?;
         self.own(to.memory(), "copy")?;
-        if from.len() != to.len() {
-            return Err(Error::Length { operation: "copy", what: "the target", found: to.len(), expected: from.len() });
-        }
+        same_length("copy", to.len(), from.len())?;
         if from.is_empty() {
             return Ok(());
         }
@@ -364,6 +414,32 @@ mod tests {
         assert_eq!(bytes.len(), 20);
         gpu.copy_views(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();
         assert_eq!(gpu.download(&to).unwrap(), [0x0409, 9, 9, 2, 3]);
+    }
+
+    #[test]
+    fn memory_that_exists_is_filled_and_read() {
+        let gpu = Gpu::simt();
+        let mut x = gpu.upload(&[1_u16, 2, 3, 4]).unwrap();
+        gpu.upload_into(&[8, 9], x.view_mut().slice(1, 2).unwrap()).unwrap();
+        assert_eq!(gpu.download(x.view().slice(1, 3).unwrap()).unwrap(), [8, 9, 4]);
+        let mut two = [0; 2];
+        gpu.download_into(x.view().slice(2, 2).unwrap(), &mut two).unwrap();
+        assert_eq!(two, [9, 4]);
+        let copy = gpu.try_clone(&x).unwrap();
+        gpu.upload_into(&[0; 4], &mut x).unwrap();
+        assert_eq!(gpu.download(&copy).unwrap(), [1, 8, 9, 4]);
+        gpu.upload_into(&[], x.view_mut().slice(4, 0).unwrap()).unwrap();
+        gpu.download_into(x.view().slice(4, 0).unwrap(), &mut []).unwrap();
+        assert!(gpu.try_clone(x.view().slice(0, 0).unwrap()).unwrap().is_empty());
+
+        let is_length = |result| matches!(result, Err(Error::Length { found: 3, expected: 4, .. }));
+        assert!(is_length(gpu.download_into(&x, &mut [0; 3])));
+        let mut three = gpu.zeroed::<u16>(3).unwrap();
+        assert!(is_length(gpu.upload_into(&[0; 4], &mut three)));
+        let other = Gpu::simt();
+        assert!(matches!(other.upload_into(&[0; 4], &mut x), Err(Error::OtherDevice { .. })));
+        assert!(matches!(other.download_into(&x, &mut [0; 4]), Err(Error::OtherDevice { .. })));
+        assert!(matches!(other.try_clone(&x), Err(Error::OtherDevice { .. })));
     }
 
     #[test]

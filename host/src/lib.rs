@@ -87,6 +87,7 @@ pub use device::DeviceInfo;
 pub use error::Error;
 pub use exact_sum as exact;
 pub use gpu::Gpu;
+pub use half;
 pub use kernels::ops;
 pub use matrix::Matrix;
 pub use num_complex;
