@@ -34,11 +34,12 @@ const NO_INDEX: u64 = u64::MAX;
 /// The neutral state: no element's pair is greater.
 const NONE: Found = [u64::MAX, NO_INDEX];
 
-/// The lower of two pairs, without a branch, in which lanes would diverge.
+/// The lower of two pairs, without a branch, in which lanes would diverge. Chosen word by word: a choice of arrays is
+/// one of addresses, which puts both in local memory.
 #[inline(always)]
-fn better(a: Found, b: Found) -> Found {
-    let takes_b = (b[0] < a[0]) | ((b[0] == a[0]) & (b[1] < a[1]));
-    if takes_b { b } else { a }
+fn better([key_a, index_a]: Found, [key_b, index_b]: Found) -> Found {
+    let takes_b = (key_b < key_a) | ((key_b == key_a) & (index_b < index_a));
+    [if takes_b { key_b } else { key_a }, if takes_b { index_b } else { index_a }]
 }
 
 /// Resolves a partial index: the first element with the found key, from the found index on. The search ends because an
