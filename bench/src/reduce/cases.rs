@@ -42,7 +42,9 @@ pub struct ReduceArguments {
     #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset", "data"])]
     pub all: bool,
     /// The cases of these tables of `docs/benchmarks`, joined by commas
-    #[arg(long, value_enum, value_delimiter = ',', conflicts_with_all = ["all", "op", "dtype", "shape", "offset", "data"])]
+    #[arg(long, value_enum, value_delimiter = ',', conflicts_with_all = [
+        "all", "op", "dtype", "shape", "offset", "data"
+    ])]
     pub table: Vec<TableName>,
     /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
     /// have them

@@ -1,8 +1,8 @@
 //! Porting kernels that were written for Rust-CUDA. This module has only docs.
 //!
 //! Kernels for [Rust-CUDA](https://github.com/Rust-GPU/Rust-CUDA)'s `cuda_std` compile here as they are, by rustc's own
-//! PTX backend, if they keep to what the table lists as the same. The executor then runs them without a GPU, and finds
-//! their races and wrong indices.
+//! PTX backend, if they keep to what the list below calls the same. The executor then runs them without a GPU, and
+//! finds their races and wrong indices.
 //!
 //! # The recipe
 //!
@@ -21,29 +21,78 @@
 //! 7. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then take `Global` and `GlobalMut`
 //!    for slices and pointers, kernel by kernel: the `unsafe` goes, and the executor sees these accesses, too.
 //!
-//! # The table
+//! # Module by module
 //!
-//! | Rust-CUDA's module | the same | different | absent |
-//! |---|---|---|---|
-//! | `#[kernel]` | plain functions with numbers, pointers and slices | a kernel may be safe, generic, and fix its block; the hints `grid_dim` and `block_dim` are refused; beside the function there is a module of its name with the handle for a typed launch, see [`kernel`](crate::kernel) | structs by value, references to anything but slices |
-//! | `#[gpu_only]`, `#[externally_visible]` | yes | on the CPU a call of the first is a panic that names the function | |
-//! | `#[address_space]` | `global` | `constant` is global memory | `shared` and `local`: a compile error |
-//! | `thread` | [all functions](crate::thread), fences and barriers included | shapes are [`UVec3`](crate::thread::UVec3), with the fields x, y and z; `nanosleep` in the executor lets the other threads of the block run | |
-//! | `warp` | [lanes, masks, votes, shuffles, matches, reductions](crate::warp) | they are safe: a wrong mask traps, or the executor reports it; shuffles move any plain value of up to 32 bytes; reductions work before sm_80, by shuffles; an integer's value in `warp_match_any` is its bits, a float's too (Rust-CUDA converts it to an integer) | |
-//! | `shared` | `shared_array!`, `dynamic_shared_mem`, `*array.add(i)` | the array is no pointer: every access is checked, and seen by the executor | atomics in shared memory; pointers into it |
-//! | `atomic` | [`AtomicF32`](crate::atomic::AtomicF32) and `AtomicF64` of each scope | `System...` is of the system's scope (there it is the device's); operations of blocks are safe | `atomic::mid`, `atomic::intrinsics` |
-//! | | | integers are here, too: [`AtomicU32`](crate::atomic::AtomicU32) and the like; the number at an index of a view is one, by `AtomicU32::of(&view, i)` | |
-//! | `float` | [`GpuFloat`](crate::GpuFloat) | computed by the crate `libm`, with the same bits on both sides; `log2` is the logarithm to base 2 | |
-//! | `float_ext` | [`FloatExt`](crate::FloatExt) | computed by `libm` and by this crate | |
-//! | `intrinsics` | | the hardware's approximations are [`FloatApprox`](crate::float::FloatApprox) | libdevice's `__nv_...` functions, which need NVVM |
-//! | `io` | `assert_eq!`, `assert_ne!` | a failed assertion traps on a GPU, without a message; in the executor the launch ends with the message, the thread and the line | `print!`, `println!` |
-//! | `mem` | [`dynamic_smem_size`](crate::mem::dynamic_smem_size) | | the allocator, and `alloc` with it: `Box`, `Vec`, `String`, `format!`; `total_smem_size` |
-//! | `misc` | [`clock`](crate::misc::clock) | nanoseconds in the executor | `breakpoint`, `profiler_counter` |
-//! | `ptr` | | | address spaces of pointers: nothing here hands out a pointer to shared memory |
-//! | `cfg` | | `cfg!(cuda_arch_at_least = "80")` | `ComputeCapability`, features named `compute_80` |
-//! | `cg` | | | cooperative groups, which need a C++ bridge |
-//! | `prelude` | `kernel`, `thread` | views and shared arrays are in it, too | what `mem` and `io` lack |
-//! | re-exports | `half`, `f16`, `bf16` | `bytemuck`, `num_complex` | `glam`, `vek` |
+//! For each module of Rust-CUDA's `cuda_std`: what is the same here, what is different, and what is absent.
+//!
+//! - **`#[kernel]`**
+//!   - *the same*: plain functions with numbers, pointers and slices
+//!   - *different*: a kernel may be safe, generic, and fix its block; the hints `grid_dim` and `block_dim` are refused;
+//!     beside the function there is a module of its name with the handle for a typed launch, see
+//!     [`kernel`](crate::kernel)
+//!   - *absent*: structs by value, references to anything but slices
+//! - **`#[gpu_only]`, `#[externally_visible]`**
+//!   - *the same*: both
+//!   - *different*: on the CPU a call of the first is a panic that names the function
+//! - **`#[address_space]`**
+//!   - *the same*: `global`
+//!   - *different*: `constant` is global memory
+//!   - *absent*: `shared` and `local`: a compile error
+//! - **`thread`**
+//!   - *the same*: [all functions](crate::thread), fences and barriers included
+//!   - *different*: shapes are [`UVec3`](crate::thread::UVec3), with the fields x, y and z; `nanosleep` in the executor
+//!     lets the other threads of the block run
+//! - **`warp`**
+//!   - *the same*: [lanes, masks, votes, shuffles, matches, reductions](crate::warp)
+//!   - *different*: they are safe: a wrong mask traps, or the executor reports it; shuffles move any plain value of up
+//!     to 32 bytes; reductions work before sm_80, by shuffles; an integer's value in `warp_match_any` is its bits, a
+//!     float's too (Rust-CUDA converts it to an integer)
+//! - **`shared`**
+//!   - *the same*: `shared_array!`, `dynamic_shared_mem`, `*array.add(i)`
+//!   - *different*: the array is no pointer: every access is checked, and seen by the executor
+//!   - *absent*: atomics in shared memory; pointers into it
+//! - **`atomic`**
+//!   - *the same*: [`AtomicF32`](crate::atomic::AtomicF32) and `AtomicF64` of each scope
+//!   - *different*: `System...` is of the system's scope (there it is the device's); operations of blocks are safe;
+//!     integers are here, too: [`AtomicU32`](crate::atomic::AtomicU32) and the like; the number at an index of a view
+//!     is one, by `AtomicU32::of(&view, i)`
+//!   - *absent*: `atomic::mid`, `atomic::intrinsics`
+//! - **`float`**
+//!   - *the same*: [`GpuFloat`](crate::GpuFloat)
+//!   - *different*: computed by the crate `libm`, with the same bits on both sides; `log2` is the logarithm to base 2
+//! - **`float_ext`**
+//!   - *the same*: [`FloatExt`](crate::FloatExt)
+//!   - *different*: computed by `libm` and by this crate
+//! - **`intrinsics`**
+//!   - *different*: the hardware's approximations are [`FloatApprox`](crate::float::FloatApprox)
+//!   - *absent*: libdevice's `__nv_...` functions, which need NVVM
+//! - **`io`**
+//!   - *the same*: `assert_eq!`, `assert_ne!`
+//!   - *different*: a failed assertion traps on a GPU, without a message; in the executor the launch ends with the
+//!     message, the thread and the line
+//!   - *absent*: `print!`, `println!`
+//! - **`mem`**
+//!   - *the same*: [`dynamic_smem_size`](crate::mem::dynamic_smem_size)
+//!   - *absent*: the allocator, and `alloc` with it: `Box`, `Vec`, `String`, `format!`; `total_smem_size`
+//! - **`misc`**
+//!   - *the same*: [`clock`](crate::misc::clock)
+//!   - *different*: nanoseconds in the executor
+//!   - *absent*: `breakpoint`, `profiler_counter`
+//! - **`ptr`**
+//!   - *absent*: address spaces of pointers: nothing here hands out a pointer to shared memory
+//! - **`cfg`**
+//!   - *different*: `cfg!(cuda_arch_at_least = "80")`
+//!   - *absent*: `ComputeCapability`, features named `compute_80`
+//! - **`cg`**
+//!   - *absent*: cooperative groups, which need a C++ bridge
+//! - **`prelude`**
+//!   - *the same*: `kernel`, `thread`
+//!   - *different*: views and shared arrays are in it, too
+//!   - *absent*: what `mem` and `io` lack
+//! - **re-exports**
+//!   - *the same*: `half`, `f16`, `bf16`
+//!   - *different*: `bytemuck`, `num_complex`
+//!   - *absent*: `glam`, `vek`
 //!
 //! # Floats and their functions
 //!

@@ -206,7 +206,8 @@ pub fn device_fence() {
     backend::fence_device();
 }
 
-/// [`device_fence`], by Rust-CUDA's other name of it: a fence for all threads of the grid. It waits for no other thread.
+/// [`device_fence`], by Rust-CUDA's other name of it: a fence for all threads of the grid. It waits for no other
+/// thread.
 #[inline(always)]
 pub fn grid_fence() {
     backend::fence_device();

@@ -32,9 +32,9 @@
 //! # Rules for kernels
 //!
 //! - Lanes switch only where they wait by the functions of [`lane`]. So a lane that spins until another lane of its
-//!   block writes something spins for ever, unless it calls [`lane::sleep`] in each round. A loop that waits for another block calls [`lane::spin`] in each round: the
-//!   launch then ends with a fault if all running blocks wait for each other. Without that call, the wait goes
-//!   unnoticed.
+//!   block writes something spins for ever, unless it calls [`lane::sleep`] in each round. A loop that waits for
+//!   another block calls [`lane::spin`] in each round: the launch then ends with a fault if all running blocks wait for
+//!   each other. Without that call, the wait goes unnoticed.
 //! - A stack is 256 KiB. A lane that needs more hits the stack's guard page, and a signal ends the process.
 //! - The lanes of a block share one OS thread, and so its thread-local variables. The initializer of a `thread_local!`
 //!   must not wait for other lanes: another lane could initialize the variable meanwhile, and the reference of one of

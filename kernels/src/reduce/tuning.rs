@@ -37,6 +37,16 @@ pub mod rows {
     /// Vectors of a row that a lane reduces, at most.
     pub const VECTORS_EACH: usize = 4;
 
+    /// Blocks for each multiprocessor, for `min_blocks`: as many as elements of `size` bytes and their states leave
+    /// registers for.
+    pub const fn blocks_at_once(size: usize, size_of_state: usize) -> usize {
+        match (size, size_of_state) {
+            (8, 0..=8) => 28,
+            (8, _) => 24,
+            _ => 20,
+        }
+    }
+
     /// Rows of a few elements that one lane reduces, at most.
     pub const ROWS_EACH: usize = 16;
 

@@ -361,7 +361,8 @@ macro_rules! floats {
 
         methods! { $name, $type, $scope:
             /// Adds, and returns the number before that. Threads that add to one number do so in any order, so the
-            /// sum's last bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for zeros.
+            /// sum's last bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for
+            /// zeros.
             fetch_add = $add of number, |before, value| before + value;
             /// Adds the negation, and returns the number before that: see `fetch_add`.
             fetch_sub = $add of negation, |before, value| before - value;

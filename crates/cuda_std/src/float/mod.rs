@@ -3,8 +3,8 @@
 //! - Hardware conversions of `f16` and `bf16`: one instruction, where `half`'s portable code takes about thirty.
 //! - [`Float`]: square roots, and minimum and maximum that propagate NaN.
 //! - [`GpuFloat`], [`FloatExt`]: the functions of `std`'s floats, and special functions, as Rust-CUDA has them. Each
-//!   has the same bits on a GPU and on the CPU: rounding and roots are exact, and the rest is computed by the crate `libm`,
-//!   the same code on both.
+//!   has the same bits on a GPU and on the CPU: rounding and roots are exact, and the rest is computed by the crate
+//!   `libm`, the same code on both.
 //! - [`FloatApprox`]: the approximations that GPUs have instructions for.
 //!
 //! # A method of `f32` may be `std`'s

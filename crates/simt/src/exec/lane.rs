@@ -1,7 +1,8 @@
 //! The functions that a kernel can call. Each acts for the calling lane.
 //!
 //! # Panics
-//! Every function except [`is_running`], [`is_on_own_stack`] and [`waits`] panics outside [`crate::run`], where no lane is running.
+//! Every function except [`is_running`], [`is_on_own_stack`] and [`waits`] panics outside [`crate::run`], where no lane
+//! is running.
 
 use std::panic::Location;
 

@@ -7,7 +7,7 @@ use cuda_std::prelude::*;
 
 use super::fold::fold_lanes;
 use super::gather::gather_vectors;
-pub use super::tuning::rows::{BLOCK, VECTORS_EACH};
+pub use super::tuning::rows::{BLOCK, VECTORS_EACH, blocks_at_once};
 use super::tuning::rows::{FEW_BLOCKS, ROWS_EACH};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
@@ -89,7 +89,7 @@ pub struct RowArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    min_blocks = match (size_of::<T>(), size_of::<<O as Operator<T>>::State>()) { (8, 0..=8) => 28, (8, _) => 24, _ => 20 },
+    min_blocks = blocks_at_once(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(

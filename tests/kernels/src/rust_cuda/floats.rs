@@ -1,4 +1,5 @@
-//! The functions of floats. `GpuFloat::sin(x)` in place of `x.sin()`, which on the CPU is `std`'s: see `cuda_std::float`.
+//! The functions of floats. `GpuFloat::sin(x)` in place of `x.sin()`, which on the CPU is `std`'s: see
+//! `cuda_std::float`.
 
 use cuda_std::float::FloatApprox;
 use cuda_std::prelude::*;

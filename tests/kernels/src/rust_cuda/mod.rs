@@ -1,4 +1,5 @@
-//! Kernels of the kinds that Rust-CUDA has in its compile tests, its examples and its guide, written for the tests here.
+//! Kernels of the kinds that Rust-CUDA has in its compile tests, its examples and its guide, written for the tests
+//! here.
 //!
 //! They are written as for Rust-CUDA: `unsafe fn`s with slices and pointers. Where Rust-CUDA's source of a kind cannot
 //! compile unchanged here, the kernel is as `cuda_std::rust_cuda` says to port it. Each kernel but those that only have

@@ -1,7 +1,7 @@
 //! The primitives on the CPU: calls into the executor.
 //!
-//! Without the feature `simt` there is no executor, and `lane` stands in for its functions: kernels compile, and nothing
-//! runs them.
+//! Without the feature `simt` there is no executor, and `lane` stands in for its functions: kernels compile, and
+//! nothing runs them.
 
 mod atomics;
 mod global;
