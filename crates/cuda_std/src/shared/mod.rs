@@ -168,7 +168,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn load_vector(&self, i: usize) -> T::Vector {
         Self::check_vector(i);
         // SAFETY: just checked.
-        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// Stores a vector from `i` on, in one access. Traps past the end, or if `i` is not a multiple of the vector's
@@ -178,7 +178,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_vector(&self, i: usize, vector: T::Vector) {
         Self::check_vector(i);
         // SAFETY: just checked.
-        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), vector) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 
     /// [`SharedArray::load_vector`], unchecked on a GPU.
@@ -191,7 +191,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_vector(i);
         // SAFETY: as promised by the caller.
-        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 
     /// [`SharedArray::store_vector`], unchecked on a GPU.
@@ -204,7 +204,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_vector(i);
         // SAFETY: as promised by the caller.
-        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), vector) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), vector) }
     }
 }
 
@@ -228,7 +228,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
     pub fn store_word<W: Word>(&self, i: usize, word: W) {
         Self::check_word::<W>(i);
         // SAFETY: just checked.
-        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), word) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
     }
 
     /// [`SharedArray::store_word`], unchecked on a GPU.
@@ -241,7 +241,7 @@ impl<T: Element, const LEN: usize> SharedArray<T, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check_word::<W>(i);
         // SAFETY: as promised by the caller.
-        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), word) }
+        unsafe { backend::shared_store(self.base, i * size_of::<T>(), word) }
     }
 }
 
@@ -256,7 +256,7 @@ impl<P: VectorType, const LEN: usize> SharedArray<P, LEN> {
         #[cfg(not(target_arch = "nvptx64"))]
         Self::check(i / P::LEN);
         // SAFETY: as promised by the caller.
-        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
+        unsafe { backend::shared_load(self.base, i * size_of::<T>()) }
     }
 }
 
