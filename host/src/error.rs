@@ -187,15 +187,6 @@ pub enum Error {
         operator: &'static str,
     },
 
-    /// An operator has no kernel for a shape.
-    #[error("{operator} has no kernel for {shape}: give one in its `Kernels`")]
-    NoReductionKernel {
-        /// The operator.
-        operator: &'static str,
-        /// The shape.
-        shape: &'static str,
-    },
-
     /// A kernel cannot be launched like this.
     #[error("kernel `{kernel}` cannot be launched: {what} is {value}, the limit is {limit}")]
     InvalidLaunch {

@@ -1,6 +1,6 @@
 //! Exact sums of floats in the executor.
 
-use kernels::reduce::exact::columns::exact_columns;
+use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -115,7 +115,7 @@ fn bins_of_long_columns_pass_carries() {
         let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
         // SAFETY: the arguments describe one matrix, which one block has wholly.
         let kernel = unsafe { exact_columns::handle::<Sum, f64>() };
-        let arguments = exact_columns::Args {
+        let arguments = ExactColumnArgs {
             input: input.view(),
             rows: ROWS,
             columns: COLUMNS,

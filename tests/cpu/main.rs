@@ -7,7 +7,8 @@
 //! | `by_length` | orders of reduction that depend only on the length |
 //! | `partials` | reductions whose blocks publish partial results for each other |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
-//! | `exact`, `exact_sums`, `exact_terms` | exact sums of floats, on the device, of custom terms |
+//! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
+//! | `custom` | custom operators and custom exact sums |
 //! | `exact_consequences` | that an exact sum's bits depend only on the elements |
 //! | `soundness` | several threads, faults, and kernels of any kind on one device |
 //! | `simt` | the ladders and the device library in the executor |
@@ -21,11 +22,11 @@
 mod by_length;
 mod corpus;
 mod counters;
+mod custom;
 mod entries;
 mod exact;
 mod exact_consequences;
 mod exact_sums;
-mod exact_terms;
 mod examples;
 mod partials;
 mod ptx;

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use cuda_std::prelude::*;
 use test_support::soak::soak;
-use test_support::strict::{Strict, strict_kernels};
+use test_support::strict::Strict;
 use test_support::{executor, times};
 use warpfold::ops::{Dot, Sum};
-use warpfold::reduce::Kernels;
 use warpfold::{Error, Gpu, Shape};
 
 /// Counts its launches.
@@ -132,22 +131,21 @@ const COLUMNS: usize = 4;
 
 #[test]
 fn a_reducer_is_right_after_a_fault() {
-    let kernels = strict_kernels();
     for (shape, outputs) in [(Shape::all(ROWS * COLUMNS), 1), (Shape::columns(ROWS, COLUMNS), COLUMNS)] {
         for place in [0, ROWS * COLUMNS / 2, ROWS * COLUMNS - 1] {
-            right_after_a_fault(kernels, shape, outputs, place);
+            right_after_a_fault(shape, outputs, place);
         }
     }
 }
 
-fn right_after_a_fault(kernels: Kernels<Strict, f32>, shape: Shape, outputs: usize, place: usize) {
+fn right_after_a_fault(shape: Shape, outputs: usize, place: usize) {
     let gpu = executor();
     let (right, mut wrong) = (vec![1.0_f32; ROWS * COLUMNS], vec![2.0_f32; ROWS * COLUMNS]);
     wrong[place] = f32::NAN;
     let expected = vec![(ROWS * COLUMNS / outputs) as f32; outputs];
     let (right, wrong) = (gpu.upload(&right).unwrap(), gpu.upload(&wrong).unwrap());
     let mut output = gpu.zeroed::<f32>(outputs).unwrap();
-    let mut reducer = gpu.reducer_by(kernels, shape).unwrap();
+    let mut reducer = gpu.reducer(Strict, shape).unwrap();
     for _ in 0..3 {
         let fault = reducer.start(&wrong, &mut output);
         assert!(matches!(fault, Err(Error::Fault(_))), "{fault:?}");

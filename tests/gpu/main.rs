@@ -20,7 +20,7 @@ use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
-    by_length, device_library, element_types, exact, exact_sums, executor, first_gpu, large_transposes, orders,
+    by_length, custom, device_library, element_types, exact, exact_sums, executor, first_gpu, large_transposes, orders,
     rust_cuda,
 };
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
@@ -248,6 +248,27 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             exact_sums::errors(gpu)?;
             exact_sums::recorded(&gpu.fork()?)?;
             Ok(exact_sums::many_additions(gpu, if is_sanitized() { 20 } else { 1000 })?)
+        }),
+    );
+    for data in exact::ALL {
+        let check = move |gpu: &Gpu| {
+            let mut source = SmallRng::seed_from_u64(64);
+            let most = if is_sanitized() { 4000 } else { usize::MAX };
+            for (rows, columns) in custom::SHAPES.into_iter().filter(|(rows, columns)| rows * columns <= most) {
+                custom::check(gpu, rows, columns, data, &mut source)?;
+            }
+            Ok(())
+        };
+        add(format!("custom operators: {data:?}"), Box::new(check));
+    }
+    add(
+        "custom operators keep the order of built-in ones".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(65);
+            for (rows, columns) in custom::SHAPES {
+                custom::order_of_products(gpu, rows, columns, &mut source)?;
+            }
+            Ok(custom::errors(gpu)?)
         }),
     );
     for (name, run) in device_library::RUNS {

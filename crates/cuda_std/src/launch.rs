@@ -8,16 +8,16 @@
 //! A launch passes each argument as one or two 64-bit *slots*: the bits of a scalar, or a view's address and length.
 //! CUDA and the executor get the same slots.
 
-#[cfg(not(feature = "simt"))]
+#[cfg(any(not(feature = "simt"), target_arch = "nvptx64"))]
 mod dim;
 
 use core::fmt;
 use core::marker::PhantomData;
 
-#[cfg(feature = "simt")]
+#[cfg(all(feature = "simt", not(target_arch = "nvptx64")))]
 pub use simt::Dim3;
 
-#[cfg(not(feature = "simt"))]
+#[cfg(any(not(feature = "simt"), target_arch = "nvptx64"))]
 pub use self::dim::Dim3;
 use crate::arguments::Side;
 use crate::element::{Element, Plain};

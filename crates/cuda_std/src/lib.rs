@@ -19,7 +19,7 @@
 //! | [`bits`] | byte permutes, funnel shifts, packed integer instructions |
 //! | [`hint`] | compiler hints: keep a loop rolled, compute a value here |
 //! | [`mem`], [`misc`] | the size of dynamic shared memory; a clock |
-//! | [`launch`] | (CPU only) the typed kernel handle that the host crate launches |
+//! | [`launch`] | the typed kernel handle that the host crate launches |
 //!
 //! On the CPU the threads of a block share an OS thread, so the initialiser of a `thread_local!` or a `LazyLock` must
 //! not synchronise with other threads (barriers, shuffles, votes, tile states): see "What a kernel must know" in
@@ -68,7 +68,7 @@ pub mod erase;
 pub mod float;
 pub mod global;
 pub mod hint;
-#[cfg(not(target_arch = "nvptx64"))]
+mod host;
 pub mod launch;
 pub mod mem;
 pub mod misc;

@@ -71,7 +71,10 @@ impl Parse for Attribute {
                 attribute.products.push(product(input)?);
                 while input.peek(Token![+]) {
                     input.parse::<Token![+]>()?;
-                    attribute.products.push(product(input)?);
+                    // As after the last element of a list, another one may follow or not: macros write them so.
+                    if input.peek(token::Bracket) {
+                        attribute.products.push(product(input)?);
+                    }
                 }
             } else if key == "max_threads" {
                 attribute.max_threads = Some(input.parse()?);

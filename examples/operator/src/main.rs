@@ -1,9 +1,8 @@
 //! Reduces by custom operators: `cargo run -p operator`, with or without a GPU.
 
 use anyhow::ensure;
-use operator_kernels::{Magnitude, Peak, peak, sum_of_magnitudes};
+use operator_kernels::{Magnitude, Peak};
 use warpfold::ptx::Library;
-use warpfold::reduce::{Kernels, TermKernels};
 use warpfold::{Gpu, Shape};
 
 static KERNELS: Library = warpfold::include_library!("operator_kernels");
@@ -11,35 +10,26 @@ static KERNELS: Library = warpfold::include_library!("operator_kernels");
 fn main() -> anyhow::Result<()> {
     let gpu = Gpu::first_or_simt_with_libraries(&[&KERNELS])?;
     println!("on {}", gpu.info()?.name);
-    // SAFETY: `Kernels` launches it, with what its engine takes.
-    let kernels: Kernels<Peak, f32> = Kernels::new("the peak", unsafe { peak::handle() });
-    let up_to = |limit| kernels.with_operator(Peak { limit });
 
     let mut samples: Vec<f32> = (0..1_000_000).map(|i| (i as f32).sin()).collect();
     samples[123_456] = -7.5;
     samples[777_777] = f32::NAN;
+    let x = gpu.upload(&samples)?;
+
+    let of_all = gpu.reduce(Peak, &x)?;
+    ensure!(of_all == 7.5, "the peak is {of_all}");
+    let of_rows = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::rows(10, 100_000))?)?;
+    ensure!(of_rows[1] == 7.5 && of_rows.iter().filter(|&&peak| peak <= 1.0).count() == 9, "the peaks: {of_rows:?}");
+    let of_columns = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::columns(100_000, 10))?)?;
+    ensure!(of_columns[6] == 7.5, "the columns' peaks: {of_columns:?}");
+    let offsets = gpu.upload(&[0_u64, 123_456, 123_457, 1_000_000])?;
+    let of_segments = gpu.download(&gpu.reduce_segments(Peak, &x, &offsets)?)?;
+    ensure!(of_segments[1] == 7.5, "the segments' peaks: {of_segments:?}");
+    println!("the peaks are right: {of_all} of all, {of_rows:?} of the rows");
+
     let magnitudes = sum_of_integers(&samples);
-    let samples = gpu.upload(&samples)?;
-
-    let mut peaks = gpu.zeroed::<f32>(1)?;
-    gpu.reducer_by(up_to(f32::INFINITY), Shape::all(1_000_000))?.start(&samples, &mut peaks)?;
-    let of_all = gpu.download(&peaks)?;
-    ensure!(of_all == [7.5], "the peak is {of_all:?}");
-
-    let mut peaks = gpu.zeroed::<f32>(10)?;
-    gpu.reducer_by(up_to(2.0), Shape::rows(10, 100_000))?.start(&samples, &mut peaks)?;
-    let of_rows = gpu.download(&peaks)?;
-    ensure!(of_rows.iter().all(|peak| (0.999..=1.0).contains(peak)), "the rows' peaks up to 2 are {of_rows:?}");
-
-    println!("the peaks are right: {} of all, {of_rows:?} of the rows", of_all[0]);
-
-    // SAFETY: `TermKernels` launches it, with what its engine takes.
-    let kernels = TermKernels::<Magnitude, f32>::new("the sum of magnitudes", unsafe { sum_of_magnitudes::handle() })?;
-    let mut sum = gpu.zeroed::<f32>(1)?;
-    gpu.exact_reducer_by(kernels, Shape::all(1_000_000))?.start(&samples, &mut sum)?;
-    let of_all = gpu.download(&sum)?;
-    ensure!(of_all == [magnitudes], "the sum of magnitudes is {of_all:?}, and {magnitudes} is right");
-
+    let of_all = gpu.reduce(Magnitude, &x)?;
+    ensure!(of_all == magnitudes, "the sum of magnitudes is {of_all}, and {magnitudes} is right");
     println!("the exact sum of magnitudes is right: {magnitudes}");
     Ok(())
 }

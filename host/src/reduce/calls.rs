@@ -2,13 +2,12 @@
 
 use cuda_std::element::Element;
 use kernels::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Operator, Product,
-    Sum, SumOfSquares,
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Product, Sum,
+    SumOfSquares,
 };
 
-use super::private::Token;
-use super::reducer::{Reducer, check_input, plan_by};
-use super::{Kernels, Reduction, Shape};
+use super::reducer::{Reducer, check_input, plan};
+use super::{Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 
 impl Gpu {
@@ -18,22 +17,10 @@ impl Gpu {
     /// The operator has no result for this shape, or memory for the workspace runs out.
     pub fn reducer<O: Reduction<T>, T: Element>(
         &self,
-        _operator: O,
+        operator: O,
         shape: Shape,
     ) -> Result<Reducer<T, O::Output>, Error> {
-        Reducer::new(self, shape, O::plan(shape, Token)?)
-    }
-
-    /// [`Gpu::reducer`] by a custom operator.
-    ///
-    /// # Errors
-    /// As for [`Gpu::reducer`]; and the operator has no kernel for the shape.
-    pub fn reducer_by<O: Operator<T>, T: Element>(
-        &self,
-        kernels: Kernels<O, T>,
-        shape: Shape,
-    ) -> Result<Reducer<T, O::Output>, Error> {
-        Reducer::new(self, shape, plan_by(kernels, shape)?)
+        Reducer::new(self, shape, plan(operator, shape)?)
     }
 
     /// Reduces a whole view, a buffer or a matrix to one value.
@@ -58,11 +45,11 @@ impl Gpu {
     /// As for [`Gpu::reduce`]; and the view is shorter than the shape. Elements past the shape are ignored.
     pub fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
         &self,
-        _operator: O,
+        operator: O,
         input: impl Into<View<'a, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        let (planned, input) = (O::plan(shape, Token)?, input.into());
+        let (planned, input) = (plan(operator, shape)?, input.into());
         check_input(self, shape, input)?;
         let mut output = self.zeroed(shape.outputs())?;
         let mut workspace = self.workspaces().take(self, planned.workspace_size())?;

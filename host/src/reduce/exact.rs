@@ -1,111 +1,25 @@
 //! Exact sums of floats, and the results computed from them.
 
 use cuda_std::element::{Element, Plain};
-use half::{bf16, f16};
-use kernels::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
-use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, exact_columns, rows_in_flight};
-use kernels::reduce::exact::long_rows::{
-    ExactLongRowArgs, VECTORS_IN_FLIGHT, exact_long_rows, states_per_split, words_of_residue,
-};
-use kernels::reduce::exact::long_segments::exact_long_segments;
-use kernels::reduce::exact::result::{DERIVED, IN_OTHER_FORMAT};
-use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows, least_lanes};
-use kernels::reduce::exact::segments::exact_segments;
+use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, ExactColumnArgs, rows_in_flight};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, VECTORS_IN_FLIGHT};
+use kernels::reduce::exact::rows::{self, ExactRowArgs, least_lanes};
+use kernels::reduce::reduction::ExactKernels;
 use kernels::reduce::tuning::exact_rows::COALESCED;
 
+use super::Shape;
 use super::plan::{AtOnce, Blocks, Tiles};
-use super::private::Token;
-use super::reducer::{Launches, Planned, check_elements, grid};
-use super::segments::ExactSegmentKernels;
+use super::reducer::{Launches, Planned, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
-use super::{Reduction, SegmentKernels, Shape};
-use crate::{AnyBlock, Error, Gpu, Kernel, MULTIPROCESSORS, Transposition, View, ViewMut};
-
-/// The kernels of exact sums of some terms.
-struct ExactKernels<T: Element> {
-    /// The kernel for long rows.
-    long_rows: AnyBlock<ExactLongRowArgs<'static, T>>,
-    /// The kernel for short rows.
-    rows: Kernel<ExactRowArgs<'static, T>>,
-    /// The kernel for columns. Without one, columns are transposed.
-    columns: Option<Kernel<exact_columns::Args<'static, T>>>,
-    /// Words of a residue.
-    words: usize,
-    /// Tile states of a split of a row.
-    states_per_split: usize,
-    /// Selects the result computed from the sums.
-    finish: u32,
-}
-
-macro_rules! exact_reductions {
-    ($($operator:ty: $terms:ident of $($type:ident)*, to $output:ident, $finish:expr, $columns:ident;)*) => {$($(
-        impl Reduction<$type> for $operator {
-            type Output = $output;
-
-            fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
-                // SAFETY: no holder of the handles can launch them: only `Exact` does.
-                let kernels = unsafe {
-                    ExactKernels {
-                        long_rows: exact_long_rows::handle::<$terms, $type>(),
-                        rows: exact_rows::handle::<$terms, $type>(),
-                        columns: exact_reductions!($columns, $terms, $type),
-                        words: words_of_residue::<$terms, $type>(),
-                        states_per_split: states_per_split::<$terms, $type>(),
-                        finish: $finish,
-                    }
-                };
-                Exact::plan::<$output>(kernels, shape)
-            }
-
-            fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
-                // SAFETY: no holder of the handle can launch it: only a `SegmentReducer` does.
-                let segments = unsafe { exact_segments::handle::<$terms, $type>() };
-                // SAFETY: as above.
-                let long_segments = unsafe { exact_long_segments::handle::<$terms, $type>() };
-                SegmentKernels::Exact(ExactSegmentKernels {
-                    segments,
-                    long_segments,
-                    words: words_of_residue::<$terms, $type>(),
-                    finish: $finish,
-                })
-            }
-        }
-    )*)*};
-    (columns, $terms:ident, $type:ident) => {
-        Some(exact_columns::handle::<$terms, $type>())
-    };
-    (no_columns, $terms:ident, $type:ident) => {
-        None
-    };
-}
-
-exact_reductions! {
-    Sum: Sum of f32 f16 bf16, to f32, 0, columns;
-    Sum: Sum of f64, to f64, 0, columns;
-    SumInF64: Sum of f32, to f64, IN_OTHER_FORMAT, columns;
-    InElementType<Sum>: Sum of f16, to f16, IN_OTHER_FORMAT, columns;
-    InElementType<Sum>: Sum of bf16, to bf16, IN_OTHER_FORMAT, columns;
-    Mean: Sum of f32 f16 bf16, to f32, DERIVED, columns;
-    Mean: Sum of f64, to f64, DERIVED, columns;
-    InElementType<Mean>: Sum of f16, to f16, DERIVED | IN_OTHER_FORMAT, columns;
-    InElementType<Mean>: Sum of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, columns;
-    SumOfSquares: SumOfSquares of f32 f16 bf16, to f32, 0, columns;
-    SumOfSquares: SumOfSquares of f64, to f64, 0, no_columns;
-    InElementType<SumOfSquares>: SumOfSquares of f16, to f16, IN_OTHER_FORMAT, columns;
-    InElementType<SumOfSquares>: SumOfSquares of bf16, to bf16, IN_OTHER_FORMAT, columns;
-    Norm: SumOfSquares of f32 f16 bf16, to f32, DERIVED, columns;
-    Norm: SumOfSquares of f64, to f64, DERIVED, no_columns;
-    InElementType<Norm>: SumOfSquares of f16, to f16, DERIVED | IN_OTHER_FORMAT, columns;
-    InElementType<Norm>: SumOfSquares of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, columns;
-}
+use crate::{Error, Gpu, MULTIPROCESSORS, Transposition, View, ViewMut};
 
 /// The operation's name, for messages.
 const OPERATION: &str = "reduce";
 
 /// The reduction of a shape by exact sums.
-struct Exact<T: Element> {
-    kernels: ExactKernels<T>,
+pub(super) struct Exact<T: Element, R: Plain> {
+    kernels: ExactKernels<T, R>,
     plan: Plan,
     /// How columns become rows, and the elements of the input and of its copy. None if there is a kernel for columns.
     transposed: Option<(Transposition, usize, usize)>,
@@ -153,24 +67,27 @@ impl Plan {
     }
 }
 
-impl<T: Element> Exact<T> {
-    fn plan<R: Plain>(kernels: ExactKernels<T>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        check_elements::<T>(shape)?;
+impl<T: Element, R: Plain> Exact<T, R> {
+    /// Plans the reduction of a shape, if possible.
+    pub(super) fn plan(kernels: ExactKernels<T, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
+        if let Some(operator) = kernels.not_zero {
+            return Err(Error::TermOfZero { operator });
+        }
         let size = size_of::<T>();
         let mut transposed = None;
         let plan = match shape.kind {
             Kind::Rows { rows, len, pitch } => Plan::of_rows::<T>(rows, len, pitch),
             Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_rows::<T>(shape.outputs(), 0, 0),
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
-            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.columns {
-                Some(_) => {
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.has_columns() {
+                true => {
                     let at_once = AtOnce { rows: rows_in_flight(size), blocks: BLOCKS_AT_ONCE * MULTIPROCESSORS };
                     let tiles = Tiles::filling(rows, columns, batches, size, at_once);
                     // A single batch does not use its pitch, which must not look misaligned.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                     Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
                 }
-                None => {
+                false => {
                     let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
                     transposed = Some((turned, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
                     Plan::of_rows::<T>(batches * columns, rows, rows)
@@ -188,7 +105,9 @@ impl<T: Element> Exact<T> {
         input: View<'_, T>,
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let (kernels, finish, size) = (&self.kernels, self.kernels.finish, size_of::<T>());
+        let (finish, size) = (self.kernels.finish, size_of::<T>());
+        // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
+        let kernels = unsafe { self.kernels.handles() };
         let Workspace { tile_states, residues, tickets, .. } = workspace;
         let (tile_states, residues, tickets) = (tile_states.view_mut(), residues.view_mut(), tickets.view_mut());
         match self.plan {
@@ -215,7 +134,7 @@ impl<T: Element> Exact<T> {
                 let (count, Tiles { folded_rows, lanes, parts }) = (tiles.count(columns), tiles);
                 let blocks = count.saturating_mul(parts as usize).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
-                let arguments = exact_columns::Args {
+                let arguments = ExactColumnArgs {
                     input,
                     rows,
                     columns,
@@ -237,7 +156,7 @@ impl<T: Element> Exact<T> {
     }
 }
 
-impl<T: Element, R: Plain> Launches<T, R> for Exact<T> {
+impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
     fn workspace_size(&self) -> WorkspaceSize {
         let words = self.kernels.words;
         let size = match self.plan {

@@ -47,7 +47,6 @@
 //! equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
 //! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
-mod builtin;
 mod calls;
 mod exact;
 mod pairs;
@@ -56,105 +55,16 @@ mod reducer;
 mod segments;
 mod shape;
 mod states;
-mod terms;
 mod workspace;
 
-use cuda_std::element::{Element, Plain};
-use kernels::ops::Operator;
-use kernels::reduce::columns::ColumnArgs;
-use kernels::reduce::long_rows::LongRowArgs;
-use kernels::reduce::rows::RowArgs;
-
-use crate::{AnyBlock, Error, Kernel};
+pub use kernels::reduce::reduction::Reduction;
 
 pub use pairs::{PairReducer, PairReduction};
 pub use reducer::Reducer;
 pub use segments::SegmentReducer;
 pub use shape::Shape;
 pub use states::{ExactElement, ExactSums};
-pub use terms::TermKernels;
 pub(crate) use workspace::Workspaces;
-
-use reducer::Planned;
-use segments::SegmentKernels;
-
-type Output<O, T> = <O as Operator<T>>::Output;
-type ColumnsKernel<O, T> = Kernel<ColumnArgs<'static, T, <O as Operator<T>>::State, Output<O, T>>>;
-
-/// The kernels of an operator for elements of one type.
-///
-/// The operators of [`crate::ops`] have theirs built in ([`Reduction`]). For a custom operator, write kernels that call
-/// the engines of `kernels::reduce`, and pass the result to [`Gpu::reducer_by`](crate::Gpu::reducer_by), as
-/// `examples/operator` does. Exact sums of custom terms have [`TermKernels`].
-///
-/// Engines check no access, so a kernel that calls one is an `unsafe fn`, and so is its `handle`. Their requirements
-/// are met here: the kernels are accessible from nowhere else, and are launched with arguments that their engine
-/// accepts, for views that have all elements that the arguments name.
-pub struct Kernels<O: Operator<T>, T: Element> {
-    name: &'static str,
-    /// The operator's value.
-    operator: u64,
-    long_rows: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>,
-    long_rows_unaligned: Option<AnyBlock<LongRowArgs<'static, T, Output<O, T>>>>,
-    rows: Option<Kernel<RowArgs<'static, T, Output<O, T>>>>,
-    columns: Option<ColumnsKernel<O, T>>,
-}
-
-impl<O: Operator<T>, T: Element> Kernels<O, T> {
-    /// An operator with a kernel for long rows; the whole input is one. The kernel takes short rows too, slowly. `name`
-    /// is for messages: `the sum`.
-    ///
-    /// The kernel calls [`fold_long_rows`](kernels::reduce::long_rows::fold_long_rows), or accepts any arguments.
-    pub fn new(name: &'static str, long_rows: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
-        Self { name, operator: O::default().to_word(), long_rows, long_rows_unaligned: None, rows: None, columns: None }
-    }
-
-    /// Sets the operator's value; the default is its type's.
-    pub fn with_operator(self, operator: O) -> Self {
-        Self { operator: operator.to_word(), ..self }
-    }
-
-    /// Adds a kernel for long rows of which not all begin at a multiple of 16 bytes. It calls
-    /// [`long_rows_unaligned`](fn@kernels::reduce::long_rows::long_rows_unaligned). Without it, the kernel for long
-    /// rows takes these too.
-    pub fn with_long_rows_unaligned(self, kernel: AnyBlock<LongRowArgs<'static, T, Output<O, T>>>) -> Self {
-        Self { long_rows_unaligned: Some(kernel), ..self }
-    }
-
-    /// Adds a kernel for short rows, which calls [`rows`](fn@kernels::reduce::rows::rows) in blocks of that kernel's
-    /// size. Without it, short rows are folded as long ones.
-    pub fn with_rows(self, kernel: Kernel<RowArgs<'static, T, Output<O, T>>>) -> Self {
-        Self { rows: Some(kernel), ..self }
-    }
-
-    /// Adds a kernel for columns, which calls [`columns`](fn@kernels::reduce::columns::columns) in blocks of that
-    /// kernel's size. Without it, columns are an error.
-    pub fn with_columns(self, kernel: ColumnsKernel<O, T>) -> Self {
-        Self { columns: Some(kernel), ..self }
-    }
-}
-
-// By hand: a derive would require `O: Clone`.
-impl<O: Operator<T>, T: Element> Clone for Kernels<O, T> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<O: Operator<T>, T: Element> Copy for Kernels<O, T> {}
-
-/// An operator of [`crate::ops`] for elements of type `T`.
-///
-/// Sealed: a custom operator has [`Kernels`], for [`Gpu::reducer_by`](crate::Gpu::reducer_by).
-pub trait Reduction<T: Element>: Sized {
-    /// The type of each row's, column's or segment's output.
-    type Output: Plain;
-    /// Plans the reduction of a shape, if possible.
-    #[doc(hidden)]
-    fn plan(shape: Shape, _: private::Token) -> Result<Planned<T, Self::Output>, Error>;
-    /// The kernels for segments by offsets.
-    #[doc(hidden)]
-    fn segment_kernels(_: private::Token) -> SegmentKernels<T, Self::Output>;
-}
 
 mod private {
     /// Only this crate can name it.

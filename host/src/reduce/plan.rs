@@ -54,13 +54,13 @@ pub(super) enum Plan {
 impl Plan {
     /// The plan for `elements` of this kind.
     pub(super) fn of(kind: Kind, elements: Elements) -> Self {
-        let Elements { size, size_of_state, has_rows, is_any_order } = elements;
+        let Elements { size, size_of_state, is_any_order } = elements;
         match kind {
             Kind::Rows { rows: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
             Kind::Rows { rows, len, pitch } => {
                 let vectors = len.div_ceil(16 / size);
-                if has_rows && vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {
+                if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {
                     let lanes = rows::lanes_of_row(vectors);
                     let rows_of_block = rows_of_block(rows, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
                     return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_of_block };
@@ -143,8 +143,6 @@ pub(super) struct Elements {
     /// Bytes of an element, and of a state.
     pub size: usize,
     pub size_of_state: usize,
-    /// Whether there is a kernel for short rows.
-    pub has_rows: bool,
     /// Whether the operator's results are the same [in any order](kernels::ops::Operator::ANY_ORDER).
     pub is_any_order: bool,
 }

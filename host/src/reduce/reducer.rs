@@ -1,14 +1,15 @@
 //! A reduction that is made once and started any number of times.
 
 use cuda_std::element::{Element, Plain};
-use kernels::ops::Operator;
 use kernels::reduce::columns::ColumnArgs;
 use kernels::reduce::long_rows::LongRowArgs;
+use kernels::reduce::reduction::{Kernels, Reduction, StateKernels};
 use kernels::reduce::rows::{RowArgs, vectors_of_row};
 
+use super::Shape;
+use super::exact::Exact;
 use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
 use super::workspace::{Workspace, WorkspaceSize};
-use super::{Kernels, Shape};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// A reduction of one shape by one operator, with all of its memory. Starting it neither allocates nor waits. It
@@ -134,36 +135,35 @@ pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u
 }
 
 /// Plans the reduction of a shape by an operator, if possible.
-///
-/// `T` and `R` have the sizes of the operator's elements and outputs, and hold their bits.
-pub(super) fn plan_by<O: Operator<E>, E: Element, T: Element, R: Plain>(
-    kernels: Kernels<O, E>,
-    shape: Shape,
-) -> Result<Planned<T, R>, Error> {
-    const { assert!(size_of::<T>() == size_of::<E>() && size_of::<R>() == size_of::<O::Output>()) };
+pub(super) fn plan<O: Reduction<T>, T: Element>(operator: O, shape: Shape) -> Result<Planned<T, O::Output>, Error> {
     check_elements::<T>(shape)?;
-    if shape.elements_each() == 0 && shape.outputs() > 0 && !O::HAS_EMPTY {
-        return Err(Error::Empty { operator: kernels.name });
+    match operator.kernels() {
+        Kernels::OfStates(kernels) => OfStates::plan(kernels, shape),
+        Kernels::Exact(kernels) => Exact::plan(kernels, shape),
     }
-    let elements = Elements {
-        size: size_of::<T>(),
-        size_of_state: size_of::<O::State>(),
-        has_rows: kernels.rows.is_some(),
-        is_any_order: O::ANY_ORDER,
-    };
-    let plan = Plan::of(shape.kind, elements);
-    Ok(Planned::new(ByOperator { kernels, plan }))
 }
 
-/// A shape's reduction by the kernels of an [`Operator`].
-struct ByOperator<O: Operator<T>, T: Element> {
-    kernels: Kernels<O, T>,
+/// A shape's reduction by kernels that combine states.
+struct OfStates<T: Element, S: Plain, R: Plain> {
+    kernels: StateKernels<T, S, R>,
     plan: Plan,
 }
 
-impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOperator<O, E> {
+impl<T: Element, S: Plain, R: Plain> OfStates<T, S, R> {
+    fn plan(kernels: StateKernels<T, S, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
+        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty {
+            return Err(Error::Empty { operator: kernels.name });
+        }
+        let elements =
+            Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order };
+        let plan = Plan::of(shape.kind, elements);
+        Ok(Planned::new(Self { kernels, plan }))
+    }
+}
+
+impl<T: Element, S: Plain, R: Plain> Launches<T, R> for OfStates<T, S, R> {
     fn workspace_size(&self) -> WorkspaceSize {
-        self.plan.workspace_size::<O::State>()
+        self.plan.workspace_size::<S>()
     }
 
     fn launch(
@@ -171,16 +171,17 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
         gpu: &Gpu,
         workspace: &mut Workspace,
         input: View<'_, T>,
-        output: ViewMut<'_, R>,
+        mut output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         let Self { kernels, plan } = self;
-        let (input, mut output) = (input.cast::<E>(), output.cast::<O::Output>());
         let operator = kernels.operator;
+        // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
+        let kernels = unsafe { kernels.handles() };
         let grid = grid(plan.grid(), OPERATION)?;
         match *plan {
             Plan::Nothing => Ok(()),
             Plan::LongRows { rows, len, pitch, blocks } => {
-                let bytes_between = if rows > 1 { pitch.saturating_mul(size_of::<E>()) } else { 0 };
+                let bytes_between = if rows > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
                 let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
                 let kernel = match kernels.long_rows_unaligned {
                     Some(kernel) if !is_aligned => kernel,
@@ -199,18 +200,16 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
                 Ok(())
             }
             Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
-                let kernel = kernels.rows.ok_or(no_kernel(kernels.name, "short rows"))?;
-                let vectors_of_row = vectors_of_row(len, size_of::<E>()) as u32;
+                let vectors_of_row = vectors_of_row(len, size_of::<T>()) as u32;
                 let len = len as u32;
                 let arguments =
                     RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
-                gpu.launch(kernel, grid, arguments)
+                gpu.launch(kernels.rows, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, parts, .. } => {
                 // At most the grid's blocks.
                 let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize) as u32;
-                let kernel = kernels.columns.ok_or(no_kernel(kernels.name, "columns"))?;
-                let partials = workspace.partials.view_mut().cast::<O::State>();
+                let partials = workspace.partials.view_mut().cast::<S>();
                 let tickets = workspace.tickets.view_mut();
                 let arguments = ColumnArgs {
                     operator,
@@ -227,20 +226,15 @@ impl<O: Operator<E>, E: Element, T: Element, R: Plain> Launches<T, R> for ByOper
                     tickets,
                     output,
                 };
-                gpu.launch(kernel, grid, arguments)
+                gpu.launch(kernels.columns, grid, arguments)
             }
         }
     }
 }
 
-fn no_kernel(operator: &'static str, shape: &'static str) -> Error {
-    Error::NoReductionKernel { operator, shape }
-}
-
 #[cfg(test)]
 mod tests {
     use kernels::ops::Product;
-    use kernels::reduce::long_rows::long_rows;
 
     use super::*;
     use crate::SimtOptions;
@@ -250,12 +244,11 @@ mod tests {
         const ROWS: usize = 65_537;
         const LEN: usize = 257;
         let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
-        // SAFETY: only plans launch it.
-        let kernels: Kernels<Product, _> = Kernels::new("the product", unsafe { long_rows::handle::<Product, f64>() });
+        let Kernels::OfStates(kernels) = Reduction::<f64>::kernels(Product) else { panic!("it has no states") };
         // One of two splits is a tile, the other one element.
         let blocks = Blocks { parts: 2, tiles: 1, longer: 0, threads: 32 };
         let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
-        let planned: Planned<f64, f64> = Planned::new(ByOperator { kernels, plan });
+        let planned: Planned<f64, f64> = Planned::new(OfStates { kernels, plan });
         let mut numbers = vec![1.0; ROWS * LEN];
         numbers.chunks_mut(LEN).zip(1..).for_each(|(row, number)| row[LEN - 1] = f64::from(number));
         let input = gpu.upload(&numbers).unwrap();

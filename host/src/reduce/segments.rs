@@ -1,68 +1,50 @@
 //! Segments of any lengths, with offsets in device memory.
 
 use cuda_std::element::{Element, Plain};
-use kernels::reduce::exact::long_segments::{exact_long_segments, residues};
-use kernels::reduce::exact::segments::exact_segments;
+use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, residues};
+use kernels::reduce::exact::segments::ExactSegmentArgs;
+use kernels::reduce::reduction::{ExactKernels, Kernels, Reduction, StateHandles};
 use kernels::reduce::segments::{self, FAULT, LongSegmentArgs, SegmentArgs};
 
-use super::Reduction;
-use super::private::Token;
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// The kernels of an operator for segments by offsets. The first queues long segments, which the second reduces.
-#[doc(hidden)]
-pub enum SegmentKernels<T: Element, R: Plain> {
-    InOrder(OrderedSegmentKernels<T, R>),
-    Exact(ExactSegmentKernels<T>),
+/// Warps of the first kernel that an H200 runs at once, and blocks of the second. Each of these warps gets a segment
+/// before any gets a second one.
+fn at_once(is_exact: bool) -> (usize, usize) {
+    let (warps, blocks) = if is_exact { (32, 3) } else { (64, 4) };
+    (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
 }
 
-/// The kernels of an operator that combines states.
-#[doc(hidden)]
-pub struct OrderedSegmentKernels<T: Element, R: Plain> {
-    /// The operator's value.
-    pub(super) operator: u64,
-    pub(super) segments: Kernel<SegmentArgs<'static, T, R>>,
-    pub(super) long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
-    /// The [entries](segments::entries_per_partial) that a state takes.
-    pub(super) places: usize,
-}
-
-/// The kernels of exact sums.
-#[doc(hidden)]
-pub struct ExactSegmentKernels<T: Element> {
-    pub(super) segments: Kernel<exact_segments::Args<'static, T>>,
-    pub(super) long_segments: Kernel<exact_long_segments::Args<'static, T>>,
-    /// Words of a residue.
-    pub(super) words: usize,
-    /// Selects the result computed from the sums.
-    pub(super) finish: u32,
-}
-
-impl<T: Element, R: Plain> OrderedSegmentKernels<T, R> {
-    /// The kernels as those of an operator on elements `U` with results `S`.
-    ///
-    /// # Safety
-    /// That operator does to elements of type `U`, bit for bit, what this one does to those of type `T`.
-    pub(super) unsafe fn reinterpret<U: Element, S: Plain>(self) -> OrderedSegmentKernels<U, S> {
-        const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<S>()) };
-        let Self { operator, segments, long_segments, places } = self;
-        // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
-        let (segments, long_segments) = unsafe { (segments.reinterpret(), long_segments.reinterpret()) };
-        OrderedSegmentKernels { operator, segments, long_segments, places }
-    }
+/// The kernels of a reduction to results of type `R`, whatever its states are. The first queues long segments, which
+/// the second reduces.
+enum SegmentKernels<T: Element, R: Plain> {
+    OfStates {
+        /// The operator's value.
+        operator: u64,
+        segments: Kernel<SegmentArgs<'static, T, R>>,
+        long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
+        /// The [entries](segments::entries_per_partial) that a state takes.
+        places: usize,
+    },
+    Exact(ExactKernels<T, R>),
 }
 
 impl<T: Element, R: Plain> SegmentKernels<T, R> {
-    /// Warps of the first kernel that an H200 runs at once, and blocks of the second. Each of these warps gets a
-    /// segment before any gets a second one.
-    fn at_once(&self) -> (usize, usize) {
-        let (warps, blocks) = match self {
-            Self::InOrder(_) => (64, 4),
-            Self::Exact(_) => (32, 3),
-        };
-        (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
+    fn of<O: Reduction<T, Output = R>>(operator: O) -> Result<Self, Error> {
+        match operator.kernels() {
+            Kernels::OfStates(kernels) => {
+                // SAFETY: only a `SegmentReducer` launches them.
+                let StateHandles { segments, long_segments, .. } = *unsafe { kernels.handles() };
+                let places = segments::entries_per_partial(size_of::<O::State>());
+                Ok(Self::OfStates { operator: kernels.operator, segments, long_segments, places })
+            }
+            Kernels::Exact(kernels) => match kernels.not_zero {
+                Some(operator) => Err(Error::TermOfZero { operator }),
+                None => Ok(Self::Exact(kernels)),
+            },
+        }
     }
 }
 
@@ -113,11 +95,11 @@ impl Gpu {
     /// Memory for the workspace runs out, or no memory could hold the input.
     pub fn segment_reducer<O: Reduction<T>, T: Element>(
         &self,
-        _operator: O,
+        operator: O,
         segments: usize,
         elements: usize,
     ) -> Result<SegmentReducer<T, O::Output>, Error> {
-        let kernels = O::segment_kernels(Token);
+        let kernels = SegmentKernels::of(operator)?;
         let size = size_of::<T>();
         if elements.checked_mul(size).is_none() || segments == usize::MAX {
             let (what, found) =
@@ -129,7 +111,7 @@ impl Gpu {
         let has_long = elements > segments::WARP_VECTORS * (16 / size);
         let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
-            SegmentKernels::InOrder(kernels) => (kernels.places, 0),
+            SegmentKernels::OfStates { places, .. } => (*places, 0),
             SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words),
         };
         let backend = self.backend();
@@ -226,7 +208,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         if self.segments == 0 {
             return Ok(());
         }
-        let (warps, blocks) = self.kernels.at_once();
+        let (warps, blocks) = at_once(matches!(self.kernels, SegmentKernels::Exact(_)));
         let per_warp = per_warp(self.segments, warps);
         let grid = u32::try_from(blocks_of(self.segments, per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
@@ -239,11 +221,10 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         let per_warp = per_warp as u32;
         let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
         match &self.kernels {
-            SegmentKernels::InOrder(kernels) => {
-                let operator = kernels.operator;
+            &SegmentKernels::OfStates { operator, segments, long_segments, .. } => {
                 let arguments =
                     SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output: output.reborrow() };
-                self.gpu.launch(kernels.segments, grid, arguments)?;
+                self.gpu.launch(segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
@@ -251,19 +232,21 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
                 let chunks = self.chunks.view();
                 let arguments = LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output };
-                self.gpu.launch(kernels.long_segments, long_grid, arguments)
+                self.gpu.launch(long_segments, long_grid, arguments)
             }
             SegmentKernels::Exact(kernels) => {
                 let (finish, mut results) = (kernels.finish, output.cast::<u8>());
+                // SAFETY: the views have what the arguments say, and the results' type is the reducer's.
+                let kernels = unsafe { kernels.handles() };
                 let output = results.reborrow();
-                let arguments = exact_segments::Args { input, offsets, per_warp, chunks, notes, finish, output };
+                let arguments = ExactSegmentArgs { input, offsets, per_warp, chunks, notes, finish, output };
                 self.gpu.launch(kernels.segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
                 let (notes, partials, tickets) =
                     (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
-                let arguments = exact_long_segments::Args {
+                let arguments = ExactLongSegmentArgs {
                     input,
                     chunks: self.chunks.view(),
                     notes,

@@ -10,9 +10,9 @@ pub(crate) use super::{
 /// Writes `#[kernel]` with the instances of the built-in operators: `#[kernel(instances = builtin_operators!, ...)]`.
 ///
 /// The calling module imports everything in this one. Types that an operator lacks here use another operator's kernels,
-/// which give the same bits: see `host/src/reduce/builtin.rs`.
+/// which give the same bits: see `reduce/builtin.rs`.
 ///
-/// The host's table, `host/src/reduce/builtin.rs`, says which instance reduces which type; `ops/mod.rs` says how to add
+/// The table in `reduce/builtin.rs` says which instance reduces which type; `ops/mod.rs` says how to add
 /// an operator.
 macro_rules! builtin_operators {
     ([$($rest:tt)*] $($kernel:tt)*) => {

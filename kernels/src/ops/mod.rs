@@ -22,7 +22,8 @@
 //! and rounded once: see [`crate::reduce::exact`]. All other operators, and all of integers, implement [`Operator`].
 //! Means and norms of integers are exact and rounded once, too.
 //!
-//! A custom operator is a type that implements [`Operator`]: the engines in [`crate::reduce`] accept any.
+//! A custom operator is a type that implements [`Operator`] and gets its kernels from
+//! [`reductions!`](crate::reductions).
 //!
 //! # To add a built-in operator
 //!
@@ -30,7 +31,7 @@
 //!    the same state, give that operator another value instead: `docs/notes/operators.md` says which share their
 //!    kernels.
 //! 2. List its instances in `builtin.rs`. The kernels of all shapes have them then.
-//! 3. Say in `host/src/reduce/builtin.rs` which instance reduces which type, and what it gives out; and give
+//! 3. Say in `reduce/builtin.rs` which instance reduces which type, and what it gives out; and give
 //!    `host/src/reduce/calls.rs` a call, if it is to have a method of its own.
 //! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu every_kernel_is_there`.
 //! 5. Give `tests/support/src/reductions` its reference, and `bench/src/reduce/cases.rs` its name.

@@ -11,16 +11,23 @@
 //! | [`fold`] | folds of the states of lanes, warps and blocks |
 //! | [`gather`] | the state of what a thread has loaded together |
 //! | `run`, `remainder` | a thread's share of a row's tiles, and of the elements outside of them |
+//! | [`reduction`] | operators with their kernels: what the host needs |
+//! | `builtin`, `custom` | those of the built-in operators, and of custom ones |
 //! | [`tuning`] | the numbers chosen by measurement |
 //!
 //! The engines accept any [`Operator`](crate::ops::Operator), except those of [`exact`], which sum floats.
 
+cuda_std::on_host! {
+    mod builtin;
+}
 pub mod columns;
+mod custom;
 pub mod exact;
 pub mod fold;
 pub mod gather;
 pub mod long_rows;
 pub mod pairs;
+pub mod reduction;
 mod remainder;
 pub mod rows;
 mod run;

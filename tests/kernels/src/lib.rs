@@ -11,6 +11,7 @@ use cuda_std::warp::{
 };
 use cuda_std::{bits, float, warp as warps};
 
+pub mod operators;
 pub mod rust_cuda;
 
 /// The number of words that [`indices()`] writes for each thread.

@@ -3,12 +3,8 @@
 use cuda_std::prelude::*;
 use half::f16;
 use kernels::ops::Operator;
-use kernels::reduce::columns::{self, ColumnArgs};
-use kernels::reduce::long_rows::{LongRowArgs, VECTORS_IN_FLIGHT, fold_long_rows};
-use kernels::reduce::rows::{self, RowArgs};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use warpfold::reduce::Kernels;
 use warpfold::{Error, Gpu, Reduction, Shape, View, ops};
 
 use crate::reductions::data::{Kind, Random};
@@ -42,64 +38,21 @@ fn scattered(word: u64) -> u64 {
     word ^ word >> 29
 }
 
-/// Its kernel for whole inputs.
-///
-/// # Safety
-/// The arguments are those of a plan.
-#[kernel(max_threads = 512)]
-pub unsafe fn trace(args: LongRowArgs<f32, u64>) {
-    // SAFETY: the arguments are those of the engine.
-    unsafe { fold_long_rows::<Trace, f32, VECTORS_IN_FLIGHT>(args) };
-}
-
-/// Its kernel for short rows.
-///
-/// # Safety
-/// The arguments are those of a plan.
-#[kernel(block = rows::BLOCK)]
-pub unsafe fn trace_rows(args: RowArgs<f32, u64>) {
-    // SAFETY: the arguments are those of the engine.
-    unsafe { rows::rows::<Trace, f32>(args) };
-}
-
-/// Its kernel for columns.
-///
-/// # Safety
-/// The arguments are those of a plan.
-#[kernel(block = columns::BLOCK)]
-pub unsafe fn trace_columns(args: ColumnArgs<f32, u64, u64>) {
-    // SAFETY: the arguments are those of the engine.
-    unsafe { columns::columns::<Trace, f32>(args) };
-}
-
-/// The kernel for whole inputs, and those for rows and columns if `has_all`.
-fn trace_kernels(has_all: bool) -> Kernels<Trace, f32> {
-    // SAFETY: only the plans of `Kernels` launch them.
-    unsafe {
-        let kernels = Kernels::new("the trace", trace::handle());
-        if has_all { kernels.with_rows(trace_rows::handle()).with_columns(trace_columns::handle()) } else { kernels }
-    }
+kernels::reductions! {
+    Trace of f32: "the trace";
 }
 
 /// Reduces a view with a shape; returns the bits of the outputs.
 type Reduce<'a, T> = &'a dyn Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error>;
 
-/// Elements of a type, and the reductions to try with them.
-fn products<T: Element + Random>(gpu: &Gpu) -> impl Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error>
-where
-    ops::Product: Reduction<T, Output: Values>,
-{
-    |view, shape| {
-        let outputs = gpu.download(&gpu.reduce_to_buffer(ops::Product, view, shape)?)?;
-        Ok(outputs.iter().flat_map(Values::bytes).collect())
-    }
-}
-
-fn traces(gpu: &Gpu, has_all: bool) -> impl Fn(View<'_, f32>, Shape) -> Result<Vec<u8>, Error> {
+/// The bits of a reduction's outputs.
+fn reduced<O: Reduction<T, Output: Values> + Copy, T: Element>(
+    gpu: &Gpu,
+    operator: O,
+) -> impl Fn(View<'_, T>, Shape) -> Result<Vec<u8>, Error> {
     move |view, shape| {
-        let mut outputs = gpu.zeroed::<u64>(shape.outputs())?;
-        gpu.reducer_by(trace_kernels(has_all), shape)?.start(view, &mut outputs)?;
-        Ok(gpu.download(&outputs)?.into_iter().flat_map(u64::to_le_bytes).collect())
+        let outputs = gpu.download(&gpu.reduce_to_buffer(operator, view, shape)?)?;
+        Ok(outputs.iter().flat_map(Values::bytes).collect())
     }
 }
 
@@ -117,18 +70,17 @@ const MAX_ELEMENTS: usize = 2_800_000;
 /// # Errors
 /// If one has other bits, or of the library.
 pub fn products_of_rows(gpu: &Gpu) -> Result<(), String> {
-    rows_of::<f32>(gpu, &products(gpu))?;
-    rows_of::<f64>(gpu, &products(gpu))?;
-    rows_of::<f16>(gpu, &products(gpu))
+    rows_of::<f32>(gpu, &reduced(gpu, ops::Product))?;
+    rows_of::<f64>(gpu, &reduced(gpu, ops::Product))?;
+    rows_of::<f16>(gpu, &reduced(gpu, ops::Product))
 }
 
-/// The same for a custom operator, with and without a kernel for short rows. Only in the executor.
+/// The same for a custom operator. Only in the executor.
 ///
 /// # Errors
 /// As for [`products_of_rows`].
 pub fn traces_of_rows(gpu: &Gpu) -> Result<(), String> {
-    rows_of::<f32>(gpu, &traces(gpu, true))?;
-    rows_of::<f32>(gpu, &traces(gpu, false))
+    rows_of::<f32>(gpu, &reduced(gpu, Trace))
 }
 
 /// Checks that products of columns, for every float type, equal those of each column alone.
@@ -136,9 +88,9 @@ pub fn traces_of_rows(gpu: &Gpu) -> Result<(), String> {
 /// # Errors
 /// If one has other bits, or of the library.
 pub fn products_of_columns(gpu: &Gpu) -> Result<(), String> {
-    columns_of::<f32>(gpu, &products(gpu))?;
-    columns_of::<f64>(gpu, &products(gpu))?;
-    columns_of::<f16>(gpu, &products(gpu))
+    columns_of::<f32>(gpu, &reduced(gpu, ops::Product))?;
+    columns_of::<f64>(gpu, &reduced(gpu, ops::Product))?;
+    columns_of::<f16>(gpu, &reduced(gpu, ops::Product))
 }
 
 /// The same for a custom operator. Only in the executor.
@@ -146,7 +98,7 @@ pub fn products_of_columns(gpu: &Gpu) -> Result<(), String> {
 /// # Errors
 /// As for [`products_of_columns`].
 pub fn traces_of_columns(gpu: &Gpu) -> Result<(), String> {
-    columns_of::<f32>(gpu, &traces(gpu, true))
+    columns_of::<f32>(gpu, &reduced(gpu, Trace))
 }
 
 fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {

@@ -2,6 +2,7 @@
 
 pub mod by_length;
 pub mod calls;
+pub mod custom;
 pub mod device_library;
 pub mod element_types;
 pub mod exact;

@@ -10,7 +10,7 @@ use rand::{Rng, SeedableRng};
 use warpfold::ops::Sum;
 use warpfold::{Error, Gpu, Shape};
 
-use crate::strict::strict_kernels;
+use crate::strict::Strict;
 
 /// The maximum number of elements of a step.
 const MOST: usize = 20_000;
@@ -196,7 +196,7 @@ fn after_a_fault(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
     let run = || {
         let (right, wrong) = (gpu.upload(&vec![1.0_f32; rows * columns])?, gpu.upload(&wrong)?);
         let mut output = gpu.zeroed::<f32>(shape.outputs())?;
-        let mut reducer = gpu.reducer_by(strict_kernels(), shape)?;
+        let mut reducer = gpu.reducer(Strict, shape)?;
         let fault = reducer.start(&wrong, &mut output).err();
         reducer.start(&right, &mut output)?;
         Ok((gpu.download(&output)?, matches!(fault, Some(Error::Fault(_)))))

@@ -18,13 +18,45 @@ use super::grid::Grid;
 use super::residue::Residues;
 use super::result::{Chosen, ExactOperator, Results};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use super::terms::{Float, Summand, Terms};
+use super::terms::{Float, Terms};
 use super::unrolled::each;
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::place::{Place, four, load_wide};
 use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
 use crate::reduce::fold::is_last_block;
 pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
+
+/// The arguments of [`exact_columns`](fn@exact_columns): as
+/// [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but with residues instead of partials.
+#[arguments]
+pub struct ExactColumnArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Rows of a matrix.
+    pub rows: usize,
+    /// Columns of a matrix.
+    pub columns: usize,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// Elements from the start of a matrix to that of the next one.
+    pub batch_pitch: usize,
+    /// Rows that are folded into one.
+    pub folded_rows: u32,
+    /// Threads in a row of threads.
+    pub lanes: u32,
+    /// Tiles across a row.
+    pub tiles: u32,
+    /// Blocks that share a column: its splits.
+    pub parts: u32,
+    /// Residues to which the blocks of a column add; all 0 before and after the launch.
+    pub residues: GlobalMut<i64>,
+    /// Counts of finished blocks; all 0 before and after the launch.
+    pub tickets: GlobalMut<u32>,
+    /// How results are computed from sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, in the format that `finish` selects.
+    pub output: GlobalMut<u8>,
+}
 
 /// [`columns`](fn@crate::reduce::columns::columns) with exact sums.
 ///
@@ -43,21 +75,24 @@ pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    rows: usize,
-    columns: usize,
-    pitch: usize,
-    batch_pitch: usize,
-    folded_rows: u32,
-    lanes: u32,
-    tiles: u32,
-    parts: u32,
-    residues: GlobalMut<i64>,
-    tickets: GlobalMut<u32>,
-    finish: u32,
-    output: GlobalMut<u8>,
+pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
+    ExactColumnArgs {
+        input,
+        rows,
+        columns,
+        pitch,
+        batch_pitch,
+        folded_rows,
+        lanes,
+        tiles,
+        parts,
+        residues,
+        tickets,
+        finish,
+        output,
+    }: ExactColumnArgs<T>,
 ) {
+    assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, parts };
     sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::chosen(finish, output));
 }
@@ -66,7 +101,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Summand>(
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
 #[inline(always)]
-fn sum_columns<O: ExactOperator<T>, T: Summand>(
+fn sum_columns<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     matrix: &Matrix,
     residues: &GlobalMut<i64>,
@@ -168,7 +203,7 @@ struct OfThread<F: Format> {
 
 /// This thread's sums of a block's share.
 #[inline(always)]
-fn sum_rows_of_block<O: ExactOperator<T>, T: Summand>(
+fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     share: &Share,
     slots: Slots,
@@ -203,7 +238,7 @@ fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
 
 /// [`sum_rows`], with as many rows at once as suit the element type.
 #[inline(always)]
-fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
+fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     share: &Share,
     place: &Place,
@@ -220,7 +255,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Summand>(
 
 /// This thread's sums of its columns; `load` loads its elements of the row that begins at a place.
 #[inline(always)]
-fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const ROWS: usize>(
+fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     input: &Global<T>,
     share: &Share,
     place: &Place,
@@ -338,7 +373,7 @@ fn compute_wide_now(word: usize) -> usize {
 /// The window of each of a thread's columns, the same in all threads over a column. If these are several, the windows
 /// are written to the entries of the first thread. All threads must call this.
 #[inline(always)]
-fn choose_windows<K: Terms<Item = T>, T: Summand, const ROWS: usize>(
+fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     tile: &Tile<T, ROWS>,
     row: usize,
     lanes: usize,

@@ -13,7 +13,7 @@ use super::partial::Partial;
 use super::residue::Residues;
 use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::superaccumulator::{Superaccumulator, warp_id};
-use super::terms::{Float, Summand, Terms};
+use super::terms::{Float, Terms};
 use super::unrolled::each;
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
@@ -51,7 +51,7 @@ pub(super) struct Memory<G: Grid> {
 /// loaded row by row, so that loads are coalesced, and reaches the warps through shared memory.
 #[cold]
 #[inline(never)]
-pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
+pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     share: Share,
     memory: Memory<GridOf<O, T>>,
@@ -59,7 +59,6 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Summand>(
     residues: Option<GlobalMut<i64>>,
     results: Results<'_, Chosen<O::Terms>>,
 ) {
-    const { assert!(!<O::Terms as Terms>::HAS_LOW) };
     let Memory { slots, list, superacc } = memory;
     // Columns are padded by one element, so that they are in different banks.
     let staged = shared_array!(T; CHUNK + WARPS);

@@ -14,7 +14,7 @@ use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{Chosen, ExactOperator, ExactPairOperator, Finish, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::superaccumulator_words::MOST_WARPS;
-use super::terms::{Float, Inputs, One, Summand, Terms, Two};
+use super::terms::{Float, Inputs, One, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::long_rows::Part;
@@ -23,22 +23,22 @@ use crate::reduce::run::Run;
 pub use crate::reduce::tuning::exact_long_rows::{MOST_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
 
 /// Tile states of a split of a row.
-pub const fn states_per_split<O: ExactOperator<T>, T: Summand>() -> usize {
+pub const fn states_per_split<O: ExactOperator<T>, T: Element>() -> usize {
     states_of_split::<O::Terms>()
 }
 
 /// [`states_per_split`] for two inputs.
-pub const fn states_per_split_of_pairs<O: ExactPairOperator<T>, T: Summand>() -> usize {
+pub const fn states_per_split_of_pairs<O: ExactPairOperator<T>, T: Element>() -> usize {
     states_of_split::<O::Terms>()
 }
 
 /// Words of a row's residue: limbs, and counts of non-finite terms.
-pub const fn words_of_residue<O: ExactOperator<T>, T: Summand>() -> usize {
+pub const fn words_of_residue<O: ExactOperator<T>, T: Element>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
 /// [`words_of_residue`] for two inputs.
-pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Summand>() -> usize {
+pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Element>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
@@ -84,7 +84,7 @@ pub struct ExactLongRowArgs<T: Plain> {
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
+pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
     ExactLongRowArgs {
         input,
         len,
@@ -115,7 +115,7 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Summand>(
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Summand>(
+pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     first: Global<T>,
     second: Global<T>,
     len: usize,

@@ -12,7 +12,7 @@ use super::result::{Chosen, ExactOperator, Results, result_of};
 use super::rows::GridOf;
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::superaccumulator_words::MOST_WARPS;
-use super::terms::{One, Summand};
+use super::terms::One;
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::long_rows::tile;
@@ -31,8 +31,29 @@ pub const fn residues(len: usize, size: usize) -> usize {
 
 /// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less
 /// time, others up to 10 % more.
-pub const fn blocks_at_once<O: ExactOperator<T>, T: Summand>() -> usize {
+pub const fn blocks_at_once<O: ExactOperator<T>, T: Element>() -> usize {
     if GridOf::<O, T>::HAS_LOW { 2 } else { 3 }
+}
+
+/// The arguments of [`exact_long_segments`](fn@exact_long_segments).
+#[arguments]
+pub struct ExactLongSegmentArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// The queue of chunks.
+    pub chunks: Global<[u64; 2]>,
+    /// The number of queued chunks, and the first fault.
+    pub notes: GlobalMut<u64>,
+    /// A sum for each chunk.
+    pub partials: GlobalMut<[u64; 2]>,
+    /// Counts of finished chunks of each segment, and of blocks; all 0 before and after the launch.
+    pub tickets: GlobalMut<u32>,
+    /// Residues to which the blocks of a segment add; all 0 before and after the launch.
+    pub residues: GlobalMut<i64>,
+    /// How results are computed from sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, in the format that `finish` selects.
+    pub output: GlobalMut<u8>,
 }
 
 /// [`long_segments`](fn@crate::reduce::segments::long_segments) with exact sums, of the chunks that
@@ -49,15 +70,8 @@ pub const fn blocks_at_once<O: ExactOperator<T>, T: Summand>() -> usize {
     min_blocks = blocks_at_once::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    chunks: Global<[u64; 2]>,
-    notes: GlobalMut<u64>,
-    partials: GlobalMut<[u64; 2]>,
-    tickets: GlobalMut<u32>,
-    residues: GlobalMut<i64>,
-    finish: u32,
-    output: GlobalMut<u8>,
+pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
+    ExactLongSegmentArgs { input, chunks, notes, partials, tickets, residues, finish, output }: ExactLongSegmentArgs<T>,
 ) {
     let warp_partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let drawn = shared_array![u32; 1];

@@ -12,7 +12,7 @@
 //! | [`partial`] | combines the sums of lanes, warps and blocks |
 //! | [`result`] | what is computed from a sum (itself, the mean or the norm), and in which format |
 //! | [`formula`] | the computation, rounded once |
-//! | [`custom`] | whole inputs and long rows of custom terms |
+//! | `builtin`, [`custom`] | the kernels of built-in sums; sums of custom terms |
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`] | short rows |
 //! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements are in no window |
@@ -24,6 +24,9 @@
 //!
 //! The arithmetic is that of the crate `exact_sum`.
 
+cuda_std::on_host! {
+    mod builtin;
+}
 mod column_share;
 pub mod column_sums;
 pub mod column_tile;

@@ -19,20 +19,22 @@ use crate::reduce::columns::store::store_results;
 
 /// An operator on elements of one type whose results are computed from an exact sum. One kernel computes all results of
 /// a sum, as its argument `finish` selects.
-pub trait ExactOperator<T: Summand>: Sized + 'static {
+pub trait ExactOperator<T: Element>: Sized + 'static {
     /// The terms that are summed.
     type Terms: Terms<Element = T, Item = T>;
+    /// What is multiplied, [`Terms::DEGREE`] times, to a term.
+    type Factors: Terms<Element = T, Item = T>;
 }
 
 /// An operator on pairs whose results are computed from an exact sum.
-pub trait ExactPairOperator<T: Summand>: Sized + 'static {
+pub trait ExactPairOperator<T: Element>: Sized + 'static {
     /// The terms that are summed.
     type Terms: Terms<Element = T, Item = [T; 2]>;
 }
 
 /// In a kernel's argument `finish`: the mean of elements, or the root of a sum of squares, instead of the sum.
 pub const DERIVED: u32 = 1;
-/// In a kernel's argument `finish`: results are [`Summand::Other`] instead of [`Summand::Sum`].
+/// In a kernel's argument `finish`: results are [`Terms::Other`] instead of [`Terms::Sum`].
 pub const IN_OTHER_FORMAT: u32 = 2;
 
 /// How a result is computed from a sum, and the format to which it is rounded, once. A result is bits of that format
@@ -56,42 +58,6 @@ pub trait Finish: Copy {
     fn room(self, results: &GlobalMut<Self::Unit>) -> usize;
 }
 
-/// The sum itself, in one format.
-#[derive(Clone, Copy)]
-pub struct SumIn<R>(PhantomData<R>);
-
-impl<R: ResultFormat> Finish for SumIn<R> {
-    type Unit = R;
-    #[inline(always)]
-    fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
-        SumValue::of_integer::<R, G>(value, exponent, count).bits()
-    }
-    #[inline(always)]
-    fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64 {
-        SumValue::of_leading::<R>(leading, unit, count).bits()
-    }
-    #[inline(always)]
-    fn infinity(self, is_negative: bool) -> u64 {
-        R::infinity(is_negative).bits()
-    }
-    #[inline(always)]
-    fn nan(self) -> u64 {
-        R::NAN.bits()
-    }
-    #[inline(always)]
-    fn of_nothing(self) -> u64 {
-        0
-    }
-    #[inline(always)]
-    fn store(self, results: &GlobalMut<R>, at: usize, bits: u64) {
-        results.store(at, R::of_bits(bits));
-    }
-    #[inline(always)]
-    fn room(self, results: &GlobalMut<R>) -> usize {
-        results.len()
-    }
-}
-
 /// A kernel's argument `finish`: [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither.
 #[derive(Clone, Copy)]
 pub struct Chosen<K> {
@@ -99,11 +65,7 @@ pub struct Chosen<K> {
     terms: PhantomData<K>,
 }
 
-/// The two formats of results.
-type SumOf<K> = <<K as Terms>::Element as Summand>::Sum;
-type OtherOf<K> = <<K as Terms>::Element as Summand>::Other;
-
-impl<K: Terms<Element: Summand>> Chosen<K> {
+impl<K: Terms> Chosen<K> {
     #[inline(always)]
     fn is_derived(self) -> bool {
         self.code & DERIVED != 0
@@ -111,7 +73,7 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
 
     #[inline(always)]
     fn is_other(self) -> bool {
-        K::Element::HAS_OTHER && self.code & IN_OTHER_FORMAT != 0
+        K::HAS_OTHER && self.code & IN_OTHER_FORMAT != 0
     }
 
     #[inline(always)]
@@ -128,7 +90,7 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
     #[inline(always)]
     pub fn of_integer_by_call<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         if self.code == 0 {
-            return SumValue::of_integer::<SumOf<K>, G>(value, exponent, count).bits();
+            return SumValue::of_integer::<K::Sum, G>(value, exponent, count).bits();
         }
         derived_of_integer::<K, G>(self, value, exponent, count)
     }
@@ -144,7 +106,7 @@ impl<K: Terms<Element: Summand>> Chosen<K> {
     }
 }
 
-impl<K: Terms<Element: Summand>> Finish for Chosen<K> {
+impl<K: Terms> Finish for Chosen<K> {
     type Unit = u8;
     #[inline(always)]
     fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
@@ -154,26 +116,22 @@ impl<K: Terms<Element: Summand>> Finish for Chosen<K> {
         if G::HAS_LOW {
             return sum_of_integer::<K>(self, value, exponent, count);
         }
-        self.integer_in::<SumOf<K>, G>(value, exponent, count)
+        self.integer_in::<K::Sum, G>(value, exponent, count)
     }
     #[inline(always)]
     fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64 {
         if self.is_other() {
             return other_of_leading(self, leading, unit, count);
         }
-        self.leading_in::<SumOf<K>>(leading, unit, count)
+        self.leading_in::<K::Sum>(leading, unit, count)
     }
     #[inline(always)]
     fn infinity(self, is_negative: bool) -> u64 {
-        if self.is_other() {
-            OtherOf::<K>::infinity(is_negative).bits()
-        } else {
-            SumOf::<K>::infinity(is_negative).bits()
-        }
+        if self.is_other() { K::Other::infinity(is_negative).bits() } else { K::Sum::infinity(is_negative).bits() }
     }
     #[inline(always)]
     fn nan(self) -> u64 {
-        if self.is_other() { OtherOf::<K>::NAN.bits() } else { SumOf::<K>::NAN.bits() }
+        if self.is_other() { K::Other::NAN.bits() } else { K::Sum::NAN.bits() }
     }
     #[inline(always)]
     fn of_nothing(self) -> u64 {
@@ -182,51 +140,41 @@ impl<K: Terms<Element: Summand>> Finish for Chosen<K> {
     #[inline(always)]
     fn store(self, output: &GlobalMut<Self::Unit>, at: usize, bits: u64) {
         if self.is_other() {
-            output.cast().store(at, OtherOf::<K>::of_bits(bits));
+            output.cast().store(at, K::Other::of_bits(bits));
         } else {
-            output.cast().store(at, SumOf::<K>::of_bits(bits));
+            output.cast().store(at, K::Sum::of_bits(bits));
         }
     }
     #[inline(always)]
     fn room(self, output: &GlobalMut<Self::Unit>) -> usize {
-        if self.is_other() { output.cast::<OtherOf<K>>().len() } else { output.cast::<SumOf<K>>().len() }
+        if self.is_other() { output.cast::<K::Other>().len() } else { output.cast::<K::Sum>().len() }
     }
 }
 
-/// [`Finish::of_integer`] in [`Summand::Other`]. Out of line, since few results have that format.
+/// [`Finish::of_integer`] in [`Terms::Other`]. Out of line, since few results have that format.
 #[cold]
 #[inline(never)]
-fn other_of_integer<K: Terms<Element: Summand>, G: Grid>(
-    finish: Chosen<K>,
-    value: i128,
-    exponent: i32,
-    count: u64,
-) -> u64 {
-    finish.integer_in::<OtherOf<K>, G>(value, exponent, count)
+fn other_of_integer<K: Terms, G: Grid>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
+    finish.integer_in::<K::Other, G>(value, exponent, count)
 }
 
 /// The mean or the root. Out of line, since it is long.
 #[inline(never)]
-fn derived_of_integer<K: Terms<Element: Summand>, G: Grid>(
-    finish: Chosen<K>,
-    value: i128,
-    exponent: i32,
-    count: u64,
-) -> u64 {
+fn derived_of_integer<K: Terms, G: Grid>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
     finish.of_integer::<G>(value, exponent, count)
 }
 
 /// Sums of `f64` products, which may exceed the range of `f64`. Out of line, since it is long.
 #[inline(never)]
-fn sum_of_integer<K: Terms<Element: Summand>>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
-    finish.leading_in::<SumOf<K>>(Leading::of(value, 0), exponent, count)
+fn sum_of_integer<K: Terms>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
+    finish.leading_in::<K::Sum>(Leading::of(value, 0), exponent, count)
 }
 
-/// [`Finish::of_leading`] in [`Summand::Other`]. Out of line, since few results have that format.
+/// [`Finish::of_leading`] in [`Terms::Other`]. Out of line, since few results have that format.
 #[cold]
 #[inline(never)]
-fn other_of_leading<K: Terms<Element: Summand>>(finish: Chosen<K>, leading: Leading, unit: i32, count: u64) -> u64 {
-    finish.leading_in::<OtherOf<K>>(leading, unit, count)
+fn other_of_leading<K: Terms>(finish: Chosen<K>, leading: Leading, unit: i32, count: u64) -> u64 {
+    finish.leading_in::<K::Other>(leading, unit, count)
 }
 
 /// Where results go, and how they are computed.
@@ -237,7 +185,7 @@ pub struct Results<'a, F: Finish> {
     output: GlobalMut<'a, F::Unit>,
 }
 
-impl<'a, K: Terms<Element: Summand>> Results<'a, Chosen<K>> {
+impl<'a, K: Terms> Results<'a, Chosen<K>> {
     /// The results that a kernel's arguments select.
     #[inline(always)]
     pub fn chosen(finish: u32, output: GlobalMut<'a, u8>) -> Self {
@@ -248,20 +196,12 @@ impl<'a, K: Terms<Element: Summand>> Results<'a, Chosen<K>> {
     #[inline(always)]
     pub(in crate::reduce) fn store_columns(&self, bits: [u64; COLUMNS], first: usize, place: &Place) {
         if self.finish.is_other() {
-            let results = bits.map(OtherOf::<K>::of_bits);
+            let results = bits.map(K::Other::of_bits);
             store_results::<K::Element, _>(results, &self.output.cast(), first, place);
         } else {
-            let results = bits.map(SumOf::<K>::of_bits);
+            let results = bits.map(K::Sum::of_bits);
             store_results::<K::Element, _>(results, &self.output.cast(), first, place);
         }
-    }
-}
-
-impl<'a, R: ResultFormat> Results<'a, SumIn<R>> {
-    /// Results that are the sums, in the output's format.
-    #[inline(always)]
-    pub fn sums(output: GlobalMut<'a, R>) -> Self {
-        Self { finish: SumIn(PhantomData), output }
     }
 }
 
@@ -281,10 +221,12 @@ impl<F: Finish> Results<'_, F> {
 
 impl<T: Summand> ExactOperator<T> for Sum {
     type Terms = Elements<T>;
+    type Factors = Elements<T>;
 }
 
 impl<T: Summand> ExactOperator<T> for SumOfSquares {
     type Terms = Squares<T>;
+    type Factors = Elements<T>;
 }
 
 impl<T: Summand> ExactPairOperator<T> for Dot {

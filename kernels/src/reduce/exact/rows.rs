@@ -12,7 +12,7 @@ use super::grid::Grid;
 use super::partial::fold_warp;
 use super::result::{Chosen, ExactOperator, Finish, Results, result_of};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use super::terms::{Float, Inputs, One, Summand, Terms};
+use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
 use super::warp_sum::{WarpSum, extract_both, items_of_vector, largest, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
@@ -64,7 +64,7 @@ pub struct ExactRowArgs<T: Plain> {
     min_blocks = blocks_at_once::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
+pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
     let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
@@ -73,13 +73,13 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Summand>(
 }
 
 /// Blocks for each multiprocessor, for `min_blocks`: elements with two terms need twice the registers.
-pub const fn blocks_at_once<O: ExactOperator<T>, T: Summand>() -> usize {
+pub const fn blocks_at_once<O: ExactOperator<T>, T: Element>() -> usize {
     if GridOf::<O, T>::HAS_LOW { 4 } else { 8 }
 }
 
 /// Writes the results of a warp's rows.
 #[inline(always)]
-fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
+fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     rows: Rows,
     has_singles: bool,
@@ -108,7 +108,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Summand>(
 
 /// The result of a row whose sum is two integers. Out of line, since it is long.
 #[inline(never)]
-fn result_of_two<O: ExactOperator<T>, T: Summand>(
+fn result_of_two<O: ExactOperator<T>, T: Element>(
     finish: Chosen<O::Terms>,
     first: (i128, u32),
     low: (i128, u32),
@@ -226,7 +226,7 @@ impl Rows {
 /// Sums a warp's rows. Calls `put` with a row's index and its sum: two integers, of first and second terms, each with
 /// the position of its unit. Returns for each vector of a lane which lanes had something outside the window.
 #[inline(always)]
-pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Summand, const SINGLES: bool>(
+pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
     put: &impl Fn(usize, [(i128, u32); 2]),
@@ -313,7 +313,7 @@ fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
-fn sum_again<O: ExactOperator<T>, T: Summand>(
+fn sum_again<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     rows: usize,
     len: usize,
@@ -347,7 +347,7 @@ fn sum_again<O: ExactOperator<T>, T: Summand>(
 /// The result of any `len` elements from `start` on, by all lanes of a warp. Two uses of a warp's superaccumulator need
 /// a barrier of the warp between them.
 #[inline(always)]
-pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
+pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Element, F: Finish>(
     input: &Global<T>,
     start: usize,
     len: usize,
@@ -366,7 +366,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Summand, F: Finish>(
 
 /// The sum of `len` elements from `start` on. Each lane takes `N` at a time, with at most four terms.
 #[inline(always)]
-pub(super) fn sum_items<O: ExactOperator<T>, T: Summand, const N: usize>(
+pub(super) fn sum_items<O: ExactOperator<T>, T: Element, const N: usize>(
     input: &Global<T>,
     start: usize,
     len: usize,

@@ -16,7 +16,7 @@ use super::grid::Grid;
 use super::result::{Chosen, ExactOperator, Finish, Results};
 use super::rows::{GridOf, sum_by_warp};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use super::terms::{Elements, Float, Inputs, One, Summand, Terms};
+use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
@@ -27,6 +27,25 @@ const VECTORS: usize = 4;
 
 /// The integers in which lanes sum.
 type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
+
+/// The arguments of [`exact_segments`](fn@exact_segments).
+#[arguments]
+pub struct ExactSegmentArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Where segments begin and end: one offset more than segments.
+    pub offsets: Global<u64>,
+    /// Segments of each warp.
+    pub per_warp: u32,
+    /// The queue of long segments' chunks.
+    pub chunks: GlobalMut<[u64; 2]>,
+    /// The number of queued chunks, and the first fault.
+    pub notes: GlobalMut<u64>,
+    /// How results are computed from sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, in the format that `finish` selects.
+    pub output: GlobalMut<u8>,
+}
 
 /// [`segments`](fn@crate::reduce::segments::segments) with exact sums.
 ///
@@ -50,14 +69,8 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
     min_blocks = 3,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_segments<O: ExactOperator<T>, T: Summand>(
-    input: Global<T>,
-    offsets: Global<u64>,
-    per_warp: u32,
-    chunks: GlobalMut<[u64; 2]>,
-    notes: GlobalMut<u64>,
-    finish: u32,
-    output: GlobalMut<u8>,
+pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
+    ExactSegmentArgs { input, offsets, per_warp, chunks, notes, finish, output }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     let results = Results::chosen(finish, output);
@@ -130,7 +143,7 @@ impl Owned {
 /// Writes the results of the segments that have workers, except those to sum again. Returns whether this lane's segment
 /// is one of these.
 #[inline(always)]
-fn sum_segments<O: ExactOperator<T>, T: Summand>(
+fn sum_segments<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     owned: Owned,
     own: usize,
@@ -157,8 +170,8 @@ fn sum_segments<O: ExactOperator<T>, T: Summand>(
             issue_loads();
             let mut vectors = loaded.of_segment();
             if <O::Terms as Terms>::WINDOW.is_none() {
-                let largest = largest_of_warp::<Elements<T>, One<'_, T>, VECTORS>(&vectors);
-                let needed = window_above::<Float<Elements<T>>>(largest) * <O::Terms as Terms>::DEGREE;
+                let largest = largest_of_warp::<O::Factors, One<'_, T>, VECTORS>(&vectors);
+                let needed = window_above::<Float<O::Factors>>(largest) * <O::Terms as Terms>::DEGREE;
                 /// Elements this far below the window leave too much.
                 const NEAR: i32 = 8;
                 if from == begin {
@@ -277,7 +290,7 @@ impl<T: Element> Loaded<T> {
 
 /// A lane's sum, in units of the window, and the lanes for whose vectors it is exact.
 #[inline(always)]
-fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Summand>(
+fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Element>(
     vectors: &[T::Vector; VECTORS],
     window: Window<Float<K>>,
 ) -> (<Float<K> as Format>::Value, u32) {
@@ -323,7 +336,7 @@ fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vecto
 /// Sums the segments of the lanes in `again` once more, of any elements, each by all lanes of the warp. Out of line.
 #[cold]
 #[inline(never)]
-fn sum_again<O: ExactOperator<T>, T: Summand>(
+fn sum_again<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     start: usize,
     len: u32,

@@ -22,6 +22,10 @@ pub trait Terms: Copy + 'static {
     type Element: Element;
     /// What has terms: an element or a pair.
     type Item: Copy + Default;
+    /// The format to which sums are rounded.
+    type Sum: ResultFormat;
+    /// Another format to which they can be rounded, if any.
+    type Other: ResultFormat;
 
     /// The exponent of a window in which no finite term leaves a residual, if one exists.
     const WINDOW: Option<i32>;
@@ -29,6 +33,8 @@ pub trait Terms: Copy + 'static {
     const HAS_LOW: bool = false;
     /// The number of elements that are multiplied to a term.
     const DEGREE: i32 = 1;
+    /// Whether [`Terms::Other`] is another format.
+    const HAS_OTHER: bool = size_of::<Self::Sum>() != size_of::<Self::Other>();
 
     /// The term.
     fn term(item: Self::Item) -> Float<Self>;
@@ -67,8 +73,6 @@ pub trait Summand: Element {
     type Sum: ResultFormat;
     /// Another format to which they can be rounded, if any.
     type Other: ResultFormat;
-    /// Whether [`Summand::Other`] is another format.
-    const HAS_OTHER: bool = size_of::<Self::Sum>() != size_of::<Self::Other>();
     /// [`Terms::WINDOW`] of elements.
     const WINDOW: Option<i32> = None;
     /// [`Terms::WINDOW`] of products.
@@ -197,6 +201,8 @@ impl<T: Summand> Terms for Elements<T> {
     type Grid = T::Grid;
     type Element = T;
     type Item = T;
+    type Sum = T::Sum;
+    type Other = T::Other;
     const WINDOW: Option<i32> = T::WINDOW;
     #[inline(always)]
     fn term(item: T) -> Float<Self> {
@@ -212,6 +218,8 @@ impl<T: Summand> Terms for Squares<T> {
     type Grid = T::Products;
     type Element = T;
     type Item = T;
+    type Sum = T::Sum;
+    type Other = T::Other;
     const WINDOW: Option<i32> = T::WINDOW_OF_PRODUCTS;
     const HAS_LOW: bool = T::HAS_LOW;
     const DEGREE: i32 = 2;
@@ -237,6 +245,8 @@ impl<T: Summand> Terms for Products<T> {
     type Grid = T::Products;
     type Element = T;
     type Item = [T; 2];
+    type Sum = T::Sum;
+    type Other = T::Other;
     const WINDOW: Option<i32> = T::WINDOW_OF_PRODUCTS;
     const HAS_LOW: bool = T::HAS_LOW;
     const DEGREE: i32 = 2;

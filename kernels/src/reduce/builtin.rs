@@ -1,33 +1,25 @@
-//! The operators of [`crate::ops`] with their kernels, except exact sums of floats.
+//! The built-in operators with their kernels, except exact sums of floats.
 
 use cuda_std::element::Element;
-use half::{bf16, f16};
-use kernels::ops::{
-    All, Any, AnyOrAll, ArgMax, ArgMin, BothExtremes, Count, CountFinite, CountNan, CountNonzero, Extreme,
-    IndexOfExtreme, Max, Mean, Min, MinMax, Norm, Operator, Product, Scalar, SquaresOrNorm, Sum, SumOfSquares,
-    SumOrMean, WrappingSum,
-};
-use kernels::reduce::{
-    columns::columns,
-    long_rows::{long_rows, long_rows_unaligned},
-    rows::rows,
-    segments::{entries_per_partial, long_segments, segments},
-};
 
-use super::private::Token;
-use super::reducer::plan_by;
-use super::segments::OrderedSegmentKernels;
-use super::{Kernels, Planned, Reduction, SegmentKernels, Shape};
-use crate::Error;
+use super::columns::columns;
+use super::long_rows::{long_rows, long_rows_unaligned};
+use super::reduction::{Kernels, Reduction, StateHandles, StateKernels};
+use super::rows::rows;
+use super::segments::{long_segments, segments};
+use crate::ops::builtin::*;
+use crate::ops::{
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Min, MinMax, Operator, Scalar,
+};
 
 /// A built-in operator: its name in messages, and its kernels for each element type.
 ///
-/// For each type `T` the table names the operator of [`kernels`] that reduces its elements: that operator's value, the
-/// kernel's element type, and the output type.
+/// For each type `T` the table names the operator that reduces its elements: that operator's value, the kernel's element
+/// type, and the output type.
 ///
 /// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the
 /// output type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in
-/// `kernels/src/ops/builtin.rs`.
+/// `ops/builtin.rs`.
 macro_rules! builtin {
     ($($operator:ident, $name:literal {
         $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*
@@ -38,28 +30,28 @@ macro_rules! builtin {
 
             impl Reduction<$type> for $operator {
                 type Output = $output;
+                type State = <$by as Operator<$element>>::State;
 
-                fn plan(shape: Shape, _: Token) -> Result<Planned<$type, $output>, Error> {
-                    // SAFETY: no holder of the handles can launch them: only the plans of `Kernels` do.
-                    plan_by(unsafe { builtin!(kernels, $name, $by, $value, $element, $order) }, shape)
-                }
-                fn segment_kernels(_: Token) -> SegmentKernels<$type, $output> {
-                    // SAFETY: as above, by `SegmentKernels`; and the table names operators with the same bits.
-                    SegmentKernels::InOrder(unsafe { builtin!(segment_kernels, $by, $value, $element).reinterpret() })
+                fn kernels(self) -> Kernels<$type, Self::State, $output> {
+                    // SAFETY: `StateKernels` hands the handles out by an unsafe call alone.
+                    let handles = unsafe {
+                        StateHandles {
+                            long_rows: long_rows::handle::<$by, $element>(),
+                            long_rows_unaligned: builtin!(long_rows_unaligned, $by, $element, $order),
+                            rows: rows::handle::<$by, $element>(),
+                            columns: columns::handle::<$by, $element>(),
+                            segments: segments::handle::<$by, $element>(),
+                            long_segments: long_segments::handle::<$by, $element>(),
+                        }
+                    };
+                    // SAFETY: they are this operator's.
+                    let kernels = unsafe { StateKernels::new::<$by>($name, $value, handles) };
+                    // SAFETY: the table names operators with the same bits.
+                    Kernels::OfStates(unsafe { kernels.reinterpret() })
                 }
             }
         };
     )+)*)*};
-    (kernels, $name:literal, $by:ident, $value:expr, $element:ty, $order:ident) => {
-        Kernels::<$by, $element> {
-            name: $name,
-            operator: Operator::<$element>::to_word($value),
-            long_rows: long_rows::handle::<$by, $element>(),
-            long_rows_unaligned: builtin!(long_rows_unaligned, $by, $element, $order),
-            rows: Some(rows::handle::<$by, $element>()),
-            columns: Some(columns::handle::<$by, $element>()),
-        }
-    };
     // Only operators that keep an order have a kernel for unaligned rows.
     (long_rows_unaligned, $by:ident, $element:ty, in_any_order) => {{
         const { assert!(<$by as Operator<$element>>::ANY_ORDER) };
@@ -69,14 +61,6 @@ macro_rules! builtin {
         const { assert!(!<$by as Operator<$element>>::ANY_ORDER) };
         Some(long_rows_unaligned::handle::<$by, $element>())
     }};
-    (segment_kernels, $by:ident, $value:expr, $element:ty) => {
-        OrderedSegmentKernels::<$element, <$by as Operator<$element>>::Output> {
-            operator: Operator::<$element>::to_word($value),
-            segments: segments::handle::<$by, $element>(),
-            long_segments: long_segments::handle::<$by, $element>(),
-            places: entries_per_partial(size_of::<<$by as Operator<$element>>::State>()),
-        }
-    };
 }
 
 builtin! {
@@ -154,9 +138,12 @@ builtin! {
 }
 
 /// Elements that are compared as another type, with some bits flipped: see [`Extreme`].
-trait CompareAs {
+pub trait CompareAs {
+    /// The kernels' element type.
     type By: Element;
+    /// The bits that are flipped for a maximum.
     const FLIP_OF_MAX: u64;
+    /// The bits that are flipped for a minimum.
     const FLIP_OF_MIN: u64;
 }
 
@@ -187,7 +174,8 @@ compared! {
 
 /// Elements that are counted as another type. An element's bits say whether it is 0, NaN or infinite, the same bits in
 /// all floats of one size.
-trait CountAs {
+pub trait CountAs {
+    /// The kernels' element type.
     type By: Element;
 }
 
@@ -205,7 +193,7 @@ counted! {
 }
 
 /// Floats. Infinity has all bits of the exponent set, and no others.
-trait Infinite {
+pub trait Infinite {
     /// The bits of infinity, shifted left by one.
     const INFINITY_SHIFTED: u64;
 }

@@ -1,0 +1,279 @@
+//! Kernels of custom operators.
+
+/// Gives custom [operators](crate::ops::Operator) their kernels, in a crate of kernels.
+///
+/// Each line names an operator, its element types, and the operator's name in messages. The host then reduces by the
+/// operator as by a built-in one: whole inputs, rows, columns, axes, segments, and by `Reducer`. Each has six kernels
+/// for each element type.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use kernels::ops::Operator;
+///
+/// /// The largest absolute value.
+/// #[derive(Clone, Copy, Default)]
+/// pub struct Peak;
+///
+/// impl Operator<f32> for Peak {
+///     type State = f32;
+///     type Output = f32;
+///     const NEUTRAL: f32 = 0.0;
+///
+///     fn lift(self, element: f32, _index: u64) -> f32 {
+///         element.abs()
+///     }
+///     fn combine(a: f32, b: f32) -> f32 {
+///         if a > b { a } else { b }
+///     }
+///     fn finish(self, state: f32, _count: u64) -> f32 {
+///         state
+///     }
+/// }
+///
+/// kernels::reductions! {
+///     Peak of f32: "the peak";
+/// }
+/// # fn main() {}
+/// ```
+///
+/// A module has at most one `reductions!`. The crate depends on `cuda_std` and `kernels` under these names, and the
+/// program gives its PTX to the device: see `examples/operator`.
+#[macro_export]
+macro_rules! reductions {
+    ($($operator:ident of $($element:ident),+ : $name:literal;)+) => {
+        mod reduction_kernels {
+            #[allow(unused_imports)]
+            use super::*;
+            use $crate::ops::Operator;
+            use $crate::reduce::columns::{self, ColumnArgs};
+            use $crate::reduce::long_rows::{LongRowArgs, MOST_THREADS, VECTORS_IN_FLIGHT, fold_long_rows};
+            use $crate::reduce::rows::{self, RowArgs};
+            use $crate::reduce::segments::{self, LongSegmentArgs, SegmentArgs};
+
+            #[::cuda_std::kernel(
+                instances = $([$operator] x [$($element),+] +)+,
+                max_threads = MOST_THREADS, min_blocks = 2, dependent_launch
+            )]
+            pub unsafe fn long_rows<O: Operator<T>, T: ::cuda_std::element::Element>(
+                args: LongRowArgs<T, <O as Operator<T>>::Output>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { fold_long_rows::<O, T, VECTORS_IN_FLIGHT>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$operator] x [$($element),+] +)+,
+                block = rows::BLOCK,
+                min_blocks = rows::blocks_at_once(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
+                dependent_launch
+            )]
+            pub unsafe fn short_rows<O: Operator<T>, T: ::cuda_std::element::Element>(
+                args: RowArgs<T, <O as Operator<T>>::Output>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { rows::rows::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$operator] x [$($element),+] +)+,
+                block = columns::BLOCK,
+                min_blocks =
+                    columns::blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
+                dependent_launch
+            )]
+            pub unsafe fn all_columns<O: Operator<T>, T: ::cuda_std::element::Element>(
+                args: ColumnArgs<T, <O as Operator<T>>::State, <O as Operator<T>>::Output>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { columns::columns::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$operator] x [$($element),+] +)+,
+                block = segments::BLOCK,
+                min_blocks = segments::blocks_at_once(size_of::<T>()),
+                dependent_launch
+            )]
+            pub unsafe fn short_segments<O: Operator<T>, T: ::cuda_std::element::Element>(
+                args: SegmentArgs<T, <O as Operator<T>>::Output>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { segments::segments::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$operator] x [$($element),+] +)+,
+                block = segments::BLOCK,
+                dependent_launch
+            )]
+            pub unsafe fn long_segments<O: Operator<T>, T: ::cuda_std::element::Element>(
+                args: LongSegmentArgs<T, <O as Operator<T>>::Output>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { segments::long_segments::<O, T>(args) };
+            }
+
+            ::cuda_std::on_host! {
+                use $crate::reduce::reduction::{Kernels, Reduction, StateHandles, StateKernels};
+
+                $($(
+                    impl Reduction<$element> for $operator {
+                        type Output = <$operator as Operator<$element>>::Output;
+                        type State = <$operator as Operator<$element>>::State;
+
+                        fn kernels(self) -> Kernels<$element, Self::State, Self::Output> {
+                            // SAFETY: `StateKernels` hands the handles out by an unsafe call alone.
+                            let handles = unsafe {
+                                StateHandles {
+                                    long_rows: long_rows::handle::<$operator, $element>(),
+                                    long_rows_unaligned: None,
+                                    rows: short_rows::handle::<$operator, $element>(),
+                                    columns: all_columns::handle::<$operator, $element>(),
+                                    segments: short_segments::handle::<$operator, $element>(),
+                                    long_segments: long_segments::handle::<$operator, $element>(),
+                                }
+                            };
+                            // SAFETY: these kernels run the engines by this operator.
+                            Kernels::OfStates(unsafe { StateKernels::new::<$operator>($name, self, handles) })
+                        }
+                    }
+                )+)+
+            }
+        }
+    };
+}
+
+/// Gives custom [exact sums](crate::reduce::exact::custom::ExactTerm) their kernels, in a crate of kernels, as
+/// [`reductions!`] does for operators that combine states.
+///
+/// ```
+/// use cuda_std::prelude::*;
+/// use kernels::reduce::exact::custom::ExactTerm;
+///
+/// /// The exact sum of absolute values.
+/// pub struct Magnitude;
+///
+/// impl ExactTerm for Magnitude {
+///     type Element = f32;
+///     type Term = f32;
+///     type Sum = f32;
+///     fn term(x: f32) -> f32 {
+///         x.abs()
+///     }
+/// }
+///
+/// kernels::exact_reductions! {
+///     Magnitude of f32: "the sum of magnitudes";
+/// }
+/// # fn main() {}
+/// ```
+#[macro_export]
+macro_rules! exact_reductions {
+    ($($term:ident of $element:ident : $name:literal;)+) => {
+        mod exact_reduction_kernels {
+            #[allow(unused_imports)]
+            use super::*;
+            use $crate::reduce::columns;
+            use $crate::reduce::exact::columns::{ExactColumnArgs, exact_columns};
+            use $crate::reduce::exact::custom::ExactTerm;
+            use $crate::reduce::exact::long_rows::{self, ExactLongRowArgs, exact_long_rows};
+            use $crate::reduce::exact::long_segments::{self, ExactLongSegmentArgs, exact_long_segments};
+            use $crate::reduce::exact::result::ExactOperator;
+            use $crate::reduce::exact::rows::{self, ExactRowArgs, exact_rows};
+            use $crate::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
+            use $crate::reduce::segments;
+
+            #[::cuda_std::kernel(
+                instances = $([$term] x [$element] +)+,
+                max_threads = long_rows::MOST_THREADS, min_blocks = 1, dependent_launch
+            )]
+            pub unsafe fn sum_of_long_rows<O: ExactOperator<T>, T: ::cuda_std::element::Element>(
+                args: ExactLongRowArgs<T>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { exact_long_rows::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$term] x [$element] +)+,
+                block = rows::BLOCK,
+                min_blocks = rows::blocks_at_once::<O, T>(),
+                dependent_launch
+            )]
+            pub unsafe fn sum_of_rows<O: ExactOperator<T>, T: ::cuda_std::element::Element>(args: ExactRowArgs<T>) {
+                // SAFETY: as promised by the caller.
+                unsafe { exact_rows::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$term] x [$element] +)+,
+                block = columns::BLOCK,
+                min_blocks = 2,
+                dependent_launch
+            )]
+            pub unsafe fn sum_of_columns<O: ExactOperator<T>, T: ::cuda_std::element::Element>(
+                args: ExactColumnArgs<T>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { exact_columns::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$term] x [$element] +)+,
+                block = segments::BLOCK,
+                min_blocks = 3,
+                dependent_launch
+            )]
+            pub unsafe fn sum_of_segments<O: ExactOperator<T>, T: ::cuda_std::element::Element>(
+                args: ExactSegmentArgs<T>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { exact_segments::<O, T>(args) };
+            }
+
+            #[::cuda_std::kernel(
+                instances = $([$term] x [$element] +)+,
+                block = segments::BLOCK,
+                min_blocks = long_segments::blocks_at_once::<O, T>(),
+                dependent_launch
+            )]
+            pub unsafe fn sum_of_long_segments<O: ExactOperator<T>, T: ::cuda_std::element::Element>(
+                args: ExactLongSegmentArgs<T>,
+            ) {
+                // SAFETY: as promised by the caller.
+                unsafe { exact_long_segments::<O, T>(args) };
+            }
+
+            ::cuda_std::on_host! {
+                use $crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction};
+
+                $(
+                    impl Reduction<$element> for $term {
+                        type Output = <$term as ExactTerm>::Sum;
+                        type State = u64;
+
+                        fn kernels(self) -> Kernels<$element, u64, Self::Output> {
+                            // SAFETY: `ExactKernels` hands the handles out by an unsafe call alone.
+                            let handles = unsafe {
+                                ExactHandles {
+                                    long_rows: sum_of_long_rows::handle::<$term, $element>(),
+                                    rows: sum_of_rows::handle::<$term, $element>(),
+                                    columns: if <$term as ExactTerm>::HAS_LOW {
+                                        None
+                                    } else {
+                                        Some(sum_of_columns::handle::<$term, $element>())
+                                    },
+                                    segments: sum_of_segments::handle::<$term, $element>(),
+                                    long_segments: sum_of_long_segments::handle::<$term, $element>(),
+                                }
+                            };
+                            // SAFETY: these kernels run the engines by this term, and 0 selects its sum.
+                            let kernels = unsafe { ExactKernels::new::<$term>(0, handles) };
+                            Kernels::Exact(kernels.checked::<$term>($name))
+                        }
+                    }
+                )+
+            }
+        }
+    };
+}

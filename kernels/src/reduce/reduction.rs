@@ -1,0 +1,190 @@
+//! Operators with their kernels: what the host needs to reduce by one.
+
+use core::marker::PhantomData;
+
+use cuda_std::launch::{AnyBlock, Kernel};
+use cuda_std::prelude::*;
+use exact_sum::Binary;
+
+use super::columns::ColumnArgs;
+use super::exact::columns::ExactColumnArgs;
+use super::exact::custom::ExactTerm;
+use super::exact::long_rows::{ExactLongRowArgs, states_per_split, words_of_residue};
+use super::exact::long_segments::ExactLongSegmentArgs;
+use super::exact::result::ExactOperator;
+use super::exact::rows::ExactRowArgs;
+use super::exact::segments::ExactSegmentArgs;
+use super::long_rows::LongRowArgs;
+use super::rows::RowArgs;
+use super::segments::{LongSegmentArgs, SegmentArgs};
+use crate::ops::Operator;
+
+/// An operator that has kernels for elements of type `T`.
+///
+/// The operators of [`crate::ops`] have them for the types in the table there. A custom operator gets them from
+/// [`reductions!`](crate::reductions), and a custom exact sum from [`exact_reductions!`](crate::exact_reductions).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not reduce elements of type `{T}`",
+    note = "a custom operator needs kernels: list it in `kernels::reductions!`"
+)]
+pub trait Reduction<T: Element>: Sized {
+    /// The type of each row's, column's or segment's output.
+    type Output: Plain;
+    /// The operator's state.
+    #[doc(hidden)]
+    type State: Plain;
+    /// The kernels.
+    #[doc(hidden)]
+    fn kernels(self) -> Kernels<T, Self::State, Self::Output>;
+}
+
+/// The kernels of a reduction of elements `T` by states `S` to results `R`.
+///
+/// Nobody can launch them from it but by an unsafe call.
+#[doc(hidden)]
+pub enum Kernels<T: Element, S: Plain, R: Plain> {
+    /// Those that combine states.
+    OfStates(StateKernels<T, S, R>),
+    /// Those that sum exactly.
+    Exact(ExactKernels<T, R>),
+}
+
+/// The kernels of an [`Operator`], and what a plan has to know of it.
+#[doc(hidden)]
+pub struct StateKernels<T: Element, S: Plain, R: Plain> {
+    /// The operator in messages: `the sum`.
+    pub name: &'static str,
+    /// [`Operator::to_word`].
+    pub operator: u64,
+    /// [`Operator::HAS_EMPTY`].
+    pub has_empty: bool,
+    /// [`Operator::ANY_ORDER`].
+    pub is_any_order: bool,
+    handles: StateHandles<T, S, R>,
+}
+
+/// The handles of [`StateKernels`]. They can be launched.
+#[doc(hidden)]
+pub struct StateHandles<T: Element, S: Plain, R: Plain> {
+    /// [`long_rows`](fn@super::long_rows::long_rows).
+    pub long_rows: AnyBlock<LongRowArgs<'static, T, R>>,
+    /// [`long_rows_unaligned`](fn@super::long_rows::long_rows_unaligned), if `long_rows` takes aligned rows alone.
+    pub long_rows_unaligned: Option<AnyBlock<LongRowArgs<'static, T, R>>>,
+    /// [`rows`](fn@super::rows::rows).
+    pub rows: Kernel<RowArgs<'static, T, R>>,
+    /// [`columns`](fn@super::columns::columns).
+    pub columns: Kernel<ColumnArgs<'static, T, S, R>>,
+    /// [`segments`](fn@super::segments::segments).
+    pub segments: Kernel<SegmentArgs<'static, T, R>>,
+    /// [`long_segments`](fn@super::segments::long_segments).
+    pub long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
+}
+
+impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
+    /// The kernels of an operator.
+    ///
+    /// # Safety
+    /// Each handle's kernel does what its field names, by this operator, under the same contract.
+    pub unsafe fn new<O>(name: &'static str, operator: O, handles: StateHandles<T, S, R>) -> Self
+    where
+        O: Operator<T, State = S, Output = R>,
+    {
+        let (has_empty, is_any_order) = (O::HAS_EMPTY, O::ANY_ORDER);
+        Self { name, operator: operator.to_word(), has_empty, is_any_order, handles }
+    }
+
+    /// The same kernels for elements `U` and results `Q`.
+    ///
+    /// # Safety
+    /// The reduction of elements of type `U` gives, bit for bit, what this one gives for those of type `T`.
+    pub unsafe fn reinterpret<U: Element, Q: Plain>(self) -> StateKernels<U, S, Q> {
+        const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<Q>()) };
+        let Self { name, operator, has_empty, is_any_order, handles } = self;
+        // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
+        let handles = unsafe {
+            StateHandles {
+                long_rows: handles.long_rows.reinterpret(),
+                long_rows_unaligned: match handles.long_rows_unaligned {
+                    Some(kernel) => Some(kernel.reinterpret()),
+                    None => None,
+                },
+                rows: handles.rows.reinterpret(),
+                columns: handles.columns.reinterpret(),
+                segments: handles.segments.reinterpret(),
+                long_segments: handles.long_segments.reinterpret(),
+            }
+        };
+        StateKernels { name, operator, has_empty, is_any_order, handles }
+    }
+
+    /// The handles.
+    ///
+    /// # Safety
+    /// Every launch made with one keeps its kernel's contract.
+    pub unsafe fn handles(&self) -> &StateHandles<T, S, R> {
+        &self.handles
+    }
+}
+
+/// The kernels of exact sums, and what a plan has to know of them.
+#[doc(hidden)]
+pub struct ExactKernels<T: Element, R: Plain> {
+    /// The operator in messages, if its term of 0 is not 0: no plan takes it.
+    pub not_zero: Option<&'static str>,
+    /// Selects the result computed from the sums.
+    pub finish: u32,
+    /// Words of a residue.
+    pub words: usize,
+    /// Tile states of a split of a row.
+    pub states_per_split: usize,
+    handles: ExactHandles<T>,
+    result: PhantomData<fn() -> R>,
+}
+
+/// The handles of [`ExactKernels`]. They can be launched.
+#[doc(hidden)]
+pub struct ExactHandles<T: Element> {
+    /// [`exact_long_rows`](fn@super::exact::long_rows::exact_long_rows).
+    pub long_rows: AnyBlock<ExactLongRowArgs<'static, T>>,
+    /// [`exact_rows`](fn@super::exact::rows::exact_rows).
+    pub rows: Kernel<ExactRowArgs<'static, T>>,
+    /// [`exact_columns`](fn@super::exact::columns::exact_columns). Without one, columns are transposed.
+    pub columns: Option<Kernel<ExactColumnArgs<'static, T>>>,
+    /// [`exact_segments`](fn@super::exact::segments::exact_segments).
+    pub segments: Kernel<ExactSegmentArgs<'static, T>>,
+    /// [`exact_long_segments`](fn@super::exact::long_segments::exact_long_segments).
+    pub long_segments: Kernel<ExactLongSegmentArgs<'static, T>>,
+}
+
+impl<T: Element, R: Plain> ExactKernels<T, R> {
+    /// The kernels that sum the terms of `O`.
+    ///
+    /// # Safety
+    /// Each handle's kernel does what its field names, by this operator, under the same contract; and `finish` selects
+    /// results of type `R`.
+    pub unsafe fn new<O: ExactOperator<T>>(finish: u32, handles: ExactHandles<T>) -> Self {
+        let (words, states_per_split) = (words_of_residue::<O, T>(), states_per_split::<O, T>());
+        Self { not_zero: None, finish, words, states_per_split, handles, result: PhantomData }
+    }
+
+    /// The same kernels, if the term of 0 is 0. `name` is for messages: `the sum of magnitudes`.
+    pub fn checked<E: ExactTerm<Element = T>>(self, name: &'static str) -> Self {
+        let zero = T::default();
+        let term = E::term(zero);
+        let is_zero = term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero());
+        Self { not_zero: if is_zero { None } else { Some(name) }, ..self }
+    }
+
+    /// Whether there is a kernel for columns.
+    pub fn has_columns(&self) -> bool {
+        self.handles.columns.is_some()
+    }
+
+    /// The handles.
+    ///
+    /// # Safety
+    /// Every launch made with one keeps its kernel's contract, for results of type `R`.
+    pub unsafe fn handles(&self) -> &ExactHandles<T> {
+        &self.handles
+    }
+}

@@ -1,0 +1,165 @@
+//! Custom operators, with kernels for every shape.
+
+use cuda_std::float::multiply_add;
+use kernels::ops::Operator;
+use kernels::reduce::exact::custom::ExactTerm;
+
+/// The largest absolute value up to a limit, without NaN. It has a value of its own, and keeps an order.
+#[derive(Clone, Copy, Default)]
+pub struct Peak {
+    /// Larger absolute values are left out.
+    pub limit: f32,
+}
+
+impl Operator<f32> for Peak {
+    type State = f32;
+    type Output = f32;
+    const NEUTRAL: f32 = 0.0;
+
+    fn to_word(self) -> u64 {
+        self.limit.to_bits().into()
+    }
+    fn from_word(word: u64) -> Self {
+        Self { limit: f32::from_bits(word as u32) }
+    }
+    fn lift(self, element: f32, _index: u64) -> f32 {
+        if element.abs() <= self.limit { element.abs() } else { 0.0 }
+    }
+    fn combine(a: f32, b: f32) -> f32 {
+        if a > b { a } else { b }
+    }
+    fn finish(self, state: f32, _count: u64) -> f32 {
+        state
+    }
+}
+
+/// The product of one more than each element: it depends on the order of rounding.
+#[derive(Clone, Copy, Default)]
+pub struct Growth;
+
+impl Operator<f64> for Growth {
+    type State = f64;
+    type Output = f64;
+    const NEUTRAL: f64 = 1.0;
+
+    fn lift(self, element: f64, _index: u64) -> f64 {
+        1.0 + element
+    }
+    fn combine(a: f64, b: f64) -> f64 {
+        a * b
+    }
+    fn finish(self, state: f64, _count: u64) -> f64 {
+        state
+    }
+}
+
+/// The distance between the first and the last element that is not 0, in any order, and how many there are: a state of
+/// 32 bytes for an element of one.
+#[derive(Clone, Copy, Default)]
+pub struct Extent;
+
+impl Operator<u8> for Extent {
+    type State = [u64; 4];
+    type Output = [u64; 2];
+    const NEUTRAL: [u64; 4] = [u64::MAX, 0, 0, 0];
+    const ANY_ORDER: bool = true;
+    const HAS_EMPTY: bool = false;
+
+    fn lift(self, element: u8, index: u64) -> [u64; 4] {
+        if element == 0 { Self::NEUTRAL } else { [index, index, 1, 0] }
+    }
+    fn combine(a: [u64; 4], b: [u64; 4]) -> [u64; 4] {
+        let least = if a[0] < b[0] { a[0] } else { b[0] };
+        let most = if a[1] > b[1] { a[1] } else { b[1] };
+        [least, most, a[2] + b[2], 0]
+    }
+    fn finish(self, [least, most, found, _]: [u64; 4], _count: u64) -> [u64; 2] {
+        if found == 0 { [0, 0] } else { [most - least, found] }
+    }
+}
+
+kernels::reductions! {
+    Peak of f32: "the peak";
+    Growth of f64: "the growth";
+    Extent of u8: "the extent";
+}
+
+/// The element if it is positive.
+#[derive(Clone, Copy)]
+pub struct Positive;
+
+impl ExactTerm for Positive {
+    type Element = f32;
+    type Term = f32;
+    type Sum = f32;
+    fn term(x: f32) -> f32 {
+        if x > 0.0 { x } else { 0.0 }
+    }
+}
+
+/// A square, which is exact in `f64`.
+#[derive(Clone, Copy)]
+pub struct Square;
+
+impl ExactTerm for Square {
+    type Element = f32;
+    type Term = f64;
+    type Sum = f64;
+    fn term(x: f32) -> f64 {
+        f64::from(x) * f64::from(x)
+    }
+}
+
+/// A product with a constant, as two terms.
+#[derive(Clone, Copy)]
+pub struct Third;
+
+/// Nearly a third.
+pub const THIRD: f64 = 1.0 / 3.0;
+
+impl ExactTerm for Third {
+    type Element = f64;
+    type Term = f64;
+    type Sum = f64;
+    const HAS_LOW: bool = true;
+    fn term(x: f64) -> f64 {
+        x * THIRD
+    }
+    fn low(x: f64, term: f64) -> f64 {
+        multiply_add(x, THIRD, -term)
+    }
+}
+
+/// An integer, which is exact in `f64`.
+#[derive(Clone, Copy)]
+pub struct Integer;
+
+impl ExactTerm for Integer {
+    type Element = i32;
+    type Term = f64;
+    type Sum = f64;
+    fn term(x: i32) -> f64 {
+        f64::from(x)
+    }
+}
+
+/// A term that is not 0 for an element of 0: an error.
+#[derive(Clone, Copy)]
+pub struct Successor;
+
+impl ExactTerm for Successor {
+    type Element = f32;
+    type Term = f32;
+    type Sum = f32;
+    fn term(x: f32) -> f32 {
+        x + 1.0
+    }
+}
+
+kernels::exact_reductions! {
+    Positive of f32: "the sum of positives";
+    Square of f32: "the sum of squares";
+    Third of f64: "the sum of thirds";
+    Integer of i32: "the sum of integers";
+    Successor of f32: "the sum of successors";
+}

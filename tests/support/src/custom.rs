@@ -1,0 +1,196 @@
+//! Custom operators and custom exact sums, in every shape, compared with plain Rust.
+
+use rand::Rng;
+use rand::rngs::SmallRng;
+use test_kernels::operators::{Extent, Growth, Integer, Peak, Positive, Square, Successor, THIRD, Third};
+use warpfold::exact::{ExactDot, ExactSum};
+use warpfold::ops::Product;
+use warpfold::{Element, Error, Gpu, Reduction, Shape};
+
+use crate::exact::{Data, numbers};
+
+/// Elements, and how they lie.
+struct Case<'a, T> {
+    elements: &'a [T],
+    /// Of a matrix of so many rows.
+    rows: usize,
+    columns: usize,
+}
+
+impl<T: Copy> Case<'_, T> {
+    fn row(&self, row: usize) -> Vec<T> {
+        self.elements[row * self.columns..][..self.columns].to_vec()
+    }
+
+    fn column(&self, column: usize) -> Vec<T> {
+        (0..self.rows).map(|row| self.elements[row * self.columns + column]).collect()
+    }
+}
+
+/// A result as bits; all NaN are one.
+trait Bits {
+    fn bits(&self) -> Vec<u64>;
+}
+
+macro_rules! bits {
+    ($($float:ident)*) => {$(
+        impl Bits for $float {
+            fn bits(&self) -> Vec<u64> {
+                vec![if self.is_nan() { u64::MAX } else { u64::from(self.to_bits()) }]
+            }
+        }
+    )*};
+}
+
+bits!(f32 f64);
+
+impl Bits for [u64; 2] {
+    fn bits(&self) -> Vec<u64> {
+        self.to_vec()
+    }
+}
+
+fn all_bits<R: Bits>(results: &[R]) -> Vec<u64> {
+    results.iter().flat_map(Bits::bits).collect()
+}
+
+/// Checks a reduction in every shape: the whole, rows, columns, the middle axis, segments by offsets, and by a reducer
+/// that runs twice.
+fn in_every_shape<O, T>(
+    gpu: &Gpu,
+    operator: O,
+    case: &Case<'_, T>,
+    expected: &dyn Fn(&[T]) -> O::Output,
+) -> Result<(), String>
+where
+    O: Reduction<T, Output: Bits> + Copy,
+    T: Element,
+{
+    let Case { elements, rows, columns } = *case;
+    let name = std::any::type_name::<O>();
+    let text = |error: Error| format!("{name}, {rows} x {columns}: {error}");
+    let input = gpu.upload(elements).map_err(text)?;
+    let same = |what: &str, found: &[O::Output], expected: &[O::Output]| {
+        let (found, expected) = (all_bits(found), all_bits(expected));
+        match found.iter().zip(&expected).position(|(a, b)| a != b) {
+            None if found.len() == expected.len() => Ok(()),
+            at => Err(format!("{name} of {what}, {rows} x {columns}: {found:x?} and not {expected:x?} ({at:?})")),
+        }
+    };
+    let of_shape = |shape| gpu.download(&gpu.reduce_to_buffer(operator, &input, shape)?);
+    same("all", &[gpu.reduce(operator, &input).map_err(text)?], &[expected(elements)])?;
+    let of_rows: Vec<O::Output> = (0..rows).map(|row| expected(&case.row(row))).collect();
+    same("rows", &of_shape(Shape::rows(rows, columns)).map_err(text)?, &of_rows)?;
+    let of_columns: Vec<O::Output> = (0..columns).map(|column| expected(&case.column(column))).collect();
+    same("columns", &of_shape(Shape::columns(rows, columns)).map_err(text)?, &of_columns)?;
+    let middle = Shape::axis(&[1, rows, columns], 1).map_err(text)?;
+    same("the middle axis", &of_shape(middle).map_err(text)?, &of_columns)?;
+    // Rows as segments, of which every third is joined to the one before it.
+    let ends: Vec<usize> = (0..=rows).filter(|row| row % 3 != 1 || *row == rows).map(|row| row * columns).collect();
+    let offsets: Vec<u64> = ends.iter().map(|&end| end as u64).collect();
+    let offsets = gpu.upload(&offsets).map_err(text)?;
+    let found = gpu.download(&gpu.reduce_segments(operator, &input, &offsets).map_err(text)?).map_err(text)?;
+    let of_segments: Vec<O::Output> = ends.windows(2).map(|ends| expected(&elements[ends[0]..ends[1]])).collect();
+    same("segments", &found, &of_segments)?;
+    let mut reducer = gpu.reducer(operator, Shape::rows(rows, columns)).map_err(text)?;
+    let mut output = gpu.upload(&of_columns[..0]).map_err(text)?;
+    if rows > 0 {
+        output = gpu.upload(&vec![of_rows[0]; rows]).map_err(text)?;
+    }
+    for _ in 0..2 {
+        reducer.start(&input, &mut output).map_err(text)?;
+        same("rows, by a reducer", &gpu.download(&output).map_err(text)?, &of_rows)?;
+    }
+    Ok(())
+}
+
+/// Checks custom operators and custom exact sums of a matrix of random elements, in every shape.
+///
+/// # Errors
+/// If a result is not the right one, or of the library.
+pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut SmallRng) -> Result<(), String> {
+    let singles = numbers::<f32>(data, rows * columns, source);
+    let case = Case { elements: &singles, rows, columns };
+    for limit in [f32::INFINITY, 2.0] {
+        in_every_shape(gpu, Peak { limit }, &case, &|elements| {
+            let magnitudes = elements.iter().map(|x| x.abs()).filter(|&x| x <= limit);
+            magnitudes.fold(0.0, f32::max)
+        })?;
+    }
+    let bytes: Vec<u8> = (0..rows * columns).map(|_| u8::from(source.random_ratio(1, 9))).collect();
+    in_every_shape(gpu, Extent, &Case { elements: &bytes, rows, columns }, &|elements| {
+        let places = || elements.iter().enumerate().filter(|(_, x)| **x != 0).map(|(i, _)| i as u64);
+        [places().max().unwrap_or(0) - places().min().unwrap_or(0), places().count() as u64]
+    })?;
+    in_every_shape(gpu, Positive, &case, &|elements| {
+        let positive = elements.iter().copied().filter(|&x| x > 0.0);
+        positive.collect::<ExactSum<f32>>().value()
+    })?;
+    in_every_shape(gpu, Square, &case, &|elements| {
+        let squares = elements.iter().map(|&x| (x, x));
+        squares.collect::<ExactDot<f32>>().rounded::<f64>()
+    })?;
+    let integers: Vec<i32> = singles.iter().map(|x| x.to_bits() as i32).collect();
+    in_every_shape(gpu, Integer, &Case { elements: &integers, rows, columns }, &|elements| {
+        elements.iter().map(|&x| i64::from(x)).sum::<i64>() as f64
+    })?;
+    // Numbers whose products with a third have no bits below the least number.
+    let doubles = numbers::<f64>(Data::Normal, rows * columns, source);
+    in_every_shape(gpu, Third, &Case { elements: &doubles, rows, columns }, &|elements| {
+        let thirds = elements.iter().map(|&x| (x, THIRD));
+        thirds.collect::<ExactDot<f64>>().value()
+    })
+}
+
+/// Checks that an operator that keeps an order keeps that of the built-in ones: products of numbers near 1, in every
+/// shape.
+///
+/// # Errors
+/// If a result has other bits than the product, or of the library.
+pub fn order_of_products(gpu: &Gpu, rows: usize, columns: usize, source: &mut SmallRng) -> Result<(), String> {
+    // Exact in `f64`, and so is one more than each.
+    let small: Vec<f64> = (0..rows * columns).map(|_| f64::from(source.random_range(-0.01_f32..0.01))).collect();
+    let factors: Vec<f64> = small.iter().map(|x| 1.0 + x).collect();
+    let run = || {
+        let (small, factors) = (gpu.upload(&small)?, gpu.upload(&factors)?);
+        for shape in [Shape::all(rows * columns), Shape::rows(rows, columns), Shape::columns(rows, columns)] {
+            let growth = gpu.download(&gpu.reduce_to_buffer(Growth, &small, shape)?)?;
+            let products = gpu.download(&gpu.reduce_to_buffer(Product, &factors, shape)?)?;
+            if all_bits(&growth) != all_bits(&products) {
+                return Ok(Err(format!("{shape:?}: {growth:?} and not {products:?}")));
+            }
+        }
+        Ok(Ok(()))
+    };
+    run().map_err(|error: Error| error.to_string())?
+}
+
+/// Checks what is refused: a minimum of nothing, an exact sum whose term of 0 is not 0, and shapes that no memory has.
+///
+/// # Errors
+/// If something is not refused, or with another error.
+pub fn errors(gpu: &Gpu) -> Result<(), String> {
+    fn expect<R>(found: Result<R, Error>, is_right: impl Fn(&Error) -> bool) -> Result<(), String> {
+        match found {
+            Err(error) if is_right(&error) => Ok(()),
+            Err(error) => Err(format!("another error: {error}")),
+            Ok(_) => Err("no error".to_owned()),
+        }
+    }
+    let text = |error: Error| error.to_string();
+    let (nothing, none) = (gpu.zeroed::<u8>(0).map_err(text)?, gpu.zeroed::<f32>(0).map_err(text)?);
+    expect(gpu.reduce(Extent, &nothing), |error| matches!(error, Error::Empty { operator: "the extent" }))?;
+    let is_of_zero = |error: &Error| matches!(error, Error::TermOfZero { operator: "the sum of successors" });
+    expect(gpu.reduce(Successor, &none), is_of_zero)?;
+    expect(gpu.reducer(Successor, Shape::columns(3, 2)), is_of_zero)?;
+    expect(gpu.segment_reducer(Successor, 1, 1), is_of_zero)?;
+    expect(gpu.reducer(Positive, Shape::rows(usize::MAX, 2)), |error| matches!(error, Error::Shape { .. }))?;
+    let mut of_none = gpu.reducer(Positive, Shape::rows(0, 2)).map_err(text)?;
+    of_none.start(&none, &mut gpu.zeroed(0).map_err(text)?).map_err(text)?;
+    let sums = gpu.reduce_to_buffer(Positive, &none, Shape::rows(3, 0)).map_err(text)?;
+    if gpu.download(&sums).map_err(text)? == [0.0; 3] { Ok(()) } else { Err("empty rows have a sum".to_owned()) }
+}
+
+/// The shapes to try with each kind of data: short and long rows, few and many columns, several blocks for one result.
+pub const SHAPES: [(usize, usize); 8] =
+    [(1, 1), (7, 5), (300, 4), (40, 127), (5, 600), (2000, 33), (3, 40_000), (20_000, 3)];
