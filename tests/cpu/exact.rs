@@ -124,7 +124,7 @@ fn bins_of_long_columns_pass_carries() {
             folded_rows: 1,
             lanes: 2,
             tiles: 1,
-            parts: 1,
+            splits: 1,
             residues: none.view_mut(),
             tickets: no_tickets.view_mut(),
             finish: 0,
@@ -139,11 +139,11 @@ fn bins_of_long_columns_pass_carries() {
     }
 }
 
-/// The sum of a whole input by `parts` blocks of one warp, which share tiles of 128 elements.
-fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
+/// The sum of a whole input by `splits` blocks of one warp, which share tiles of 128 elements.
+fn by_warps(gpu: &Gpu, numbers: &[f32], splits: u32) -> f32 {
     let input = gpu.upload(numbers).unwrap();
     let all = numbers.len().div_ceil(128) as u32;
-    let mut tile_states = gpu.zeroed::<[u64; 2]>(parts as usize).unwrap();
+    let mut tile_states = gpu.zeroed::<[u64; 2]>(splits as usize).unwrap();
     let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
     // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
     let kernel = unsafe { exact_long_rows::handle::<Sum, f32>() }.with_block(32);
@@ -151,15 +151,15 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], parts: u32) -> f32 {
         input: input.view(),
         len: numbers.len(),
         pitch: 0,
-        parts,
-        tiles: all / parts,
-        longer: all % parts,
+        splits,
+        tiles: all / splits,
+        longer_splits: all % splits,
         tile_states: tile_states.view_mut(),
         residues: residues.view_mut(),
         finish: 0,
         output: sum.view_mut(),
     };
-    gpu.launch(kernel, (parts, 1), arguments).unwrap();
+    gpu.launch(kernel, (splits, 1), arguments).unwrap();
     assert!(gpu.download(&residues).unwrap().iter().all(|&limb| limb == 0));
     assert!(gpu.download(&tile_states).unwrap().iter().all(|&words| words == [0, 0]));
     f32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
@@ -177,12 +177,12 @@ fn lanes_take_more_elements_than_their_integers_have_room_for() {
     // Just below a window's edge, all of one sign: the largest integers.
     let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
     for (x, steps) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
-        for parts in [1, 2] {
+        for splits in [1, 2] {
             // Followed by less than a vector, by part of a tile, and by more than one tile.
             for more in [3, 103, 300] {
-                let numbers = vec![x; (parts * steps * 512) as usize + more];
-                let case = format!("{steps} steps of {x:e} and {more} more in {parts} parts");
-                assert_eq!(by_warps(&gpu, &numbers, parts), exact_sum_of(&numbers), "{case}");
+                let numbers = vec![x; (splits * steps * 512) as usize + more];
+                let case = format!("{steps} steps of {x:e} and {more} more in {splits} splits");
+                assert_eq!(by_warps(&gpu, &numbers, splits), exact_sum_of(&numbers), "{case}");
             }
         }
     }
@@ -209,16 +209,16 @@ fn what_elements_leave_fills_its_integer_up() {
 #[test]
 fn sums_of_blocks_may_be_far_apart() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(40));
-    for parts in [33_u32, 40, 70] {
-        let numbers: Vec<f32> = (0..parts)
+    for splits in [33_u32, 40, 70] {
+        let numbers: Vec<f32> = (0..splits)
             .flat_map(|_| {
                 let scale = 2_f32.powi(source.random_range(-120..120));
                 (0..512).map(|i| scale * (i - 300) as f32).collect::<Vec<_>>()
             })
             .collect();
-        assert_eq!(by_warps(&gpu, &numbers, parts), exact_sum_of(&numbers));
+        assert_eq!(by_warps(&gpu, &numbers, splits), exact_sum_of(&numbers));
         let both: Vec<f32> = numbers.iter().copied().chain(numbers.iter().rev().map(|x| -x)).chain([3.0]).collect();
-        assert_eq!(by_warps(&gpu, &both, 2 * parts), 3.0);
+        assert_eq!(by_warps(&gpu, &both, 2 * splits), 3.0);
     }
 }
 

@@ -72,9 +72,9 @@ fn limbs_keep_their_bits() {
 
 /// The parameters of [`exact_states_of_long_rows`].
 fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'static, T>>) {
-    const PARTS: u32 = 3;
+    const SPLITS: u32 = 3;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(52));
-    let len = PARTS as usize * 32 * 4 * (16 / size_of::<T>());
+    let len = SPLITS as usize * 32 * 4 * (16 / size_of::<T>());
     for data in [Data::AtTheEdge, Data::AnyFinite, Data::Uniform] {
         let mut elements = exact::numbers::<T>(data, len, &mut source);
         if let Data::AtTheEdge = data {
@@ -89,12 +89,12 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'s
                 input: input.view(),
                 len,
                 pitch: 0,
-                parts: PARTS,
+                splits: SPLITS,
                 tiles: 4,
-                longer: 0,
+                longer_splits: 0,
                 states: state.view_mut(),
             };
-            gpu.launch(kernel, (PARTS, 1), arguments).unwrap();
+            gpu.launch(kernel, (SPLITS, 1), arguments).unwrap();
             right.merge(&of_one).unwrap();
             if launch % 50 == 49 {
                 let words = gpu.download(&state).unwrap();

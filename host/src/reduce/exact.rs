@@ -70,7 +70,7 @@ impl Plan {
 impl<T: Element, R: Plain> Exact<T, R> {
     /// Plans the reduction of a shape, if possible.
     pub(super) fn plan(kernels: ExactKernels<T, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        if let Some(operator) = kernels.not_zero {
+        if let Some(operator) = kernels.not_zero() {
             return Err(Error::TermOfZero { operator });
         }
         let size = size_of::<T>();
@@ -105,7 +105,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
         input: View<'_, T>,
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let (finish, size) = (self.kernels.finish, size_of::<T>());
+        let (finish, size) = (self.kernels.finish(), size_of::<T>());
         // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
         let kernels = unsafe { self.kernels.handles() };
         let Workspace { tile_states, residues, tickets, .. } = workspace;
@@ -113,9 +113,19 @@ impl<T: Element, R: Plain> Exact<T, R> {
         match self.plan {
             Plan::Nothing => Ok(()),
             Plan::LongRows { rows, len, pitch, blocks } => {
-                let Blocks { parts, tiles, longer, threads } = blocks;
-                let arguments =
-                    ExactLongRowArgs { input, len, pitch, parts, tiles, longer, tile_states, residues, finish, output };
+                let Blocks { splits, tiles, longer_splits, threads } = blocks;
+                let arguments = ExactLongRowArgs {
+                    input,
+                    len,
+                    pitch,
+                    splits,
+                    tiles,
+                    longer_splits,
+                    tile_states,
+                    residues,
+                    finish,
+                    output,
+                };
                 gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
@@ -131,8 +141,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
-                let (count, Tiles { folded_rows, lanes, parts }) = (tiles.count(columns), tiles);
-                let blocks = count.saturating_mul(parts as usize).saturating_mul(batches);
+                let (count, Tiles { folded_rows, lanes, splits }) = (tiles.count(columns), tiles);
+                let blocks = count.saturating_mul(splits as usize).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
                 let arguments = ExactColumnArgs {
                     input,
@@ -144,7 +154,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     lanes,
                     // At most the grid's blocks.
                     tiles: count as u32,
-                    parts,
+                    splits,
                     residues,
                     tickets,
                     finish,
@@ -158,12 +168,12 @@ impl<T: Element, R: Plain> Exact<T, R> {
 
 impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
     fn workspace_size(&self) -> WorkspaceSize {
-        let words = self.kernels.words;
+        let words = self.kernels.words();
         let size = match self.plan {
             Plan::Nothing | Plan::Rows { .. } => WorkspaceSize::default(),
-            Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.states_per_split, words),
+            Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.states_per_split(), words),
             Plan::Columns { batches, columns, tiles, .. } => {
-                let shared = if tiles.parts > 1 { batches } else { 0 };
+                let shared = if tiles.splits > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.folded_rows == 1 { tiles.count(columns) } else { 1 };
                 WorkspaceSize { residues: shared * columns * words, tickets, ..WorkspaceSize::default() }
             }

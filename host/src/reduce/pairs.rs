@@ -252,11 +252,12 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         }
         let Some(blocks) = blocks else { return Ok(()) };
         let (grid, tile_states) = (grid(blocks.grid(rows), OPERATION)?, workspace.tile_states.view_mut());
-        let Blocks { parts, tiles, longer, threads } = blocks;
+        let Blocks { splits, tiles, longer_splits, threads } = blocks;
         match kernel {
             PairKernel::InOrder { kernel, .. } => {
                 let (first, second) = (x, y);
-                let arguments = PairArgs { first, second, len, pitch, parts, tiles, longer, tile_states, output };
+                let arguments =
+                    PairArgs { first, second, len, pitch, splits, tiles, longer_splits, tile_states, output };
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
             PairKernel::Exact { kernel, finish, .. } => {
@@ -265,9 +266,9 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     second: y,
                     len,
                     pitch,
-                    parts,
+                    splits,
                     tiles,
-                    longer,
+                    longer_splits,
                     tile_states,
                     residues: workspace.residues.view_mut(),
                     finish: *finish,

@@ -45,7 +45,7 @@ pub(super) enum Plan {
         batch_pitch: usize,
         folded_rows: u32,
         lanes: u32,
-        parts: u32,
+        splits: u32,
         /// Matrices of which a block has a tile.
         batches_of_block: usize,
     },
@@ -78,7 +78,7 @@ impl Plan {
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
-                let (Tiles { folded_rows, lanes, parts }, batches_of_block) = if is_any_order {
+                let (Tiles { folded_rows, lanes, splits }, batches_of_block) = if is_any_order {
                     let at_once = AtOnce { rows: in_flight, blocks: SMALL_BLOCKS };
                     (Tiles::of(rows, columns, batches, size, at_once), 1)
                 } else {
@@ -94,7 +94,7 @@ impl Plan {
                     batch_pitch,
                     folded_rows,
                     lanes,
-                    parts,
+                    splits,
                     batches_of_block,
                 }
             }
@@ -107,13 +107,13 @@ impl Plan {
             Self::LongRows { rows, blocks, .. } => {
                 blocks.workspace_size(blocks.rows_of_launch(rows), tile_state::tile_states_per_value::<S>(), 0)
             }
-            Self::Columns { batches, columns, folded_rows, lanes, parts, .. } if parts > 1 => {
+            Self::Columns { batches, columns, folded_rows, lanes, splits, .. } if splits > 1 => {
                 let folded_rows = folded_rows as usize;
                 let tiles = tiles_of_columns(columns * folded_rows, lanes as usize);
                 WorkspaceSize {
                     // An entry has 16 bytes.
                     partials: batches
-                        * columns::partials_of(columns, folded_rows, parts as usize)
+                        * columns::partials_of(columns, folded_rows, splits as usize)
                         * size_of::<S>().div_ceil(16),
                     tickets: batches * columns::tickets_of(tiles, folded_rows),
                     ..WorkspaceSize::default()
@@ -129,9 +129,9 @@ impl Plan {
             Self::Nothing => (0, 0),
             Self::LongRows { rows, blocks, .. } => blocks.grid(blocks.rows_of_launch(rows)),
             Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
-            Self::Columns { batches, columns, folded_rows, lanes, parts, batches_of_block, .. } => {
+            Self::Columns { batches, columns, folded_rows, lanes, splits, batches_of_block, .. } => {
                 let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize);
-                (tiles * parts as usize * batches.div_ceil(batches_of_block), 1)
+                (tiles * splits as usize * batches.div_ceil(batches_of_block), 1)
             }
         }
     }
@@ -150,11 +150,11 @@ pub(super) struct Elements {
 /// How blocks reduce long rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
-    pub parts: u32,
+    pub splits: u32,
     /// Tiles of the shorter splits, and how many splits have one more. A tile has [`long_rows::VECTORS_IN_FLIGHT`]
     /// vectors for each thread; that of an exact sum has one.
     pub tiles: u32,
-    pub longer: u32,
+    pub longer_splits: u32,
     pub threads: u32,
 }
 
@@ -165,7 +165,7 @@ impl Blocks {
         let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight);
         // The last tile may not be whole.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
-        Self::of(threads, tiles, parts_of_row(tiles, rows))
+        Self::of(threads, tiles, splits_of_row(tiles, rows))
     }
 
     /// The blocks that sum rows exactly, at least one. They do not change the results.
@@ -183,22 +183,22 @@ impl Blocks {
             THREADS
         };
         // A block has at least what its threads have in flight, and at most a tile more than any other.
-        let parts = steps(threads).min((MOST_THREADS / threads * MULTIPROCESSORS / rows).max(1));
-        Self::of(threads, vectors.div_ceil(threads).max(1), parts)
+        let splits = steps(threads).min((MOST_THREADS / threads * MULTIPROCESSORS / rows).max(1));
+        Self::of(threads, vectors.div_ceil(threads).max(1), splits)
     }
 
-    fn of(threads: usize, tiles: usize, parts: usize) -> Self {
+    fn of(threads: usize, tiles: usize, splits: usize) -> Self {
         // Tile counts fit in a `u32`: a tile of a long row is at least 4 KiB.
-        let (tiles, longer) = ((tiles / parts) as u32, (tiles % parts) as u32);
-        Self { parts: parts as u32, tiles, longer, threads: threads as u32 }
+        let (tiles, longer_splits) = ((tiles / splits) as u32, (tiles % splits) as u32);
+        Self { splits: splits as u32, tiles, longer_splits, threads: threads as u32 }
     }
 
     /// The memory that blocks of shared rows need. Each state takes `states_per_split` tile states, each row a residue
     /// of `words` words.
     pub(super) fn workspace_size(&self, rows: usize, states_per_split: usize, words: usize) -> WorkspaceSize {
-        let shared = if self.parts > 1 { rows } else { 0 };
+        let shared = if self.splits > 1 { rows } else { 0 };
         WorkspaceSize {
-            tile_states: self.parts as usize * shared * states_per_split,
+            tile_states: self.splits as usize * shared * states_per_split,
             residues: words * shared,
             ..WorkspaceSize::default()
         }
@@ -207,12 +207,12 @@ impl Blocks {
     /// How many of `rows` rows a launch folds: all, unless blocks share a row and the grid would be too high.
     pub(super) fn rows_of_launch(&self, rows: usize) -> usize {
         const HIGHEST_GRID: usize = 65_535;
-        if self.parts > 1 { rows.min(HIGHEST_GRID) } else { rows }
+        if self.splits > 1 { rows.min(HIGHEST_GRID) } else { rows }
     }
 
     /// Blocks in each direction of the grid.
     pub(super) fn grid(&self, rows: usize) -> (usize, usize) {
-        if self.parts > 1 { (self.parts as usize, rows) } else { (rows, 1) }
+        if self.splits > 1 { (self.splits as usize, rows) } else { (rows, 1) }
     }
 }
 
@@ -237,7 +237,7 @@ pub(super) struct AtOnce {
 pub(super) struct Tiles {
     pub folded_rows: u32,
     pub lanes: u32,
-    pub parts: u32,
+    pub splits: u32,
 }
 
 impl Tiles {
@@ -245,8 +245,8 @@ impl Tiles {
     /// order.
     pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let folded_rows = rows_to_fold(rows, columns, batches, size, at_once);
-        let (lanes, parts) = blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, at_once);
-        Self { folded_rows: folded_rows as u32, lanes: lanes as u32, parts: parts as u32 }
+        let (lanes, splits) = blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, at_once);
+        Self { folded_rows: folded_rows as u32, lanes: lanes as u32, splits: splits as u32 }
     }
 
     /// The tiles for an operator that keeps an order, and the matrices of which a block has a tile. The number of
@@ -254,7 +254,7 @@ impl Tiles {
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
         let order = Order::of(rows, in_flight);
         let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
-        let tiles = Self { folded_rows: 1, lanes: lanes as u32, parts: order.parts(rows) as u32 };
+        let tiles = Self { folded_rows: 1, lanes: lanes as u32, splits: order.splits(rows) as u32 };
         (tiles, order.batches_of_block(lanes))
     }
 
@@ -262,12 +262,12 @@ impl Tiles {
     /// four times as wide, if that gives more blocks.
     pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
         let first = Self::of(rows, columns, batches, size, at_once);
-        let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.parts as usize).saturating_mul(batches);
+        let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.splits as usize).saturating_mul(batches);
         let wider = |lanes: u32| {
             let tiles = Self { lanes, ..first };
             let rounds = (rows / tiles.folded_rows as usize).div_ceil(columns::BLOCK / lanes as usize * at_once.rows);
-            let parts = (at_once.blocks / (tiles.count(columns) * batches).max(1)).clamp(1, rounds.max(1));
-            Self { parts: parts as u32, ..tiles }
+            let splits = (at_once.blocks / (tiles.count(columns) * batches).max(1)).clamp(1, rounds.max(1));
+            Self { splits: splits as u32, ..tiles }
         };
         [2, 4]
             .map(|times| first.lanes * times)
@@ -292,10 +292,10 @@ impl Tiles {
 /// fold, or if there is enough to read. At the end one block folds a state of each of the columns: the more there is to
 /// read, the more columns are allowed.
 fn rows_to_fold(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
-    let (lanes, parts) = blocks_of_columns(rows, columns, batches, at_once);
+    let (lanes, splits) = blocks_of_columns(rows, columns, batches, at_once);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
     let is_much = elements >= at_once.blocks * columns::BLOCK * columns::COLUMNS * at_once.rows;
-    if parts == 1 || !is_much && parts * lanes * columns::COLUMNS <= FEW_PARTIALS * columns::BLOCK {
+    if splits == 1 || !is_much && splits * lanes * columns::COLUMNS <= FEW_PARTIALS * columns::BLOCK {
         return 1;
     }
     let most = if is_much { MANY_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { ENOUGH_COLUMNS };
@@ -372,7 +372,7 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
 ///
 /// As many as run at once, but none for a single tile if others have two: two tiles in flight take less time than the
 /// partials of two blocks.
-fn parts_of_row(tiles: usize, rows: usize) -> usize {
+fn splits_of_row(tiles: usize, rows: usize) -> usize {
     (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }
 

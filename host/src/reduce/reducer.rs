@@ -151,11 +151,11 @@ struct OfStates<T: Element, S: Plain, R: Plain> {
 
 impl<T: Element, S: Plain, R: Plain> OfStates<T, S, R> {
     fn plan(kernels: StateKernels<T, S, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty {
-            return Err(Error::Empty { operator: kernels.name });
+        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty() {
+            return Err(Error::Empty { operator: kernels.name() });
         }
         let elements =
-            Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order };
+            Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order() };
         let plan = Plan::of(shape.kind, elements);
         Ok(Planned::new(Self { kernels, plan }))
     }
@@ -174,7 +174,7 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for OfStates<T, S, R> {
         mut output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         let Self { kernels, plan } = self;
-        let operator = kernels.operator;
+        let operator = kernels.operator();
         // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
         let kernels = unsafe { kernels.handles() };
         let grid = grid(plan.grid(), OPERATION)?;
@@ -192,9 +192,9 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for OfStates<T, S, R> {
                     let count = each.min(rows - first);
                     let output = output.reborrow().slice(first, count)?;
                     let (input, tile_states) = (input.behind(first * pitch)?, workspace.tile_states.view_mut());
-                    let Blocks { parts, tiles, longer, threads } = blocks;
+                    let Blocks { splits, tiles, longer_splits, threads } = blocks;
                     let arguments =
-                        LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output };
+                        LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output };
                     gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
                 }
                 Ok(())
@@ -206,7 +206,7 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for OfStates<T, S, R> {
                     RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
                 gpu.launch(kernels.rows, grid, arguments)
             }
-            Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, parts, .. } => {
+            Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, splits, .. } => {
                 // At most the grid's blocks.
                 let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize) as u32;
                 let partials = workspace.partials.view_mut().cast::<S>();
@@ -221,7 +221,7 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for OfStates<T, S, R> {
                     folded_rows,
                     lanes,
                     tiles,
-                    parts,
+                    splits,
                     partials,
                     tickets,
                     output,
@@ -246,7 +246,7 @@ mod tests {
         let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
         let Kernels::OfStates(kernels) = Reduction::<f64>::kernels(Product) else { panic!("it has no states") };
         // One of two splits is a tile, the other one element.
-        let blocks = Blocks { parts: 2, tiles: 1, longer: 0, threads: 32 };
+        let blocks = Blocks { splits: 2, tiles: 1, longer_splits: 0, threads: 32 };
         let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
         let planned: Planned<f64, f64> = Planned::new(OfStates { kernels, plan });
         let mut numbers = vec![1.0; ROWS * LEN];

@@ -38,9 +38,9 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                 // SAFETY: only a `SegmentReducer` launches them.
                 let StateHandles { segments, long_segments, .. } = *unsafe { kernels.handles() };
                 let places = segments::entries_per_partial(size_of::<O::State>());
-                Ok(Self::OfStates { operator: kernels.operator, segments, long_segments, places })
+                Ok(Self::OfStates { operator: kernels.operator(), segments, long_segments, places })
             }
-            Kernels::Exact(kernels) => match kernels.not_zero {
+            Kernels::Exact(kernels) => match kernels.not_zero() {
                 Some(operator) => Err(Error::TermOfZero { operator }),
                 None => Ok(Self::Exact(kernels)),
             },
@@ -112,7 +112,7 @@ impl Gpu {
         let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
             SegmentKernels::OfStates { places, .. } => (*places, 0),
-            SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words),
+            SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words()),
         };
         let backend = self.backend();
         Ok(SegmentReducer {
@@ -235,7 +235,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                 self.gpu.launch(long_segments, long_grid, arguments)
             }
             SegmentKernels::Exact(kernels) => {
-                let (finish, mut results) = (kernels.finish, output.cast::<u8>());
+                let (finish, mut results) = (kernels.finish(), output.cast::<u8>());
                 // SAFETY: the views have what the arguments say, and the results' type is the reducer's.
                 let kernels = unsafe { kernels.handles() };
                 let output = results.reborrow();

@@ -14,8 +14,8 @@ use crate::ops::{
 
 /// A built-in operator: its name in messages, and its kernels for each element type.
 ///
-/// For each type `T` the table names the operator that reduces its elements: that operator's value, the kernel's element
-/// type, and the output type.
+/// For each type `T` the table names the operator that reduces its elements: that operator's value, the kernel's
+/// element type, and the output type.
 ///
 /// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the
 /// output type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in

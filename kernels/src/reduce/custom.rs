@@ -3,7 +3,7 @@
 /// Gives custom [operators](crate::ops::Operator) their kernels, in a crate of kernels.
 ///
 /// Each line names an operator, its element types, and the operator's name in messages. The host then reduces by the
-/// operator as by a built-in one: whole inputs, rows, columns, axes, segments, and by `Reducer`. Each has six kernels
+/// operator as by a built-in one: whole inputs, rows, columns, axes, segments, and by `Reducer`. Each has five kernels
 /// for each element type.
 ///
 /// ```
@@ -46,7 +46,7 @@ macro_rules! reductions {
             use super::*;
             use $crate::ops::Operator;
             use $crate::reduce::columns::{self, ColumnArgs};
-            use $crate::reduce::long_rows::{LongRowArgs, MOST_THREADS, VECTORS_IN_FLIGHT, fold_long_rows};
+            use $crate::reduce::long_rows::{LongRowArgs, MOST_THREADS, fold_long_rows};
             use $crate::reduce::rows::{self, RowArgs};
             use $crate::reduce::segments::{self, LongSegmentArgs, SegmentArgs};
 
@@ -58,7 +58,7 @@ macro_rules! reductions {
                 args: LongRowArgs<T, <O as Operator<T>>::Output>,
             ) {
                 // SAFETY: as promised by the caller.
-                unsafe { fold_long_rows::<O, T, VECTORS_IN_FLIGHT>(args) };
+                unsafe { fold_long_rows::<O, T>(args) };
             }
 
             #[::cuda_std::kernel(

@@ -29,11 +29,11 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
     /// Blocks that share a row: its splits.
-    pub parts: u32,
+    pub splits: u32,
     /// Tiles of a split; the longer splits have one more.
     pub tiles: u32,
     /// Longer splits, which come first.
-    pub longer: u32,
+    pub longer_splits: u32,
     /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
     /// A result for each row.
@@ -42,9 +42,10 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// A row is split among `parts` blocks. The first `longer` splits have `tiles + 1` tiles, the others `tiles`; the row's
-/// last tile counts even if it is not whole. (The host divides, since a division would take a block as long as a tile.)
-/// With one split, blocks count rows; with more, the grid is `parts` wide and has a block row for each row.
+/// A row is split among `splits` blocks. The first `longer_splits` splits have `tiles + 1` tiles, the others `tiles`;
+/// the row's last tile counts even if it is not whole. (The host divides, since a division would take a block as long
+/// as a tile.) With one split, blocks count rows; with more, the grid is `splits` wide and has a block row for each
+/// row.
 ///
 /// - *Loads are 16 bytes wide and coalesced*. Each thread has eight in flight, those of two tiles, before it uses the
 ///   first. Bytes in flight bound a reduction (Little's law): two blocks of 512 threads, which is what their registers
@@ -75,7 +76,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_rows<O: Operator<T>, T: Element>(
-    LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<
+    LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output }: LongRowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
@@ -84,14 +85,14 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
     let is_aligned = |_| true;
     // SAFETY: the operators above ask only for elements that they were given.
     let element = |i| unsafe { input.load_unchecked(i) };
-    fold_part::<O, T, VECTORS_IN_FLIGHT>(
+    fold_split::<O, T>(
         operator,
         &input,
         len,
         pitch,
-        parts,
+        splits,
         tiles,
-        longer,
+        longer_splits,
         &tile_states,
         &output,
         is_aligned,
@@ -111,7 +112,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
-    LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<
+    LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output }: LongRowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
@@ -120,14 +121,14 @@ pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
     let is_aligned = |_| false;
     // SAFETY: as in `long_rows`.
     let element = |i| unsafe { input.load_unchecked(i) };
-    fold_part::<O, T, VECTORS_IN_FLIGHT>(
+    fold_split::<O, T>(
         operator,
         &input,
         len,
         pitch,
-        parts,
+        splits,
         tiles,
-        longer,
+        longer_splits,
         &tile_states,
         &output,
         is_aligned,
@@ -135,28 +136,31 @@ pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
     );
 }
 
-/// The body of a custom kernel, with `VECTORS` vectors in flight: that of [`long_rows`](fn@long_rows), or, for an
+/// The body of a custom operator's kernel: that of [`long_rows`](fn@long_rows), or, for an
 /// unaligned row, of [`long_rows_unaligned`](fn@long_rows_unaligned).
 ///
 /// # Safety
 /// The arguments are as described for [`long_rows`](fn@long_rows), and the views have all elements that they name:
 /// accesses are not checked.
 #[inline(always)]
-pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
-    LongRowArgs { operator, input, len, pitch, parts, tiles, longer, tile_states, output }: LongRowArgs<T, O::Output>,
+pub unsafe fn fold_long_rows<O: Operator<T>, T: Element>(
+    LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output }: LongRowArgs<
+        T,
+        O::Output,
+    >,
 ) {
     let operator = O::from_word(operator);
     let is_aligned = |start| constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
     // Checked, since a custom operator may ask for any element.
     let element = |i| input.load(i);
-    fold_part::<O, T, VECTORS>(
+    fold_split::<O, T>(
         operator,
         &input,
         len,
         pitch,
-        parts,
+        splits,
         tiles,
-        longer,
+        longer_splits,
         &tile_states,
         &output,
         is_aligned,
@@ -168,52 +172,53 @@ pub unsafe fn fold_long_rows<O: Operator<T>, T: Element, const VECTORS: usize>(
 /// loads the elements that resolve indices.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
-fn fold_part<O: Operator<T>, T: Element, const VECTORS: usize>(
+fn fold_split<O: Operator<T>, T: Element>(
     operator: O,
     input: &Global<T>,
     len: usize,
     pitch: usize,
-    parts: u32,
+    splits: u32,
     tiles: u32,
-    longer: u32,
+    longer_splits: u32,
     tile_states: &GlobalMut<[u64; 2]>,
     output: &GlobalMut<O::Output>,
     is_aligned: impl Fn(usize) -> bool,
     element: impl Fn(usize) -> T,
 ) {
-    let part = Part::of_block(parts, tiles, longer);
-    part.launch_dependents();
-    let start = part.row * pitch;
-    let of_thread = fold_run::<O, T, VECTORS, true>(operator, input, start, len, part.run(), is_aligned(start));
-    part.launch_dependents_at_last();
+    let split = Split::of_block(splits, tiles, longer_splits);
+    split.launch_dependents();
+    let start = split.row * pitch;
+    let of_thread =
+        fold_run::<O, T, VECTORS_IN_FLIGHT, true>(operator, input, start, len, split.run(), is_aligned(start));
+    split.launch_dependents_at_last();
     let resolve_index = |state| operator.resolve_index(state, |i| element(start.wrapping_add(i as usize)));
-    part.finish::<O, T>(operator, of_thread, resolve_index, len, tile_states, output);
+    split.finish::<O, T>(operator, of_thread, resolve_index, len, tile_states, output);
 }
 
 /// What a block folds: one split of a row.
-pub(super) struct Part {
+pub(super) struct Split {
     /// The row's index.
     pub row: usize,
     /// The split's index in the row.
-    pub part: u32,
-    parts: u32,
+    pub index: u32,
+    splits: u32,
     tiles: Range<u32>,
     /// Rounds of loads: tiles, or several tiles each.
     rounds: u32,
 }
 
-impl Part {
+impl Split {
     /// This block's split; the parameters are the kernel's.
     #[inline(always)]
-    pub fn of_block(parts: u32, tiles: u32, longer: u32) -> Self {
-        let (row, part) = match parts {
+    pub fn of_block(splits: u32, tiles: u32, longer_splits: u32) -> Self {
+        let (row, index) = match splits {
             1 => (thread::block_idx_x() as usize, 0),
             _ => (thread::block_idx_y() as usize, thread::block_idx_x()),
         };
-        let longer_before = if part < longer { part } else { longer };
-        let first = part * tiles + longer_before;
-        let tiles = tiles + u32::from(part < longer);
-        Self { row, part, parts, tiles: first..first + tiles, rounds: tiles }
+        let longer_before = if index < longer_splits { index } else { longer_splits };
+        let first = index * tiles + longer_before;
+        let tiles = tiles + u32::from(index < longer_splits);
+        Self { row, index, splits, tiles: first..first + tiles, rounds: tiles }
     }
 
     /// The same split, `tiles` of whose tiles are loaded in each round.
@@ -244,7 +249,7 @@ impl Part {
     /// The split's tiles.
     #[inline(always)]
     pub fn run(&self) -> Run {
-        Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.part + 1 == self.parts }
+        Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.index + 1 == self.splits }
     }
 
     /// Combines what the threads of all blocks have folded of the row's `len` elements, and writes the result.
@@ -260,26 +265,26 @@ impl Part {
     ) {
         let warp_states = shared_array![O::State; 32];
         let thread = thread::thread_idx_x() as usize;
-        let Self { row, part, parts, .. } = *self;
+        let Self { row, index, splits, .. } = *self;
         let warps = thread::block_dim_x() / 32;
         let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
-        if parts == 1 {
+        if splits == 1 {
             if thread == 0 {
                 output.store(row, operator.finish(resolve_index(state), len as u64));
             }
             return;
         }
 
-        let first = row * parts as usize;
+        let first = row * splits as usize;
         if thread == 0 {
-            tile_state::publish(tile_states, first + part as usize, resolve_index(state));
+            tile_state::publish(tile_states, first + index as usize, resolve_index(state));
         }
         // The last split's block waits for the others, which started before it.
-        if part + 1 < parts {
+        if index + 1 < splits {
             return;
         }
         thread::sync_threads();
-        let state = fold_partials::<O, T>(parts, &warp_states, |i, has_one| {
+        let state = fold_partials::<O, T>(splits, &warp_states, |i, has_one| {
             tile_state::wait_by_warp(tile_states, first + i, has_one)
         });
         if thread == 0 {
@@ -288,23 +293,23 @@ impl Part {
     }
 }
 
-/// The state over `parts` partials, in thread 0. All threads of the block must call this.
+/// The state over `splits` partials, in thread 0. All threads of the block must call this.
 ///
 /// All lanes of a warp call `partial`. Lanes without a partial pass `false`, and their results are ignored.
 #[inline(always)]
 pub(super) fn fold_partials<O: Operator<T>, T: Element>(
-    parts: u32,
+    splits: u32,
     warp_states: &WarpStates<O::State>,
     partial: impl Fn(usize, bool) -> O::State,
 ) -> O::State {
     let mut state = constant!(O::NEUTRAL);
     let mut i = thread::thread_idx_x();
-    while warp_vote_any(FULL_MASK, i < parts) {
-        let has_one = i < parts;
+    while warp_vote_any(FULL_MASK, i < splits) {
+        let has_one = i < splits;
         let with = O::combine(state, partial(if has_one { i as usize } else { 0 }, has_one));
         state = if has_one { with } else { state };
         i += thread::block_dim_x();
     }
-    let (warps, with_partials) = (thread::block_dim_x() / 32, parts.div_ceil(32));
+    let (warps, with_partials) = (thread::block_dim_x() / 32, splits.div_ceil(32));
     fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, warp_states)
 }

@@ -3,7 +3,7 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::long_rows::Part;
+use super::long_rows::Split;
 use super::remainder::{stride, vectors_of_block};
 use super::run::Run;
 use crate::ops::{Dot, Operator, PairOperator, constant};
@@ -24,11 +24,11 @@ pub struct PairArgs<T: Plain, R: Plain> {
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
     /// Blocks that share a row: its splits.
-    pub parts: u32,
+    pub splits: u32,
     /// Tiles of a split; the longer splits have one more.
     pub tiles: u32,
     /// Longer splits, which come first.
-    pub longer: u32,
+    pub longer_splits: u32,
     /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
     /// A result for each row.
@@ -49,15 +49,15 @@ pub struct PairArgs<T: Plain, R: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
-    PairArgs { first, second, len, pitch, parts, tiles, longer, tile_states, output }: PairArgs<
+    PairArgs { first, second, len, pitch, splits, tiles, longer_splits, tile_states, output }: PairArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
-    let part = Part::of_block(parts, tiles, longer);
-    part.launch_dependents();
-    let state = fold_run::<O, T>((&first, &second), part.row * pitch, len, part.run());
-    part.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
+    let split = Split::of_block(splits, tiles, longer_splits);
+    split.launch_dependents();
+    let state = fold_run::<O, T>((&first, &second), split.row * pitch, len, split.run());
+    split.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
 /// This thread's state over a run of tiles of a row of `len` pairs.

@@ -52,14 +52,10 @@ pub enum Kernels<T: Element, S: Plain, R: Plain> {
 /// The kernels of an [`Operator`], and what a plan has to know of it.
 #[doc(hidden)]
 pub struct StateKernels<T: Element, S: Plain, R: Plain> {
-    /// The operator in messages: `the sum`.
-    pub name: &'static str,
-    /// [`Operator::to_word`].
-    pub operator: u64,
-    /// [`Operator::HAS_EMPTY`].
-    pub has_empty: bool,
-    /// [`Operator::ANY_ORDER`].
-    pub is_any_order: bool,
+    name: &'static str,
+    operator: u64,
+    has_empty: bool,
+    is_any_order: bool,
     handles: StateHandles<T, S, R>,
 }
 
@@ -117,6 +113,26 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
         StateKernels { name, operator, has_empty, is_any_order, handles }
     }
 
+    /// The operator in messages: `the sum`.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// [`Operator::to_word`].
+    pub fn operator(&self) -> u64 {
+        self.operator
+    }
+
+    /// [`Operator::HAS_EMPTY`].
+    pub fn has_empty(&self) -> bool {
+        self.has_empty
+    }
+
+    /// [`Operator::ANY_ORDER`].
+    pub fn is_any_order(&self) -> bool {
+        self.is_any_order
+    }
+
     /// The handles.
     ///
     /// # Safety
@@ -129,14 +145,10 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
 /// The kernels of exact sums, and what a plan has to know of them.
 #[doc(hidden)]
 pub struct ExactKernels<T: Element, R: Plain> {
-    /// The operator in messages, if its term of 0 is not 0: no plan takes it.
-    pub not_zero: Option<&'static str>,
-    /// Selects the result computed from the sums.
-    pub finish: u32,
-    /// Words of a residue.
-    pub words: usize,
-    /// Tile states of a split of a row.
-    pub states_per_split: usize,
+    not_zero: Option<&'static str>,
+    finish: u32,
+    words: usize,
+    states_per_split: usize,
     handles: ExactHandles<T>,
     result: PhantomData<fn() -> R>,
 }
@@ -173,6 +185,26 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         let term = E::term(zero);
         let is_zero = term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero());
         Self { not_zero: if is_zero { None } else { Some(name) }, ..self }
+    }
+
+    /// The operator in messages, if its term of 0 is not 0: no plan takes it.
+    pub fn not_zero(&self) -> Option<&'static str> {
+        self.not_zero
+    }
+
+    /// Selects the result computed from the sums.
+    pub fn finish(&self) -> u32 {
+        self.finish
+    }
+
+    /// Words of a residue.
+    pub fn words(&self) -> usize {
+        self.words
+    }
+
+    /// Tile states of a split of a row.
+    pub fn states_per_split(&self) -> usize {
+        self.states_per_split
     }
 
     /// Whether there is a kernel for columns.

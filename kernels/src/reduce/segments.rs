@@ -249,29 +249,29 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
 
     let mut at = thread::block_idx_x() as usize;
     while at < queued {
-        let ([segment, part], [start, len]) =
+        let ([segment, chunk], [start, len]) =
             (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
-        let (segment, part, start, len) = (segment as usize, part as usize, start as usize, len as usize);
+        let (segment, chunk, start, len) = (segment as usize, chunk as usize, start as usize, len as usize);
         // A chunk of another launch's input, if two launches of one reducer overlap: the output is undefined, and the
         // elements may not exist here. The chunk counts as empty. Changing its start, too, takes registers, and so one
         // of four blocks.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let len = if is_inside { len } else { 0 };
-        let (tiles, parts) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
+        let (tiles, chunk_count) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
         let of_chunk = tiles_of_chunk(tiles);
-        let (is_last, end) = (part + 1 == parts, (part + 1) * of_chunk);
-        let run = Run { tiles: part * of_chunk..if is_last { tiles } else { end }, is_last };
+        let (is_last, end) = (chunk + 1 == chunk_count, (chunk + 1) * of_chunk);
+        let run = Run { tiles: chunk * of_chunk..if is_last { tiles } else { end }, is_last };
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
         let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, run, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // Checked, since a custom operator may ask for any element.
         let resolved = |state| operator.resolve_index(state, |i| input.load(start.wrapping_add(i as usize)));
-        if parts == 1 {
+        if chunk_count == 1 {
             if thread == 0 {
                 output.store(segment, operator.finish(resolved(state), len as u64));
             }
         } else {
-            let first = at - part;
+            let first = at - chunk;
             if thread == 0 {
                 let [first, second, third, fourth] = resolved(state).to_four_words();
                 partials.store_volatile(at * places, [first, second]);
@@ -279,7 +279,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                     partials.store_volatile(at * places + 1, [third, fourth]);
                 }
             }
-            if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
+            if is_last_block(&tickets, 1 + first, chunk_count as u32, &drawn) {
                 // The other blocks wrote these during this launch: L1 may be stale.
                 let partial = |i: usize, _| {
                     let at = (first + i) * places;
@@ -287,7 +287,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                         [partials.load_volatile(at), if places > 1 { partials.load_volatile(at + 1) } else { [0; 2] }];
                     O::State::from_four_words([first, second, third, fourth])
                 };
-                let state = fold_partials::<O, T>(parts as u32, &warp_states, partial);
+                let state = fold_partials::<O, T>(chunk_count as u32, &warp_states, partial);
                 if thread == 0 {
                     output.store(segment, operator.finish(state, len as u64));
                 }

@@ -14,22 +14,23 @@ fn rows(rows: usize, len: usize, size: usize) -> Plan {
 }
 
 #[test]
-fn parts_are_all_tiles_once() {
+fn splits_are_all_tiles_once() {
     for size in [1, 2, 4, 8] {
         for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
             for count in [1, 3, 100] {
-                let Plan::LongRows { blocks: Blocks { parts, tiles, longer, threads }, .. } = rows(count, len, size)
+                let Plan::LongRows { blocks: Blocks { splits, tiles, longer_splits, threads }, .. } =
+                    rows(count, len, size)
                 else {
                     continue;
                 };
-                let all = tiles as usize * parts as usize + longer as usize;
+                let all = tiles as usize * splits as usize + longer_splits as usize;
                 assert_eq!(
                     all,
                     len.div_ceil(long_rows::tile(threads as usize, size)),
                     "{count} x {len} of {size} bytes"
                 );
-                assert!(longer < parts && (threads as usize).is_power_of_two() && threads <= 512);
-                assert!(parts == 1 || tiles > 0, "no part is empty");
+                assert!(longer_splits < splits && (threads as usize).is_power_of_two() && threads <= 512);
+                assert!(splits == 1 || tiles > 0, "no split is empty");
             }
         }
     }
@@ -54,12 +55,12 @@ fn a_grid_is_one_that_devices_take() {
 
 #[test]
 fn a_sum_fills_the_device_once() {
-    let parts = |len: usize| match rows(1, len, 4) {
-        Plan::LongRows { blocks, .. } => blocks.parts,
+    let splits = |len: usize| match rows(1, len, 4) {
+        Plan::LongRows { blocks, .. } => blocks.splits,
         other => panic!("{other:?}"),
     };
-    assert_eq!([parts(1 << 10), parts(1 << 14), parts(1 << 16), parts(1 << 18)], [1, 1, 16, 64]);
-    assert_eq!([parts(1 << 20), parts(1 << 24), parts(1 << 30)], [128, 264, 264]);
+    assert_eq!([splits(1 << 10), splits(1 << 14), splits(1 << 16), splits(1 << 18)], [1, 1, 16, 64]);
+    assert_eq!([splits(1 << 20), splits(1 << 24), splits(1 << 30)], [128, 264, 264]);
 }
 
 #[test]
@@ -101,8 +102,8 @@ fn rows_are_folded_where_blocks_share_them() {
 fn tiles_fill_the_device() {
     let at_once = AtOnce { rows: 4, blocks: 396 };
     let of = |rows, columns| {
-        let Tiles { lanes, parts, .. } = Tiles::filling(rows, columns, 1, 4, at_once);
-        (lanes, parts)
+        let Tiles { lanes, splits, .. } = Tiles::filling(rows, columns, 1, 4, at_once);
+        (lanes, splits)
     };
     assert_eq!(of(1 << 14, 1 << 14), (32, 3), "not 256 blocks");
     assert_eq!([of(256, 1 << 20), of(16, 1 << 24)], [(128, 1), (256, 1)], "more than enough");
@@ -133,7 +134,7 @@ fn short_rows_have_a_lane_for_four_vectors() {
     assert!(matches!(rows(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
     assert!(matches!(rows(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
     assert!(matches!(rows(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
-    assert!(matches!(rows(1000, 4096, 4), Plan::LongRows { blocks: Blocks { parts: 1, threads: 128, .. }, .. }));
+    assert!(matches!(rows(1000, 4096, 4), Plan::LongRows { blocks: Blocks { splits: 1, threads: 128, .. }, .. }));
 }
 
 #[test]
@@ -152,7 +153,7 @@ fn plans_of_columns_are_what_was_measured() {
     let tiles = |rows, columns, batches, size| {
         let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
         match plan(kind, size) {
-            Plan::Columns { folded_rows, lanes, parts, .. } => (folded_rows, lanes, parts),
+            Plan::Columns { folded_rows, lanes, splits, .. } => (folded_rows, lanes, splits),
             other => panic!("{other:?}"),
         }
     };
@@ -180,7 +181,7 @@ fn an_order_depends_on_the_length_alone() {
                 let kind = Kind::Columns { batches, rows: len, columns, pitch: columns, batch_pitch: len * columns };
                 match in_order(kind, size) {
                     // Lanes do not affect the order.
-                    Plan::Columns { folded_rows, parts, .. } => (folded_rows, parts),
+                    Plan::Columns { folded_rows, splits, .. } => (folded_rows, splits),
                     other => panic!("{other:?}"),
                 }
             };
@@ -196,17 +197,18 @@ fn an_order_depends_on_the_length_alone() {
 fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
-            let Blocks { parts, tiles, longer, threads } = Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT);
-            let all = tiles as usize * parts as usize + longer as usize;
+            let Blocks { splits, tiles, longer_splits, threads } =
+                Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT);
+            let all = tiles as usize * splits as usize + longer_splits as usize;
             assert_eq!(all, len.div_ceil(threads as usize * 16 / size), "{len} of {size} bytes");
-            assert!(longer < parts && tiles > 0 && threads.is_power_of_two());
-            assert!(parts == 1 || tiles as usize + 1 >= long_rows::VECTORS_IN_FLIGHT, "{len} of {size} bytes");
+            assert!(longer_splits < splits && tiles > 0 && threads.is_power_of_two());
+            assert!(splits == 1 || tiles as usize + 1 >= long_rows::VECTORS_IN_FLIGHT, "{len} of {size} bytes");
         }
     }
 }
 
 #[test]
 fn long_inputs_fill_the_device_once() {
-    let parts = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT).parts;
-    assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 19, 1 << 20, 1 << 30].map(parts), [1, 1, 4, 128, 128, 132]);
+    let splits = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT).splits;
+    assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 19, 1 << 20, 1 << 30].map(splits), [1, 1, 4, 128, 128, 132]);
 }

@@ -9,10 +9,10 @@ use crate::MULTIPROCESSORS;
 pub(super) struct Columns {
     /// Threads of a split of a column.
     pub folded: usize,
-    pub rows_of_part: usize,
+    pub rows_of_split: usize,
     /// Blocks of a split, and splits.
     pub tiles: usize,
-    pub parts: usize,
+    pub splits: usize,
 }
 
 impl Columns {
@@ -24,9 +24,9 @@ impl Columns {
         let tiles = (columns * folded).div_ceil(BLOCK);
         // Elements that a thread adds together are not divided.
         let least = folded * AT_ONCE;
-        let parts = (ENOUGH / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(least));
-        let rows_of_part = rows.div_ceil(least).div_ceil(parts) * least;
-        Self { folded, rows_of_part, tiles, parts: rows.div_ceil(rows_of_part) }
+        let splits = (ENOUGH / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(least));
+        let rows_of_split = rows.div_ceil(least).div_ceil(splits) * least;
+        Self { folded, rows_of_split, tiles, splits: rows.div_ceil(rows_of_split) }
     }
 }
 
@@ -35,15 +35,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_have_all_rows() {
+    fn splits_have_all_rows() {
         for batches in [1, 3, 5000] {
             for rows in [1, 7, 8, 9, 100, 4096, 1_000_003] {
                 for columns in [1, 2, 3, 200, 256, 257, 5000, 1 << 20] {
-                    let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);
+                    let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns);
                     let case = format!("{batches} x {rows} x {columns}");
-                    assert!((parts - 1) * rows_of_part < rows && rows <= parts * rows_of_part, "{case}");
+                    assert!((splits - 1) * rows_of_split < rows && rows <= splits * rows_of_split, "{case}");
                     assert!(tiles * BLOCK >= columns * folded && folded <= BLOCK, "{case}");
-                    assert!(rows_of_part.is_multiple_of(folded * AT_ONCE), "{case}");
+                    assert!(rows_of_split.is_multiple_of(folded * AT_ONCE), "{case}");
                 }
             }
         }

@@ -263,16 +263,17 @@ impl<T: ExactElement> ExactSums<T> {
             }
             Kind::Rows { rows, len, pitch } => {
                 let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT);
-                let Blocks { parts, tiles, longer, threads } = blocks;
-                let arguments = exact_states_of_long_rows::Args { input, len, pitch, parts, tiles, longer, states };
+                let Blocks { splits, tiles, longer_splits, threads } = blocks;
+                let arguments =
+                    exact_states_of_long_rows::Args { input, len, pitch, splits, tiles, longer_splits, states };
                 gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let Columns { folded, rows_of_part, tiles, parts } = Columns::of(batches, rows, columns);
-                let blocks = tiles.saturating_mul(parts).saturating_mul(batches);
+                let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns);
+                let blocks = tiles.saturating_mul(splits).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
                 // At most the grid's blocks; and a block's threads.
-                let (folded, tiles, parts) = (folded as u32, tiles as u32, parts as u32);
+                let (folded, tiles, splits) = (folded as u32, tiles as u32, splits as u32);
                 let arguments = StateColumnArgs {
                     input,
                     rows,
@@ -280,9 +281,9 @@ impl<T: ExactElement> ExactSums<T> {
                     pitch,
                     batch_pitch,
                     folded,
-                    rows_of_part,
+                    rows_of_split,
                     tiles,
-                    parts,
+                    splits,
                     states,
                 };
                 gpu.launch(kernels.columns, grid, arguments)

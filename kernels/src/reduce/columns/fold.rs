@@ -8,14 +8,14 @@ use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
 use crate::ops::{Operator, constant};
 
 /// The folded rows that a block reduces, each named by the first of its `folded_rows` rows.
-pub(super) struct Part<'a> {
+pub(super) struct SplitRows<'a> {
     pub(super) begin: usize,
     pub(super) end: usize,
     pub(super) folded_rows: usize,
     pub(super) place: &'a Place,
 }
 
-impl Part<'_> {
+impl SplitRows<'_> {
     /// Whether a thread folds few rows, so that the block ends soon.
     #[inline(always)]
     pub(super) fn is_short(&self) -> bool {

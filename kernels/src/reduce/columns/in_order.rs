@@ -27,7 +27,7 @@ pub struct Order {
     /// Chains of each leaf: 1, or 4 with several splits.
     pub passes: usize,
     /// Rows of each split but the last, which has the rest; all rows if there is one split.
-    pub rows_of_part: usize,
+    pub rows_of_split: usize,
 }
 
 impl Order {
@@ -38,14 +38,14 @@ impl Order {
     /// few enough for one block to fold their states.
     #[inline(always)]
     pub const fn of(rows: usize, in_flight: usize) -> Self {
-        let most_of_one_part = 2 * LEAVES * ROUNDS * in_flight;
-        if rows < most_of_one_part {
+        let most_of_one_split = 2 * LEAVES * ROUNDS * in_flight;
+        if rows < most_of_one_split {
             let rounds = rows / (ROUNDS * in_flight);
             let leaves = if rounds > 0 { 1 << rounds.ilog2() } else { 1 };
-            return Self { leaves: if leaves < LEAVES { leaves } else { LEAVES }, passes: 1, rows_of_part: rows };
+            return Self { leaves: if leaves < LEAVES { leaves } else { LEAVES }, passes: 1, rows_of_split: rows };
         }
         let (least, by_root) = (LEAVES * ROUNDS * in_flight, 4 << rows.ilog2().div_ceil(2));
-        Self { leaves: LEAVES, passes: ROUNDS, rows_of_part: if by_root > least { by_root } else { least } }
+        Self { leaves: LEAVES, passes: ROUNDS, rows_of_split: if by_root > least { by_root } else { least } }
     }
 
     /// Chains of a split.
@@ -55,8 +55,8 @@ impl Order {
     }
 
     /// The number of splits of `rows` rows.
-    pub const fn parts(self, rows: usize) -> usize {
-        if rows <= self.rows_of_part { 1 } else { rows.div_ceil(self.rows_of_part) }
+    pub const fn splits(self, rows: usize) -> usize {
+        if rows <= self.rows_of_split { 1 } else { rows.div_ceil(self.rows_of_split) }
     }
 
     /// The lanes of a row of threads, if `needed` lanes, a power of two, cover all columns.
@@ -82,10 +82,10 @@ impl Order {
     }
 }
 
-/// Rows of threads that fold `parts` partials.
+/// Rows of threads that fold `splits` partials.
 #[inline(always)]
-const fn threads_of_partials(parts: usize) -> u32 {
-    if parts <= 32 { 4 } else { 16 }
+const fn threads_of_partials(splits: usize) -> u32 {
+    if splits <= 32 { 4 } else { 16 }
 }
 
 /// The blocks of a launch; the fields are the kernel's parameters.
@@ -93,15 +93,15 @@ pub(super) struct InOrder<'a, O, S, R> {
     pub operator: O,
     pub lanes: usize,
     pub tiles: usize,
-    pub parts: usize,
+    pub splits: usize,
     pub partials: &'a GlobalMut<'a, S>,
     pub tickets: &'a GlobalMut<'a, u32>,
     pub output: &'a GlobalMut<'a, R>,
 }
 
 impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
-    /// Folds split `part` of the columns of tile `tile`. Writes their results if the columns have no other split, or if
-    /// the other splits are done. `block` is the number of the matrix, or of a group of [`Order::batches_of_block`]
+    /// Folds split `split` of the columns of tile `tile`. Writes their results if the columns have no other split, or
+    /// if the other splits are done. `block` is the number of the matrix, or of a group of [`Order::batches_of_block`]
     /// matrices.
     ///
     /// # Safety
@@ -111,14 +111,14 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
         &self,
         matrices: &Matrices<T>,
         tile: usize,
-        part: usize,
+        split: usize,
         block: usize,
         scratch: &Scratch<S>,
         drawn: &SharedArray<u32, 1>,
     ) where
         O: Operator<T, State = S, Output = R>,
     {
-        let &Self { operator, lanes, tiles, parts, tickets, output, .. } = self;
+        let &Self { operator, lanes, tiles, splits, tickets, output, .. } = self;
         let &Matrices { input, rows, columns, pitch, batch_pitch } = matrices;
         let order = Order::of(rows, rows_in_flight(size_of::<T>(), size_of::<S>()));
         let thread = thread::index_in_block::<BLOCK>();
@@ -129,9 +129,9 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
         let batch = block * (place.rows >> height.trailing_zeros()) + matrix;
         let has_matrix = batch * columns < output.len();
 
-        let begin = part * order.rows_of_part;
+        let begin = split * order.rows_of_split;
         let left = if has_matrix { rows - begin } else { 0 };
-        let end = begin + if left < order.rows_of_part { left } else { order.rows_of_part };
+        let end = begin + if left < order.rows_of_split { left } else { order.rows_of_split };
         if thread::grid_dim_x() <= FEW_BLOCKS && end - begin <= 16 * order.leaves {
             thread::launch_dependents();
         }
@@ -154,7 +154,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
         let states = own.fold_threads::<O, T>(states, scratch);
         // Recomputed, as above.
         let place = Place::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_wide);
-        if parts == 1 {
+        if splits == 1 {
             if chain == 0 && has_matrix {
                 store_results::<T, _>(
                     four(|c| operator.finish(states[c], rows as u64)),
@@ -166,16 +166,16 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
             return;
         }
 
-        let partials = Partials { states: self.partials, first: batch * parts, columns };
+        let partials = Partials { states: self.partials, first: batch * splits, columns };
         if chain == 0 {
-            place.each(|c| partials.store(part, place.column(c), states[c]));
+            place.each(|c| partials.store(split, place.column(c), states[c]));
         }
-        if !is_last_block(tickets, batch * tiles + tile, parts as u32, drawn) {
+        if !is_last_block(tickets, batch * tiles + tile, splits as u32, drawn) {
             return;
         }
-        let (high, of_tile) = (threads_of_partials(parts), lanes * super::COLUMNS);
+        let (high, of_tile) = (threads_of_partials(splits), lanes * super::COLUMNS);
         let threads = (BLOCK as u32 / high, high);
-        partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads, scratch, |column, state| {
+        partials.fold::<O, T>(splits, tile * of_tile, of_tile, threads, scratch, |column, state| {
             output.store(batch * columns + column, operator.finish(state, rows as u64));
         });
     }
@@ -281,19 +281,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn parts_are_a_quarter_of_the_root_at_most() {
-        let parts = |rows: usize| Order::of(rows, 4).parts(rows);
-        assert_eq!([0, 1, 100, 511, 512, 1000, 1 << 12].map(parts), [1, 1, 1, 1, 2, 4, 16]);
-        assert_eq!([1 << 14, 1 << 20, 1 << 22, 1 << 30].map(parts), [32, 256, 512, 8192]);
+    fn splits_are_a_quarter_of_the_root_at_most() {
+        let splits = |rows: usize| Order::of(rows, 4).splits(rows);
+        assert_eq!([0, 1, 100, 511, 512, 1000, 1 << 12].map(splits), [1, 1, 1, 1, 2, 4, 16]);
+        assert_eq!([1 << 14, 1 << 20, 1 << 22, 1 << 30].map(splits), [32, 256, 512, 8192]);
     }
 
     #[test]
-    fn each_chain_of_a_whole_part_has_whole_rounds() {
+    fn each_chain_of_a_whole_split_has_whole_rounds() {
         for in_flight in [2, 4, 8] {
             for rows in [1000, 5000, 1 << 20, (1 << 33) + 5] {
                 let order = Order::of(rows, in_flight);
-                let is_whole = order.rows_of_part.is_multiple_of(order.chains() * in_flight);
-                assert!(order.parts(rows) == 1 || is_whole, "{rows} rows, {in_flight} in flight: {order:?}");
+                let is_whole = order.rows_of_split.is_multiple_of(order.chains() * in_flight);
+                assert!(order.splits(rows) == 1 || is_whole, "{rows} rows, {in_flight} in flight: {order:?}");
             }
         }
     }
@@ -306,7 +306,7 @@ mod tests {
                 let lanes = order.lanes(needed);
                 assert!(lanes.is_power_of_two() && BLOCK / lanes >= order.leaves, "{rows} rows, {needed} lanes");
                 let batches = order.batches_of_block(lanes);
-                assert!(batches == 1 || order.parts(rows) == 1, "several blocks share one matrix");
+                assert!(batches == 1 || order.splits(rows) == 1, "several blocks share one matrix");
                 assert!(batches * order.leaves * lanes <= BLOCK);
             }
         }

@@ -13,16 +13,16 @@ pub(in crate::reduce) use super::tuning::columns::FEW_BLOCKS;
 pub use super::tuning::columns::{BLOCK, COLUMNS, blocks_at_once, rows_in_flight};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant};
-use fold::{Part, fold_threads};
+use fold::{SplitRows, fold_threads};
 use in_order::InOrder;
 use partials::{Partials, threads_over};
 use place::{Place, four, load_wide};
 use store::store_many_outputs;
 
-/// States that `parts` blocks exchange for a matrix of `columns` columns. Each block has one for each column; if rows
+/// States that `splits` blocks exchange for a matrix of `columns` columns. Each block has one for each column; if rows
 /// are folded, there is another row of them.
-pub const fn partials_of(columns: usize, folded_rows: usize, parts: usize) -> usize {
-    columns * folded_rows * rows_of_partials(folded_rows, parts)
+pub const fn partials_of(columns: usize, folded_rows: usize, splits: usize) -> usize {
+    columns * folded_rows * rows_of_partials(folded_rows, splits)
 }
 
 /// Tickets of these blocks: one for each tile, and one more if rows are folded.
@@ -30,8 +30,8 @@ pub const fn tickets_of(tiles: usize, folded_rows: usize) -> usize {
     tiles + (folded_rows > 1) as usize
 }
 
-const fn rows_of_partials(folded_rows: usize, parts: usize) -> usize {
-    parts + (folded_rows > 1) as usize
+const fn rows_of_partials(folded_rows: usize, splits: usize) -> usize {
+    splits + (folded_rows > 1) as usize
 }
 
 /// The matrices whose columns are reduced; the fields are the kernel's parameters.
@@ -85,7 +85,7 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
     /// Tiles across a row.
     pub tiles: u32,
     /// Blocks that share a column: its splits.
-    pub parts: u32,
+    pub splits: u32,
     /// The states that blocks of one tile exchange.
     pub partials: GlobalMut<S>,
     /// Counts of finished blocks; all 0 before and after the launch.
@@ -100,7 +100,7 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 ///
 /// A block's threads form rows of `lanes` threads (a power of two up to the block), each thread over [`COLUMNS`]
 /// columns. So a block covers a tile of columns, one of `tiles`, and its rows of threads take the matrix's rows in
-/// turn. `parts` blocks share the rows of a tile.
+/// turn. `splits` blocks share the rows of a tile.
 ///
 /// - *Accesses are coalesced*: a row of threads reads a contiguous segment of one row of the matrix, and no element is
 ///   read twice. If the alignment of all rows allows it, a thread's columns are contiguous and one access; if not, they
@@ -136,7 +136,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         folded_rows,
         lanes,
         tiles,
-        parts,
+        splits,
         partials,
         tickets,
         output,
@@ -148,16 +148,16 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
     let block = thread::block_idx_x();
     let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
-    let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
-    let (tile, part, batch) = (tile as usize, part as usize, batch as usize);
+    let (split, batch) = if splits == 1 { (0, block) } else { (block % splits, block / splits) };
+    let (tile, split, batch) = (tile as usize, split as usize, batch as usize);
     let (lanes, folded_rows) = (lanes as usize, folded_rows as usize);
     let matrices = Matrices { input: &input, rows, columns, pitch, batch_pitch };
     if !constant!(O::ANY_ORDER) {
         let (partials, tickets, output) = (&partials, &tickets, &output);
         let blocks =
-            InOrder { operator, lanes, tiles: tiles as usize, parts: parts as usize, partials, tickets, output };
+            InOrder { operator, lanes, tiles: tiles as usize, splits: splits as usize, partials, tickets, output };
         // SAFETY: as promised by the caller.
-        unsafe { blocks.fold::<T>(&matrices, tile, part, batch, &scratch, &drawn) };
+        unsafe { blocks.fold::<T>(&matrices, tile, split, batch, &scratch, &drawn) };
         return;
     }
     let is_wide = matrices.are_wide(folded_rows);
@@ -165,58 +165,58 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let place = Place::of_thread(thread, tile, lanes, columns, folded_rows, size_of::<T>(), is_wide);
     let at = four(|c| place.offset(c, pitch));
     let shift = folded_rows.trailing_zeros();
-    let up_to = |part: usize| ((rows >> shift) * part / parts as usize) << shift;
-    let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
+    let up_to = |split: usize| ((rows >> shift) * split / splits as usize) << shift;
+    let (begin, end) = if splits == 1 { (0, rows) } else { (up_to(split), up_to(split + 1)) };
 
     let start = batch * batch_pitch;
-    let part_of_rows = Part { begin, end, folded_rows, place: &place };
-    if thread::grid_dim_x() <= FEW_BLOCKS && part_of_rows.is_short() {
+    let split_rows = SplitRows { begin, end, folded_rows, place: &place };
+    if thread::grid_dim_x() <= FEW_BLOCKS && split_rows.is_short() {
         thread::launch_dependents();
     }
     // A loop for each case: a branch around a load makes loads wait for each other.
     let states = if is_wide {
         // SAFETY: all rows are aligned, and inside the view with what an access takes of the next row.
         let load = |row: usize| unsafe { load_wide(&input, start + row * pitch, at) };
-        part_of_rows.fold::<O, T>(operator, load)
+        split_rows.fold::<O, T>(operator, load)
     } else {
         // SAFETY: the column is in the row.
         let load = |row: usize| four(|c| unsafe { input.load_unchecked(start + row * pitch + at[c]) });
-        part_of_rows.fold::<O, T>(operator, load)
+        split_rows.fold::<O, T>(operator, load)
     };
-    let states = if end < rows && part + 1 == parts as usize {
+    let states = if end < rows && split + 1 == splits as usize {
         // SAFETY: such a row exists.
         let load = |offset: usize| unsafe { input.load_unchecked(start + end * pitch + offset) };
-        part_of_rows.with_last::<O, T>(operator, states, (rows - end) * columns, at, load)
+        split_rows.with_last::<O, T>(operator, states, (rows - end) * columns, at, load)
     } else {
         states
     };
     let states = fold_threads::<O, T>(states, &scratch, lanes);
-    if parts == 1 {
+    if splits == 1 {
         store_many_outputs::<O, T>(operator, states, &output, batch * columns, rows, &place);
         return;
     }
 
-    let first = batch * rows_of_partials(folded_rows, parts as usize);
+    let first = batch * rows_of_partials(folded_rows, splits as usize);
     let partials = Partials { states: &partials, first, columns: place.all };
     if place.row == 0 {
-        place.each(|c| partials.store(part, place.column(c), states[c]));
+        place.each(|c| partials.store(split, place.column(c), states[c]));
     }
     let ticket = batch * tickets_of(tiles as usize, folded_rows);
-    if !is_last_block(&tickets, ticket + tile, parts, &drawn) {
+    if !is_last_block(&tickets, ticket + tile, splits, &drawn) {
         return;
     }
-    let parts = parts as usize;
+    let splits = splits as usize;
     let of_tile = lanes * COLUMNS;
     let finish = |column: usize, state| output.store(batch * columns + column, operator.finish(state, rows as u64));
-    partials.fold::<O, T>(parts, tile * of_tile, of_tile, threads_over(of_tile), &scratch, |column, state| {
+    partials.fold::<O, T>(splits, tile * of_tile, of_tile, threads_over(of_tile), &scratch, |column, state| {
         if folded_rows == 1 {
             finish(column, state);
         } else {
-            partials.store(parts, column, state);
+            partials.store(splits, column, state);
         }
     });
     if folded_rows > 1 && is_last_block(&tickets, ticket + tiles as usize, tiles, &drawn) {
-        let of_folded_rows = Partials { first: (first + parts) * folded_rows, columns, ..partials };
+        let of_folded_rows = Partials { first: (first + splits) * folded_rows, columns, ..partials };
         of_folded_rows.fold::<O, T>(folded_rows, 0, columns, threads_over(columns), &scratch, finish);
     }
 }

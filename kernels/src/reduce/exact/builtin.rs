@@ -11,8 +11,8 @@ use super::segments::exact_segments;
 use crate::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction};
 
-/// Exact sums: for each operator and element type, the kernels' operator, the type of the results, the kernels' argument
-/// `finish`, and whether there is a kernel for columns.
+/// Exact sums: for each operator and element type, the kernels' operator, the type of the results, the kernels'
+/// argument `finish`, and whether there is a kernel for columns.
 macro_rules! exact {
     ($(
         $operator:ty: $terms:ident of $($type:ident)*, to $output:ident, $finish:expr, $columns:ident;

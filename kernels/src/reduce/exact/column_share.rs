@@ -16,26 +16,26 @@ pub(super) struct Matrix {
     pub folded_rows: u32,
     pub lanes: u32,
     pub tiles: u32,
-    pub parts: u32,
+    pub splits: u32,
 }
 
 impl Matrix {
     /// The same, opaque to the compiler: recomputing derived values takes less than keeping them in registers.
     #[inline(always)]
     pub fn again(&self) -> Self {
-        let Self { folded_rows, lanes, tiles, parts, .. } = *self;
-        let [folded_rows, lanes, tiles, parts] = [folded_rows, lanes, tiles, parts].map(compute_now);
-        Self { folded_rows, lanes, tiles, parts, ..*self }
+        let Self { folded_rows, lanes, tiles, splits, .. } = *self;
+        let [folded_rows, lanes, tiles, splits] = [folded_rows, lanes, tiles, splits].map(compute_now);
+        Self { folded_rows, lanes, tiles, splits, ..*self }
     }
 
     /// The share of this block.
     #[inline(always)]
     pub fn share<T: Element>(&self, input: &Global<T>) -> Share {
-        let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, parts } = *self;
+        let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits } = *self;
         // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
         let block = thread::block_idx_x();
         let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
-        let (part, batch) = if parts == 1 { (0, block) } else { (block % parts, block / parts) };
+        let (split, batch) = if splits == 1 { (0, block) } else { (block % splits, block / splits) };
         // In every row of every matrix, or in none: so all threads use the same access.
         let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
         let is_even = |columns: usize, pitch: usize| {
@@ -47,9 +47,9 @@ impl Matrix {
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
         let shift = folded_rows.trailing_zeros();
-        let up_to = |part: u32| ((rows >> shift) * part as usize / parts as usize) << shift;
-        let (begin, end) = if parts == 1 { (0, rows) } else { (up_to(part), up_to(part + 1)) };
-        let left = if end < rows && part + 1 == parts { (rows - end) * columns } else { 0 };
+        let up_to = |split: u32| ((rows >> shift) * split as usize / splits as usize) << shift;
+        let (begin, end) = if splits == 1 { (0, rows) } else { (up_to(split), up_to(split + 1)) };
+        let left = if end < rows && split + 1 == splits { (rows - end) * columns } else { 0 };
         let start = batch as usize * batch_pitch;
         Share { tile, batch, lanes, start, begin, end, columns, pitch, folded_rows, left, is_wide }
     }

@@ -47,7 +47,7 @@ pub struct ExactColumnArgs<T: Plain> {
     /// Tiles across a row.
     pub tiles: u32,
     /// Blocks that share a column: its splits.
-    pub parts: u32,
+    pub splits: u32,
     /// Residues to which the blocks of a column add; all 0 before and after the launch.
     pub residues: GlobalMut<i64>,
     /// Counts of finished blocks; all 0 before and after the launch.
@@ -85,7 +85,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
         folded_rows,
         lanes,
         tiles,
-        parts,
+        splits,
         residues,
         tickets,
         finish,
@@ -93,7 +93,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
     }: ExactColumnArgs<T>,
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, parts };
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits };
     sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::chosen(finish, output));
 }
 
@@ -115,7 +115,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
 
     let matrix = matrix.again();
-    let Matrix { rows, parts, .. } = matrix;
+    let Matrix { rows, splits, .. } = matrix;
     let share = matrix.share(input);
     let thread = thread::index_in_block::<BLOCK>();
     let place = share.place::<T>(thread);
@@ -126,7 +126,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
         results.finish.of_integer_by_call::<GridOf<O, T>>(integer, exponent, rows as u64)
     };
     let mut is_again = false;
-    if place.rows == 1 && parts == 1 {
+    if place.rows == 1 && splits == 1 {
         each::<COLUMNS>(|c| {
             let is_summed = !place.has(c) || sums.values[c] != NOT_SUMMED;
             is_again |= !is_summed;
@@ -157,7 +157,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
             if is_summed && place.has(c) {
                 let window = window_in::<O::Terms>(exponents, own);
                 let to = share.output(place.column(c));
-                if parts > 1 {
+                if splits > 1 {
                     let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
                     shared.add(to, integer, position);
                 } else {
@@ -169,9 +169,9 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
         let memory = Memory { slots, list: exponents, superacc };
-        sum_again::<O, T>(*input, share, memory, rows, if parts > 1 { Some(*residues) } else { None }, results);
+        sum_again::<O, T>(*input, share, memory, rows, if splits > 1 { Some(*residues) } else { None }, results);
     }
-    if parts == 1 {
+    if splits == 1 {
         return;
     }
 
@@ -179,7 +179,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let (tile, batch) = (share.tile as usize, share.batch as usize);
     // A folded row has columns in other tiles, too.
     let (ticket, blocks) =
-        if folded_rows == 1 { (batch * tiles as usize + tile, parts) } else { (batch, parts * tiles) };
+        if folded_rows == 1 { (batch * tiles as usize + tile, splits) } else { (batch, splits * tiles) };
     if !is_last_block(tickets, ticket, blocks, &drawn) {
         return;
     }

@@ -17,7 +17,7 @@ use super::superaccumulator_words::MOST_WARPS;
 use super::terms::{Float, Inputs, One, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
-use crate::reduce::long_rows::Part;
+use crate::reduce::long_rows::Split;
 use crate::reduce::remainder::vectors_of_block;
 use crate::reduce::run::Run;
 pub use crate::reduce::tuning::exact_long_rows::{MOST_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
@@ -52,11 +52,11 @@ pub struct ExactLongRowArgs<T: Plain> {
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
     /// Blocks that share a row: its splits.
-    pub parts: u32,
+    pub splits: u32,
     /// Tiles of a split; the longer splits have one more. A tile has a vector for each thread of the block.
     pub tiles: u32,
     /// Longer splits, which come first.
-    pub longer: u32,
+    pub longer_splits: u32,
     /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
     /// Residues to which the blocks of a row add; all 0 before and after the launch.
@@ -89,19 +89,27 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
         input,
         len,
         pitch,
-        parts,
+        splits,
         tiles,
-        longer,
+        longer_splits,
         tile_states,
         residues,
         finish,
         output,
     }: ExactLongRowArgs<T>,
 ) {
-    let part = Part::of_block(parts, tiles, longer);
+    let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
     let results = Results::chosen(finish, output);
-    sum_part::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(One(&input), part, len, pitch, parts, shared, results);
+    sum_split::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(
+        One(&input),
+        split,
+        len,
+        pitch,
+        splits,
+        shared,
+        results,
+    );
 }
 
 /// [`pairs`](fn@crate::reduce::pairs::pairs) with exact sums.
@@ -120,19 +128,19 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     second: Global<T>,
     len: usize,
     pitch: usize,
-    parts: u32,
+    splits: u32,
     tiles: u32,
-    longer: u32,
+    longer_splits: u32,
     tile_states: GlobalMut<[u64; 2]>,
     residues: GlobalMut<i64>,
     finish: u32,
     output: GlobalMut<u8>,
 ) {
-    let part = Part::of_block(parts, tiles, longer);
+    let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
     let inputs = Two(&first, &second);
     let results = Results::chosen(finish, output);
-    sum_part::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, part, len, pitch, parts, shared, results);
+    sum_split::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
 }
 
 /// What the blocks of a row share.
@@ -143,12 +151,12 @@ pub(super) struct Shared<'a> {
 
 /// Sums a split of a row. The last split's block also adds the other splits' sums.
 #[inline(always)]
-pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
+pub(super) fn sum_split<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     inputs: I,
-    part: Part,
+    split: Split,
     len: usize,
     pitch: usize,
-    parts: u32,
+    splits: u32,
     shared: Shared<'_>,
     results: Results<'_, F>,
 ) {
@@ -156,12 +164,12 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let superacc: Superaccumulator<K::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
-    let part = part.with_tiles_at_once(VECTORS as u32);
-    part.launch_dependents();
-    let start = part.row * pitch;
-    let run = part.run();
+    let split = split.with_tiles_at_once(VECTORS as u32);
+    split.launch_dependents();
+    let start = split.row * pitch;
+    let run = split.run();
     let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &superacc);
-    part.launch_dependents_at_last();
+    split.launch_dependents_at_last();
     let [of_first, of_low] = sum.of_both();
     let mut partial = fold_block(of_first, partials, &superacc);
     let mut low = Partial::ZERO;
@@ -171,12 +179,12 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
     }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
     let mut others_have_limbs = false;
-    let first_word = part.row * words::<K::Grid>() as usize;
-    if parts > 1 {
+    let first_word = split.row * words::<K::Grid>() as usize;
+    if splits > 1 {
         let states_per_split =
-            SplitStates { tile_states, first: part.row * parts as usize, step: states_of_split::<K>() };
+            SplitStates { tile_states, first: split.row * splits as usize, step: states_of_split::<K>() };
         // The last split's block waits for the others, which started before it.
-        if part.part + 1 < parts {
+        if split.index + 1 < splits {
             if warp == 0 {
                 if partial.has_limbs {
                     Superaccumulator::<K::Grid>::each_word(|k| {
@@ -189,9 +197,9 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
                     atomic::fence(Scope::Device);
                 }
                 if lane_id() == 0 {
-                    states_per_split.post(part.part, 0, partial);
+                    states_per_split.post(split.index, 0, partial);
                     if K::Grid::HAS_LOW {
-                        states_per_split.post(part.part, 1, low);
+                        states_per_split.post(split.index, 1, low);
                     }
                 }
             }
@@ -200,18 +208,18 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
         // This block's limbs stay where they are.
         let keeps_limbs = partial.has_limbs;
         let own = |partial| Partial { has_limbs: false, ..partial };
-        partial = sum_parts(
+        partial = sum_splits(
             own(partial),
-            parts - 1,
+            splits - 1,
             &states_per_split,
             0,
             shared_array!([u64; 2]; 2 * MOST_WARPS),
             &superacc,
         );
         if K::Grid::HAS_LOW {
-            low = sum_parts(
+            low = sum_splits(
                 own(low),
-                parts - 1,
+                splits - 1,
                 &states_per_split,
                 1,
                 shared_array!([u64; 2]; 2 * MOST_WARPS),
@@ -234,7 +242,7 @@ pub(super) fn sum_part<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
         }
         let result = result_of_both(results.finish, partial, low, superacc, len as u64);
         if lane_id() == 0 {
-            results.store(part.row, result);
+            results.store(split.row, result);
         }
     }
 }
@@ -256,8 +264,8 @@ struct SplitStates<'a> {
 impl SplitStates<'_> {
     /// Publishes a partial of a split in one of the split's tile states.
     #[inline(always)]
-    fn post(&self, part: u32, which: usize, partial: Partial) {
-        let (bits, place) = (partial.to_bits(), (self.first + part as usize) * self.step + which);
+    fn post(&self, split: u32, which: usize, partial: Partial) {
+        let (bits, place) = (partial.to_bits(), (self.first + split as usize) * self.step + which);
         tile_state::publish_tagged(self.tile_states, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
     }
 }
@@ -392,7 +400,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
 ///
 /// The other warps wait for the blocks while the first one still computes its partial.
 #[inline(always)]
-fn sum_parts<G: Grid>(
+fn sum_splits<G: Grid>(
     own: Partial,
     others: u32,
     states_per_split: &SplitStates<'_>,
@@ -409,8 +417,8 @@ fn sum_parts<G: Grid>(
         let place = (states_per_split.first + if has_one { i as usize } else { 0 }) * states_per_split.step + which;
         let (high, low) = tile_state::wait_tagged_by_warp(states_per_split.tile_states, place, has_one);
         let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
-        let of_part = if has_one { Partial::from_bits(bits) } else { Partial::ZERO };
-        sum = add(sum, of_part, superacc);
+        let of_split = if has_one { Partial::from_bits(bits) } else { Partial::ZERO };
+        sum = add(sum, of_split, superacc);
         i += waiting;
     }
     if warp_vote_any(FULL_MASK, sum.has_limbs) {

@@ -85,19 +85,19 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
 
     let mut at = thread::block_idx_x() as usize;
     while at < queued {
-        let ([segment, part], [start, len]) =
+        let ([segment, chunk], [start, len]) =
             (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
         let (segment, start, len) = (segment as usize, start as usize, len as usize);
         // A chunk of another launch's input, if two launches overlap: its elements may not exist here.
         let is_inside = start <= input.len() && len <= input.len() - start;
-        let (part, len) = if is_inside { (part as usize, len) } else { (0, 0) };
+        let (chunk, len) = if is_inside { (chunk as usize, len) } else { (0, 0) };
         let start = if is_inside { start } else { 0 };
-        let (run, parts) = run_of_chunk(part, len, size_of::<T>());
+        let (run, chunk_count) = run_of_chunk(chunk, len, size_of::<T>());
 
         let superacc = superacc.begin();
         let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &superacc);
         let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc);
-        let mut is_whole = parts == 1;
+        let mut is_whole = chunk_count == 1;
         let mut others_have_limbs = false;
         let first_word = start / least_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;
         if !is_whole {
@@ -113,9 +113,9 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
                 let bits = partial.to_bits();
                 partials.store_volatile(at, [bits as u64, (bits >> 64) as u64]);
             }
-            let first = at - part;
-            if is_last_block(&tickets, 1 + first, parts as u32, &drawn) {
-                partial = sum_chunks(parts as u32, first, &partials, warp_partials, &superacc.begin());
+            let first = at - chunk;
+            if is_last_block(&tickets, 1 + first, chunk_count as u32, &drawn) {
+                partial = sum_chunks(chunk_count as u32, first, &partials, warp_partials, &superacc.begin());
                 others_have_limbs = partial.has_limbs;
                 is_whole = true;
             }
@@ -145,31 +145,31 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     }
 }
 
-/// The tiles of a vector for each thread of chunk `part` of a segment of `len` elements of `size` bytes, and the number
-/// of its chunks. The last chunk also has what is left after whole tiles.
+/// The tiles of a vector for each thread of chunk `chunk` of a segment of `len` elements of `size` bytes, and the
+/// number of its chunks. The last chunk also has what is left after whole tiles.
 #[inline(always)]
-fn run_of_chunk(part: usize, len: usize, size: usize) -> (Run, usize) {
+fn run_of_chunk(chunk: usize, len: usize, size: usize) -> (Run, usize) {
     let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));
-    let (parts, of_chunk) = (chunks(len, size), tiles_of_chunk(whole));
-    let is_last = part + 1 == parts;
-    let end = if is_last { all } else { (part + 1) * of_chunk };
-    (Run { tiles: part * of_chunk * VECTORS_IN_FLIGHT..end * VECTORS_IN_FLIGHT, is_last }, parts)
+    let (chunk_count, of_chunk) = (chunks(len, size), tiles_of_chunk(whole));
+    let is_last = chunk + 1 == chunk_count;
+    let end = if is_last { all } else { (chunk + 1) * of_chunk };
+    (Run { tiles: chunk * of_chunk * VECTORS_IN_FLIGHT..end * VECTORS_IN_FLIGHT, is_last }, chunk_count)
 }
 
 /// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if
 /// some of it went to the superaccumulator. All threads must call this.
 #[inline(always)]
 fn sum_chunks<G: Grid>(
-    parts: u32,
+    chunk_count: u32,
     first: usize,
     partials: &GlobalMut<[u64; 2]>,
     warp_partials: WarpPartials,
     superacc: &Superaccumulator<G>,
 ) -> Partial {
     let (mut sum, mut i) = (Partial::ZERO, thread::thread_idx_x());
-    while warp_vote_any(FULL_MASK, i < parts) {
+    while warp_vote_any(FULL_MASK, i < chunk_count) {
         // The other blocks wrote these during this launch: L1 may be stale.
-        let [low, high] = if i < parts { partials.load_volatile(first + i as usize) } else { [0; 2] };
+        let [low, high] = if i < chunk_count { partials.load_volatile(first + i as usize) } else { [0; 2] };
         sum = add(sum, Partial::from_bits(u128::from(low) | u128::from(high) << 64), superacc);
         i += BLOCK as u32;
     }

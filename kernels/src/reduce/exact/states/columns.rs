@@ -33,23 +33,23 @@ pub struct StateColumnArgs<T: Plain> {
     /// Rows that are folded into one.
     pub folded: u32,
     /// Rows of a split.
-    pub rows_of_part: usize,
+    pub rows_of_split: usize,
     /// Tiles across a row.
     pub tiles: u32,
     /// Blocks that share a column: its splits.
-    pub parts: u32,
+    pub splits: u32,
     /// The running sums, one for each column.
     pub states: GlobalMut<i64>,
 }
 
 /// Adds each column of `batches` matrices to the state of the same index.
 ///
-/// A thread has one column, or every `folded`th row of it, of one split of `rows_of_part` rows. `tiles` blocks hold all
-/// threads of a split, `tiles * parts` blocks those of a matrix. Neighbouring threads load neighbouring elements.
+/// A thread has one column, or every `folded`th row of it, of one split of `rows_of_split` rows. `tiles` blocks hold
+/// all threads of a split, `tiles * splits` blocks those of a matrix. Neighbouring threads load neighbouring elements.
 ///
 /// # Safety
-/// The views have all elements that are named: accesses are not checked. `tiles`, `parts`, `folded` and `rows_of_part`
-/// are not 0.
+/// The views have all elements that are named: accesses are not checked. `tiles`, `splits`, `folded` and
+/// `rows_of_split` are not 0.
 #[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = if size_of::<T>() == 8 { 3 } else { 4 })]
 pub unsafe fn exact_states_of_columns<T: Summand>(
     StateColumnArgs {
@@ -59,13 +59,13 @@ pub unsafe fn exact_states_of_columns<T: Summand>(
         pitch,
         batch_pitch,
         folded,
-        rows_of_part,
+        rows_of_split,
         tiles,
-        parts,
+        splits,
         states,
     }: StateColumnArgs<T>,
 ) {
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts };
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_split, tiles, splits };
     add_columns(&input, matrix, States::<T::Grid>::new(states));
 }
 
@@ -77,25 +77,25 @@ struct Matrix {
     pitch: usize,
     batch_pitch: usize,
     folded: u32,
-    rows_of_part: usize,
+    rows_of_split: usize,
     tiles: u32,
-    parts: u32,
+    splits: u32,
 }
 
 #[inline(always)]
 fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_, T::Grid>) {
-    let Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_part, tiles, parts } = matrix;
+    let Matrix { rows, columns, pitch, batch_pitch, folded, rows_of_split, tiles, splits } = matrix;
     let block = thread::block_idx_x();
-    let (tile, superacc) = (block % tiles, block / tiles);
-    let (part, batch) = ((superacc % parts) as usize, (superacc / parts) as usize);
+    let (tile, rest) = (block % tiles, block / tiles);
+    let (split, batch) = ((rest % splits) as usize, (rest / splits) as usize);
     let place = tile as usize * BLOCK + thread::index_in_block::<BLOCK>();
     let step = folded as usize;
     if place >= columns * step {
         return;
     }
     let (first, column) = if step == 1 { (0, place) } else { (place / columns, place % columns) };
-    let begin = part * rows_of_part;
-    let end = if rows - begin < rows_of_part { rows } else { begin + rows_of_part };
+    let begin = split * rows_of_split;
+    let end = if rows - begin < rows_of_split { rows } else { begin + rows_of_split };
 
     let sink = ToState { states, state: batch * columns + column };
     let mut sum = LaneSum::<T::Grid>::in_window(Elements::<T>::WINDOW.unwrap_or(T::Grid::LOWEST));
@@ -116,7 +116,7 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
         row += AT_ONCE * step;
     }
     sum.end(&sink);
-    if part == 0 && first == 0 {
+    if split == 0 && first == 0 {
         sink.states.count(sink.state, rows);
     }
 }

@@ -10,7 +10,7 @@ use crate::reduce::exact::partial::fold_block;
 use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id};
 use crate::reduce::exact::superaccumulator_words::MOST_WARPS;
 use crate::reduce::exact::terms::{Elements, One, Summand};
-use crate::reduce::long_rows::Part;
+use crate::reduce::long_rows::Split;
 
 /// Adds each row of `len` elements, `pitch` elements apart, to the state of the same index.
 ///
@@ -26,26 +26,26 @@ pub unsafe fn exact_states_of_long_rows<T: Summand>(
     input: Global<T>,
     len: usize,
     pitch: usize,
-    parts: u32,
+    splits: u32,
     tiles: u32,
-    longer: u32,
+    longer_splits: u32,
     states: GlobalMut<i64>,
 ) {
-    let part = Part::of_block(parts, tiles, longer);
+    let split = Split::of_block(splits, tiles, longer_splits);
     let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
-    let start = part.row * pitch;
-    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, part.run(), &superacc);
+    let start = split.row * pitch;
+    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, split.run(), &superacc);
     let partial = fold_block(sum.of_lanes(), partials, &superacc);
     if warp_id() == 0 {
         let states = States::new(states);
         if partial.has_limbs {
             superacc.gather(thread::block_dim_x() / 32, |_| 0);
         }
-        states.add_partial(part.row, partial, superacc);
-        if part.part == 0 && lane_id() == 0 {
-            states.count(part.row, len);
+        states.add_partial(split.row, partial, superacc);
+        if split.index == 0 && lane_id() == 0 {
+            states.count(split.row, len);
         }
     }
 }
