@@ -3,7 +3,7 @@
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, residues};
 use kernels::reduce::exact::segments::ExactSegmentArgs;
-use kernels::reduce::reduction::{ExactKernels, Kernels, Reduction, StateHandles};
+use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles};
 use kernels::reduce::segments::{self, FAULT, LongSegmentArgs, SegmentArgs};
 
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
@@ -28,7 +28,14 @@ enum SegmentKernels<T: Element, R: Plain> {
         /// The [entries](segments::entries_per_partial) that a state takes.
         places: usize,
     },
-    Exact(ExactKernels<T, R>),
+    Exact {
+        segments: Kernel<ExactSegmentArgs<'static, T>>,
+        long_segments: Kernel<ExactLongSegmentArgs<'static, T>>,
+        /// Words of a residue.
+        words: usize,
+        /// Selects the result computed from the sums.
+        finish: u32,
+    },
 }
 
 impl<T: Element, R: Plain> SegmentKernels<T, R> {
@@ -40,10 +47,14 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                 let places = segments::entries_per_partial(size_of::<O::State>());
                 Ok(Self::OfStates { operator: kernels.operator(), segments, long_segments, places })
             }
-            Kernels::Exact(kernels) => match kernels.not_zero() {
-                Some(operator) => Err(Error::TermOfZero { operator }),
-                None => Ok(Self::Exact(kernels)),
-            },
+            Kernels::Exact(kernels) => {
+                if let Some(operator) = kernels.not_zero() {
+                    return Err(Error::TermOfZero { operator });
+                }
+                // SAFETY: as above, and the results' type is the reducer's.
+                let ExactHandles { segments, long_segments, .. } = *unsafe { kernels.handles() };
+                Ok(Self::Exact { segments, long_segments, words: kernels.words(), finish: kernels.finish() })
+            }
         }
     }
 }
@@ -112,7 +123,7 @@ impl Gpu {
         let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
             SegmentKernels::OfStates { places, .. } => (*places, 0),
-            SegmentKernels::Exact(kernels) => (1, residues(elements, size) * kernels.words()),
+            SegmentKernels::Exact { words, .. } => (1, residues(elements, size) * words),
         };
         let backend = self.backend();
         Ok(SegmentReducer {
@@ -208,7 +219,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         if self.segments == 0 {
             return Ok(());
         }
-        let (warps, blocks) = at_once(matches!(self.kernels, SegmentKernels::Exact(_)));
+        let (warps, blocks) = at_once(matches!(self.kernels, SegmentKernels::Exact { .. }));
         let per_warp = per_warp(self.segments, warps);
         let grid = u32::try_from(blocks_of(self.segments, per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
@@ -220,8 +231,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         let long_grid = blocks.min(self.partials.len()) as u32;
         let per_warp = per_warp as u32;
         let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
-        match &self.kernels {
-            &SegmentKernels::OfStates { operator, segments, long_segments, .. } => {
+        match self.kernels {
+            SegmentKernels::OfStates { operator, segments, long_segments, .. } => {
                 let arguments =
                     SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output: output.reborrow() };
                 self.gpu.launch(segments, grid, arguments)?;
@@ -234,13 +245,11 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                 let arguments = LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output };
                 self.gpu.launch(long_segments, long_grid, arguments)
             }
-            SegmentKernels::Exact(kernels) => {
-                let (finish, mut results) = (kernels.finish(), output.cast::<u8>());
-                // SAFETY: the views have what the arguments say, and the results' type is the reducer's.
-                let kernels = unsafe { kernels.handles() };
+            SegmentKernels::Exact { segments, long_segments, finish, .. } => {
+                let mut results = output.cast::<u8>();
                 let output = results.reborrow();
                 let arguments = ExactSegmentArgs { input, offsets, per_warp, chunks, notes, finish, output };
-                self.gpu.launch(kernels.segments, grid, arguments)?;
+                self.gpu.launch(segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
@@ -256,7 +265,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     finish,
                     output: results,
                 };
-                self.gpu.launch(kernels.long_segments, long_grid, arguments)
+                self.gpu.launch(long_segments, long_grid, arguments)
             }
         }
     }

@@ -100,10 +100,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
         let handles = unsafe {
             StateHandles {
                 long_rows: handles.long_rows.reinterpret(),
-                long_rows_unaligned: match handles.long_rows_unaligned {
-                    Some(kernel) => Some(kernel.reinterpret()),
-                    None => None,
-                },
+                long_rows_unaligned: handles.long_rows_unaligned.map(|kernel| kernel.reinterpret()),
                 rows: handles.rows.reinterpret(),
                 columns: handles.columns.reinterpret(),
                 segments: handles.segments.reinterpret(),

@@ -9,7 +9,7 @@ use super::gather::gather_vectors;
 use super::long_rows::{VECTORS_IN_FLIGHT, fold_partials, tile};
 use super::run::{Run, fold_run};
 pub(super) use super::tuning::segments::CHUNK_TILES;
-pub use super::tuning::segments::{BLOCK, WARP_VECTORS};
+pub use super::tuning::segments::{BLOCK, WARP_VECTORS, blocks_at_once};
 use super::tuning::segments::{FEW_LANES, IN_FLIGHT, MOST_CHUNKS, SHORT_VECTORS};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, anew, constant};
@@ -90,7 +90,7 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    min_blocks = crate::reduce::tuning::segments::blocks_at_once(size_of::<T>()),
+    min_blocks = blocks_at_once(size_of::<T>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(
