@@ -185,11 +185,19 @@ pub enum TableName {
 }
 
 /// Matrices: rows and columns.
-const SIDES: [(usize, usize); 7] =
-    [(1024, 1024), (16384, 16384), (1 << 20, 256), (256, 1 << 20), (1 << 24, 16), (16, 1 << 24), (1_000_003, 127)];
+const SIDES: [(usize, usize); 8] = [
+    (1024, 1024),
+    (4096, 4096),
+    (16384, 16384),
+    (1 << 20, 256),
+    (256, 1 << 20),
+    (1 << 24, 16),
+    (16, 1 << 24),
+    (1_000_003, 127),
+];
 
 /// Those of [`SIDES`] that operators and types other than sums of f32 are measured over.
-const FEW_SIDES: [(usize, usize); 3] = [(1024, 1024), (1 << 20, 256), (1 << 24, 16)];
+const FEW_SIDES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
 
 /// The number of segments, and their mean length.
 const SEGMENTS: [(usize, usize); 7] = [

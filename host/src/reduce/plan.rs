@@ -175,9 +175,13 @@ impl Blocks {
         let vectors = len.div_ceil(16 / size);
         let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
-        let threads = if alone <= MOST_THREADS {
+        let threads = if rows > 1 {
+            // Small blocks, so that others load while one rounds: all rows at once, or a warp for each.
+            let of_row = (MOST_THREADS * MULTIPROCESSORS / rows).clamp(32, MOST_THREADS);
+            alone.min(1 << of_row.ilog2())
+        } else if alone <= MOST_THREADS {
             alone
-        } else if rows == 1 && 2 * steps(THREADS) > 3 * MULTIPROCESSORS {
+        } else if 2 * steps(THREADS) > 3 * MULTIPROCESSORS {
             MOST_THREADS
         } else {
             THREADS

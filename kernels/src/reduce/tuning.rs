@@ -146,7 +146,7 @@ pub mod exact_long_rows {
     /// of 80 took a tenth longer for `f64` and for 2^22 `f32` (`docs/notes/exact-sums.md`).
     pub const MOST_THREADS: usize = 512;
 
-    /// Threads of a block if there are few for each multiprocessor, or if several rows are summed.
+    /// Threads of a block if a single input has few of them for each multiprocessor.
     pub const THREADS: usize = 256;
 }
 

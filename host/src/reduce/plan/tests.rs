@@ -208,6 +208,17 @@ fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
 }
 
 #[test]
+fn many_long_rows_have_few_threads_each() {
+    let threads = |rows, len| Blocks::exact(rows, len, 4, long_rows::VECTORS_IN_FLIGHT).threads;
+    assert_eq!(
+        [2, 132, 264, 528, 1024, 2112, 1 << 20].map(|rows| threads(rows, 1 << 16)),
+        [512, 512, 256, 128, 64, 32, 32]
+    );
+    // No more than load the row at once.
+    assert_eq!([512, 1024, 1500, 4096].map(|len| threads(2, len)), [32, 64, 128, 256]);
+}
+
+#[test]
 fn long_inputs_fill_the_device_once() {
     let splits = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT).splits;
     assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 19, 1 << 20, 1 << 30].map(splits), [1, 1, 4, 128, 128, 132]);
