@@ -116,8 +116,8 @@ fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
 /// The packages from registries that the kernels use on the device, `name version` each.
 fn packages() -> anyhow::Result<BTreeSet<String>> {
     let mut cargo = workspace::cargo();
-    cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "kernels", "--edges", "normal"]);
-    cargo.args(["--target", "nvptx64-nvidia-cuda", "--prefix", "none", "--format", "{p}"]);
+    cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold-kernels"]);
+    cargo.args(["--edges", "normal", "--target", "nvptx64-nvidia-cuda", "--prefix", "none", "--format", "{p}"]);
     let tree = String::from_utf8(workspace::output(&mut cargo)?.stdout)?;
     let package = |line: &str| {
         let (name, rest) = line.split_once(" v")?;
@@ -165,12 +165,12 @@ mod tests {
     fn a_user_builds_no_executor_and_no_kernels_unless_asked() {
         let has = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(&format!("{name} v")));
         let (plain, executor, builder) = (needed(""), needed("simt"), needed("build-kernels"));
-        assert!(has(&plain, "ptx_archive") && has(&plain, "cust"), "{plain}");
-        for name in ["simt", "corosensei", "cuda_builder"] {
+        assert!(has(&plain, "warpfold-ptx-archive") && has(&plain, "warpfold-cust"), "{plain}");
+        for name in ["warpfold-simt", "corosensei", "warpfold-cuda-builder"] {
             assert!(!has(&plain, name), "{name}: {plain}");
         }
-        assert!(has(&executor, "simt") && !has(&executor, "cuda_builder"), "{executor}");
-        assert!(has(&builder, "cuda_builder") && !has(&builder, "simt"), "{builder}");
+        assert!(has(&executor, "warpfold-simt") && !has(&executor, "warpfold-cuda-builder"), "{executor}");
+        assert!(has(&builder, "warpfold-cuda-builder") && !has(&builder, "warpfold-simt"), "{builder}");
     }
 
     #[test]

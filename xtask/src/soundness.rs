@@ -42,14 +42,14 @@ const LONG: &str = "takes longer than a minute";
 /// Suites for Miri: no test that launches a kernel, because Miri does not support switching stacks.
 const MIRI: [Suite; 9] = [
     Suite {
-        package: "exact_sum",
+        package: "warpfold-exact-sum",
         target: &["--lib", "--test", "edges"],
         only: &[],
         skipped: &[("a_million_equal_extremes", LONG)],
     },
-    Suite { package: "cuda_std", target: &["--lib"], only: &[], skipped: &[] },
+    Suite { package: "warpfold-cuda-std", target: &["--lib"], only: &[], skipped: &[] },
     Suite {
-        package: "simt",
+        package: "warpfold-simt",
         target: &["--lib"],
         only: &[],
         skipped: &[
@@ -59,7 +59,7 @@ const MIRI: [Suite; 9] = [
         ],
     },
     Suite {
-        package: "cuda_builder",
+        package: "warpfold-cuda-builder",
         target: &["--lib"],
         only: &[],
         skipped: &[
@@ -67,9 +67,9 @@ const MIRI: [Suite; 9] = [
             ("a_compiler_that_is_not_there_is_named", STARTS_A_PROGRAM),
         ],
     },
-    Suite { package: "cuda_driver", target: &["--lib"], only: &[], skipped: &[] },
+    Suite { package: "warpfold-cuda-driver", target: &["--lib"], only: &[], skipped: &[] },
     Suite {
-        package: "cust",
+        package: "warpfold-cust",
         target: &["--lib"],
         only: &[],
         skipped: &[("a_code_of_a_newer_driver_keeps_its_number", LOOKS_FOR_A_DRIVER)],
@@ -93,7 +93,7 @@ const MIRI: [Suite; 9] = [
         ],
     },
     Suite {
-        package: "kernels",
+        package: "warpfold-kernels",
         target: &["--lib"],
         only: &[],
         skipped: &[
@@ -109,7 +109,7 @@ const MIRI: [Suite; 9] = [
 /// Suites for valgrind. corosensei registers each stack with it, so it needs no suppressions.
 const VALGRIND: [Suite; 2] = [
     Suite {
-        package: "simt",
+        package: "warpfold-simt",
         target: &["--lib", "--tests"],
         only: &[],
         skipped: &[
@@ -346,8 +346,8 @@ mod tests {
                 "warpfold" => "host",
                 "warpfold-bench" => "bench",
                 "warpfold-tests" => "tests",
-                "kernels" => "kernels",
-                _ => &format!("crates/{}", suite.package),
+                "warpfold-kernels" => "kernels",
+                name => &name.replace("warpfold-", "crates/").replace('-', "_"),
             };
             let text = sources(&workspace::root().join(folder));
             for (test, _) in suite.skipped {

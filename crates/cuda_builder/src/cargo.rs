@@ -75,7 +75,7 @@ pub(crate) struct Output {
 pub(crate) fn compile(
     toolchain: &DeviceToolchain,
     folder: &Path,
-    package: &str,
+    library: &str,
     features: &[String],
     arch: Arch,
     target_dir: &Path,
@@ -83,7 +83,7 @@ pub(crate) fn compile(
     // One folder per architecture: concurrent builds in one folder wait for each other.
     let target_dir = &target_dir.join(arch.to_string());
     // Files of another choice of features stay, so that builds in turn do not each compile again.
-    let variant = [&[package.to_owned()], features].concat().join("+").replace('/', "-");
+    let variant = [&[library.to_owned()], features].concat().join("+").replace('/', "-");
     let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{variant}.{part}.ptx")));
     // The second part's intermediate files have the same names as the first part's.
     let second = target_dir.join(format!("{variant}.1"));
@@ -137,7 +137,7 @@ pub(crate) fn compile(
         .map_err(|source| BuildError::Run { program: Path::new(&cargo).display().to_string(), source })?;
     if !output.status.success() {
         let output = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
-        return Err(BuildError::Compile { package: package.to_owned(), arch, output });
+        return Err(BuildError::Compile { package: library.to_owned(), arch, output });
     }
     let read = |file: &PathBuf| fs::read_to_string(file).map_err(|source| BuildError::io("read", file, source));
     let mut ptx = ptx_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -147,7 +147,7 @@ pub(crate) fn compile(
     for (file, text) in ptx_files.iter().zip(&ptx) {
         fs::write(file, text).map_err(|source| BuildError::io("write", file, source))?;
     }
-    let dep_info = release.join(format!("{}.d", package.replace('-', "_")));
+    let dep_info = release.join(format!("{library}.d"));
     let sources = sources(&dep_info, folder)?;
     stamp::write(&stamp_file, &key, &sources).map_err(|source| BuildError::io("write", &stamp_file, source))?;
     Ok(Output { ptx, sources })
@@ -239,23 +239,27 @@ fn dep_info_files(text: &str) -> Vec<PathBuf> {
     files
 }
 
-/// The package's name, from the manifest's `name = "..."` in `[package]`.
-pub(crate) fn package_name(folder: &Path) -> Result<String, BuildError> {
+/// The library's name: the manifest's `name = "..."` in `[lib]`, or else in `[package]`, as rustc names the crate.
+pub(crate) fn library_name(folder: &Path) -> Result<String, BuildError> {
     let manifest = folder.join("Cargo.toml");
     let not_a_crate = |reason: String| BuildError::NotACrate { path: folder.to_owned(), reason };
     let text = fs::read_to_string(&manifest).map_err(|error| not_a_crate(format!("`Cargo.toml`: {error}")))?;
-    let mut in_package = false;
+    let (mut section, mut of_package, mut of_library) = ("", None, None);
     for line in text.lines().map(str::trim) {
         if line.starts_with('[') {
-            in_package = line == "[package]";
-        } else if in_package
-            && let Some((key, value)) = line.split_once('=')
+            section = line;
+        } else if let Some((key, value)) = line.split_once('=')
             && key.trim() == "name"
         {
-            return Ok(value.trim().trim_matches('"').to_owned());
+            match section {
+                "[package]" => of_package = Some(value),
+                "[lib]" => of_library = Some(value),
+                _ => {}
+            }
         }
     }
-    Err(not_a_crate("`Cargo.toml` names no package".to_owned()))
+    let name = of_package.map(|name| of_library.unwrap_or(name).trim().trim_matches('"').replace('-', "_"));
+    name.ok_or_else(|| not_a_crate("`Cargo.toml` names no package".to_owned()))
 }
 
 /// The environment variable that names the folder of all device builds.
@@ -289,16 +293,21 @@ mod tests {
     }
 
     #[test]
-    fn the_name_is_that_of_the_package() {
+    fn the_name_is_that_of_the_library() {
         let dir = tempfile::tempdir().unwrap();
-        fs::write(dir.path().join("Cargo.toml"), "[lib]\nname = \"other\"\n[package]\nname = \"my-kernels\"\n")
-            .unwrap();
-        assert_eq!(package_name(dir.path()).unwrap(), "my-kernels");
+        let name_in = |manifest: &str| {
+            fs::write(dir.path().join("Cargo.toml"), manifest).unwrap();
+            library_name(dir.path()).ok()
+        };
+        let package = "[package]\nname = \"my-kernels\"\n";
+        assert_eq!(name_in(&format!("{package}[[bin]]\nname = \"other\"\n")).as_deref(), Some("my_kernels"));
+        assert_eq!(name_in(&format!("[lib]\nname = \"kernels\"\n{package}")).as_deref(), Some("kernels"));
+        assert_eq!(name_in("[lib]\nname = \"kernels\"\n"), None);
     }
 
     #[test]
     fn a_folder_without_a_crate_is_named() {
-        let error = package_name(Path::new("/no/such/crate")).unwrap_err().to_string();
+        let error = library_name(Path::new("/no/such/crate")).unwrap_err().to_string();
         assert!(error.contains("/no/such/crate"), "{error}");
     }
 }

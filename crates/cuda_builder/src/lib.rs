@@ -135,9 +135,9 @@ impl CudaBuilder {
     /// If there is no usable device toolchain, the crate does not compile, a kernel's call is unresolved, or a file
     /// cannot be read or written. The error says which, and what to do.
     pub fn build(&self) -> Result<Built, BuildError> {
-        let package = cargo::package_name(&self.kernel_crate)?;
+        let library = cargo::library_name(&self.kernel_crate)?;
         if self.is_empty {
-            return Ok(Built { library: package.replace('-', "_"), modules: Vec::new(), sources: Vec::new() });
+            return Ok(Built { library, modules: Vec::new(), sources: Vec::new() });
         }
         let toolchain = DeviceToolchain::find()?;
         let target_dir = match &self.target_dir {
@@ -146,7 +146,7 @@ impl CudaBuilder {
         };
         let archs: &[Arch] = if self.archs.is_empty() { &[Arch::SM_75] } else { &self.archs };
         let compile = &|arch| -> Result<_, BuildError> {
-            let output = cargo::compile(&toolchain, &self.kernel_crate, &package, &self.features, arch, &target_dir)?;
+            let output = cargo::compile(&toolchain, &self.kernel_crate, &library, &self.features, arch, &target_dir)?;
             let module = Module::of_parts(output.ptx.iter().map(|part| Module::parse(part)));
             if let Some(call) = module.unresolved_call() {
                 return Err(BuildError::UnresolvedCall { kernel: call.entry, function: call.function, arch });
@@ -165,7 +165,7 @@ impl CudaBuilder {
             modules.push(module);
             sources = of_module;
         }
-        let built = Built { library: package.replace('-', "_"), modules, sources };
+        let built = Built { library, modules, sources };
         if let Some(file) = &self.copy_to {
             built.copy_to(file)?;
         }

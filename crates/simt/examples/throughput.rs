@@ -3,7 +3,7 @@
 //! The kernels never wait, wait at barriers, or shuffle. Two more kernels show the cost of counting and checking: one
 //! copies through shared memory, one does nothing but access global memory.
 //!
-//! `cargo run --release -p simt --example throughput`
+//! `cargo run --release -p warpfold-simt --example throughput`
 
 use std::error::Error;
 use std::sync::atomic::{AtomicU32, Ordering};
