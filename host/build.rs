@@ -45,13 +45,25 @@ fn embed() -> Result<(), Box<dyn Error>> {
     kernels(&archs)
 }
 
+/// The folder of the package `warpfold-kernels`: where cargo unpacks packages it is next to this one, and `kernels` may
+/// be somebody else's package there.
+#[cfg(feature = "build-kernels")]
+fn sources_of_kernels() -> Result<PathBuf, Box<dyn Error>> {
+    let names = [concat!("warpfold-kernels-", env!("CARGO_PKG_VERSION")), "warpfold-kernels", "kernels"];
+    let mut folders = names.iter().map(|name| PathBuf::from("..").join(name));
+    folders.find(|folder| folder.join("Cargo.toml").exists()).ok_or_else(|| {
+        let package = env!("CARGO_MANIFEST_DIR");
+        format!("`build-kernels` finds no sources of kernels next to `{package}`: none of {names:?}").into()
+    })
+}
+
 /// Compiles the kernels.
 #[cfg(feature = "build-kernels")]
 fn kernels(_: &str) -> Result<(), Box<dyn Error>> {
     use cuda_builder::{Arch, CudaBuilder};
 
     let usual = [Arch::SM_75, Arch::SM_80, Arch::SM_90];
-    let mut builder = CudaBuilder::new("../kernels").archs(usual).archs_from(ARCHS)?;
+    let mut builder = CudaBuilder::new(sources_of_kernels()?).archs(usual).archs_from(ARCHS)?;
     if cfg!(feature = "ladder") {
         builder = builder.feature("ladder");
     }
@@ -78,8 +90,7 @@ fn kernels(archs: &str) -> Result<(), Box<dyn Error>> {
         return Err(format!("there are no prebuilt kernels in `{}`: {REMEDY}", package.display()).into());
     };
     let contents = fs::read(&archive).map_err(|error| format!("cannot read `{}`: {error}", archive.display()))?;
-    let expected = listed.lines().find_map(|line| line.strip_prefix("archive "));
-    if expected != Some(&format!("{:016x}", sources::digest(&contents))) {
+    if !sources::is_of(&contents, &listed) {
         return Err(format!("`{}` is damaged: get the package again, or {REMEDY}", archive.display()).into());
     }
     // A package from a registry comes without the sources of its kernels.

@@ -26,6 +26,12 @@ pub fn digest(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte != b'\r').fold(0xcbf2_9ce4_8422_2325_u64, fold)
 }
 
+/// Whether the archive is the one that `sources` was written with.
+pub fn is_of(archive: &[u8], sources: &str) -> bool {
+    let expected = sources.lines().find_map(|line| line.strip_prefix("archive "));
+    expected == Some(&format!("{:016x}", digest(archive)))
+}
+
 /// The first thing in the workspace `root` that differs from `sources`, for a message.
 pub fn difference(root: &Path, sources: &str) -> Option<String> {
     let lock = fs::read_to_string(root.join("Cargo.lock")).map(|lock| lock.replace('\r', ""));

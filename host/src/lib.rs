@@ -1,13 +1,27 @@
-//! Reductions and transposes for NVIDIA GPUs, in Rust from end to end.
+//! Reductions and transposes for NVIDIA GPUs, in Rust from end to end. A sum of floats is exact, rounded once: the same
+//! bits on any device, in any order, for any layout, and without a GPU.
 //!
+//! # Installation
+//! ```sh
+//! cargo add warpfold                  # the GPU alone
+//! cargo add warpfold --features simt  # and the executor, which runs the same kernels on the CPU
+//! ```
+//!
+//! Any stable Rust from 1.88 on builds it, without a CUDA toolkit or a compiler for kernels. The package has the
+//! kernels as PTX for compute capability 7.5, 8.0 and 9.0, which newer devices run, too; the NVIDIA driver, from CUDA
+//! 11.8 on, compiles a kernel when it is first used. Linux and Windows, 64 bits. Without a driver the program starts,
+//! and [`Gpu::new`] is an error.
+//!
+//! # A first sum
 //! ```
 //! use warpfold::Gpu;
 //!
-//! // The first CUDA device, or the SIMT executor on this machine's cores (feature `simt`). `Gpu::new(0)` is a device.
+//! // The first CUDA device, or the executor (feature `simt`). Without that feature, `Gpu::new(0)?`.
 //! let gpu = Gpu::first_or_simt()?;
 //!
 //! let x = gpu.upload(&[1.5_f32, 2.5, 3.0])?;
 //! assert_eq!(gpu.sum(&x)?, 7.0);
+//! assert_eq!(gpu.argmax(&x)?, 2);
 //!
 //! let a = gpu.upload_matrix(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
 //! let t = gpu.transpose(&a)?;
@@ -16,27 +30,30 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! # Installation
-//! `cargo add warpfold` is all: any stable Rust from 1.88 on, no CUDA toolkit, no compiler for kernels. The package has
-//! the kernels as PTX for compute capability 7.5, 8.0 and 9.0, which newer devices run, too; the driver, from CUDA 11.8
-//! on, compiles a kernel when it is first used. Linux and Windows, 64 bits. Without a driver the program starts, and
-//! [`Gpu::new`] is an error.
+//! [`Gpu`] has all functions. They take a [`Buffer`], a [`Matrix`], or a [`View`] of a part of one; [`Gpu::upload`] and
+//! [`Gpu::download`] copy, and what a function computes stays on the device unless its result is a number. One function
+//! reduces rows, columns or segments, by any operator in [`ops`]; a [`Reducer`] reserves its memory once, for many
+//! inputs:
 //!
-//! | feature | adds |
-//! |---|---|
-//! | `simt` | the executor, which runs kernels on the CPU: [`Gpu::simt`], [`Gpu::first_or_simt`], [`Gpu::profile`] |
-//! | `build-kernels` | compiles the kernels from source in place of the prebuilt ones |
-//! | `serde` | exact sums ([`exact`]) are serialized by `serde` |
-//! | `ladder` | the module `ladder`, the teaching kernels by name; includes `build-kernels` |
+//! ```
+//! use warpfold::{Gpu, Shape, ops};
 //!
-//! None is on by default. `build-kernels` needs rustc 1.95 or later with `rustup component add rust-src`, and compiles
-//! for the architectures in the environment variable `WARPFOLD_ARCHS` (`sm_80,sm_90`). Without that feature the
-//! variable's only value is `none`: the program then has no PTX, and runs in the executor alone.
+//! # let gpu = Gpu::simt();
+//! let x = gpu.upload(&[1_i32, 5, 3, 4, 2, 6])?;
+//! let of_rows = gpu.reduce_to_buffer(ops::Max, &x, Shape::rows(2, 3))?;
+//! assert_eq!(gpu.download(&of_rows)?, [5, 6]);
+//! # Ok::<(), warpfold::Error>(())
+//! ```
 //!
 //! # Choosing a backend
-//! [`Gpu::new`] is a CUDA device. [`Gpu::first_or_simt`] is the first device, or the executor on a machine without one.
-//! [`Gpu::simt`] is the executor with checks, for tests: it finds races and other errors of kernels, and
-//! [`Gpu::profile`] counts their memory accesses. All give the same bits.
+//! | | runs on | for |
+//! |---|---|---|
+//! | [`Gpu::new`] | a CUDA device | programs that need a GPU |
+//! | [`Gpu::first_or_simt`] | the first device, or the executor on a machine without one | programs that run anywhere |
+//! | [`Gpu::simt`] | the executor with checks | tests: it finds races and other errors of kernels |
+//!
+//! All give the same bits. [`Gpu::profile`] counts a kernel's memory accesses in the executor. The last two need the
+//! feature `simt`; without it they do not exist, and rustc finds no function of that name.
 //!
 //! In a debug build the executor takes 15 to 30 times what it takes in release, because cargo does not optimize
 //! dependencies there. The program's `Cargo.toml` can ask for it:
@@ -46,12 +63,56 @@
 //! opt-level = 1
 //! ```
 //!
-//! [`Gpu::launch`] launches custom kernels, written with `cuda_std` and built by `cuda_builder`, with checked
-//! arguments.
-//!
 //! # Errors
-//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`] that names it. Functions
-//! whose requirements cannot be checked are in [`interop`], and unsafe.
+//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`], which names what was
+//! wrong, what is allowed and what to do. A `main` that returns it prints its text.
+//!
+//! ```
+//! use warpfold::{Error, Gpu};
+//!
+//! # let gpu = Gpu::simt();
+//! let empty = gpu.upload::<f32>(&[])?;
+//! match gpu.max(&empty) {
+//!     Err(error) => println!("{error}"), // no element: there is no maximum
+//!     Ok(max) => unreachable!("{max}"),
+//! }
+//!
+//! // On a machine without a driver:
+//! match Gpu::new(0) {
+//!     Err(Error::NoDriver(why)) => eprintln!("{why}"),
+//!     Err(other) => eprintln!("{other}"),
+//!     Ok(gpu) => println!("{:?}", gpu.info()),
+//! }
+//! # Ok::<(), Error>(())
+//! ```
+//!
+//! Functions whose requirements cannot be checked are in [`interop`], and unsafe: they take memory and streams that
+//! another library owns.
+//!
+//! # Features
+//! None is on by default.
+//!
+//! | feature | adds |
+//! |---|---|
+//! | `simt` | the executor: [`Gpu::simt`], [`Gpu::first_or_simt`], [`Gpu::profile`]; compiles all kernels for the CPU |
+//! | `serde` | exact sums ([`exact`]) are serialized by `serde` |
+//! | `build-kernels` | compiles the kernels from source in place of the prebuilt ones |
+//! | `ladder` | the module `ladder`, the teaching kernels by name; includes `build-kernels` |
+//!
+//! `build-kernels` needs rustc 1.95 or later with `rustup component add rust-src`, and compiles for the architectures
+//! in the environment variable `WARPFOLD_ARCHS` (`sm_80,sm_90`). Without that feature the variable's only value is
+//! `none`: the program then has no PTX, and runs in the executor alone.
+//!
+//! # Guides
+//! - [Exact sums](https://github.com/warpfold/warpfold/blob/main/docs/exact.md): the method, its cost, and the test of
+//!   each claim.
+//! - [Counters](https://github.com/warpfold/warpfold/blob/main/docs/counters.md): testing kernels without a GPU.
+//! - [Examples](https://github.com/warpfold/warpfold/tree/main/examples): kernels and operators of your own, written
+//!   with `cuda_std` (package `warpfold-cuda-std`), built by `cuda_builder` (`warpfold-cuda-builder`), and launched by
+//!   [`Gpu::launch`] with checked arguments.
+//! - [The ladder](https://github.com/warpfold/warpfold/blob/main/docs/ladder/README.md): how GPU kernels get fast.
+//! - [Benchmarks](https://github.com/warpfold/warpfold/blob/main/docs/benchmarks/README.md), beside CUB, cuBLAS and
+//!   PyTorch.
 
 // Some links are to what the feature `simt` adds.
 #![cfg_attr(not(feature = "simt"), allow(rustdoc::broken_intra_doc_links))]
@@ -102,3 +163,8 @@ pub use watch::{SimtOptions, under_schedules};
 
 /// Grids are planned for this device, whichever runs them: the computation and its order depend on the shape alone.
 pub(crate) use kernels::MULTIPROCESSORS;
+
+/// The package's README, whose program runs as a test.
+#[cfg(all(doctest, feature = "simt"))]
+#[doc = include_str!("../README.md")]
+struct Readme;

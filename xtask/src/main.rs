@@ -4,6 +4,7 @@ mod backend;
 mod build_ptx;
 mod bundle;
 mod mutants;
+mod package;
 mod prebuilt;
 mod progress;
 mod ptxas;
@@ -34,6 +35,7 @@ use crate::backend::{ARCHS, Backend};
   cargo xtask test --test cpu reductions   some of them
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
   cargo xtask build-ptx --pack           the library's prebuilt kernels, for a release
+  cargo xtask package                    the packages for crates.io, tried by a new crate
   cargo xtask soundness                  Miri and valgrind over the tests that they can run
   cargo xtask bundle                     a folder to carry to a CUDA machine without Rust
   cargo xtask tables h100 target/tables  docs/benchmarks/h100.md, from what `./run.sh tables` measured there"
@@ -86,6 +88,8 @@ enum Task {
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
     },
+    /// Makes the packages for crates.io, target/package/*.crate, and builds and runs a new crate with them
+    Package(package::Options),
     /// Writes docs/benchmarks/DEVICE.md from a folder of JSON files by `./run.sh tables` of the bundle
     Tables {
         /// The page's name: h200, h100
@@ -124,6 +128,7 @@ fn main() -> ExitCode {
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
         Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Package(options) => package::run(&options).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
         Task::Mutants(options) => mutants::run(&options),
         Task::Tables { device, folder } => tables::run(&device, &folder).map(|()| 0),

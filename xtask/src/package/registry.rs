@@ -1,0 +1,108 @@
+//! A registry of the packages and what they depend on: a folder outside of the workspace.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, ensure};
+use tempfile::TempDir;
+
+use super::{IN_EACH, Package};
+use crate::workspace;
+
+/// Cargo takes packages from there in place of crates.io, in this folder and those in it.
+const CONFIG: &str = "\
+[source.crates-io]
+replace-with = \"packages\"
+
+[source.packages]
+directory = \"../registry\"
+";
+
+/// A folder that is removed at the end, with the packages in `registry/`.
+pub struct Registry {
+    folder: TempDir,
+    packages: Vec<Package>,
+}
+
+impl Registry {
+    /// The packages as cargo has made them, unpacked.
+    pub fn of(packages: &[Package]) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new().prefix("warpfold-packages-").tempdir().context("no temporary folder")?;
+        let registry = Self { folder, packages: packages.to_vec() };
+        let config = registry.home().join(".cargo");
+        fs::create_dir_all(registry.packages_folder()).context("cannot create the registry")?;
+        fs::create_dir_all(&config).context("cannot create a folder for cargo's configuration")?;
+        fs::write(config.join("config.toml"), CONFIG).context("cannot write cargo's configuration")?;
+        for package in packages {
+            let mut tar = Command::new("tar");
+            tar.arg("-xzf").arg(package.file()).arg("-C").arg(registry.packages_folder());
+            workspace::output(&mut tar)?;
+            let unpacked = registry.folder_of(&package.name)?;
+            for file in IN_EACH {
+                ensure!(unpacked.join(file).is_file(), "the package `{}` has no `{file}`", package.name);
+            }
+            // Of a package in such a folder cargo asks for the digests of its files; it may have none.
+            fs::write(unpacked.join(".cargo-checksum.json"), "{\"files\":{}}").context("cannot write a checksum")?;
+        }
+        Ok(registry)
+    }
+
+    fn packages_folder(&self) -> PathBuf {
+        self.folder.path().join("registry")
+    }
+
+    /// The folder of the packages' user: cargo finds the registry from there.
+    pub fn home(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    /// Where a package is unpacked.
+    pub fn folder_of(&self, name: &str) -> anyhow::Result<PathBuf> {
+        Ok(self.packages_folder().join(self.package(name)?.full_name()))
+    }
+
+    /// The package of this name.
+    pub fn package(&self, name: &str) -> anyhow::Result<&Package> {
+        let package = self.packages.iter().find(|package| package.name == name);
+        package.with_context(|| format!("there is no package `{name}`"))
+    }
+
+    /// Adds what the crate in `user` needs from crates.io, in the versions of the workspace's lock file.
+    pub fn add_dependencies_of(&self, user: &Path) -> anyhow::Result<()> {
+        let lock = user.join("Cargo.lock");
+        fs::copy(workspace::root().join("Cargo.lock"), &lock).context("cannot copy Cargo.lock")?;
+        let mut cargo = workspace::cargo();
+        cargo.current_dir(user).args(["vendor", "--quiet", "--no-delete", "--versioned-dirs"]);
+        for package in &self.packages {
+            let folder = self.folder_of(&package.name)?;
+            cargo.arg("--config").arg(format!("patch.crates-io.{}.path={:?}", package.name, folder));
+        }
+        workspace::output(cargo.arg(self.packages_folder()))?;
+        // It names the packages by their folders. The versions of the registry are the only ones that cargo finds now.
+        fs::remove_file(lock).context("cannot remove Cargo.lock")
+    }
+
+    /// The files of the workspace's packages, with their lengths and times.
+    pub fn files(&self) -> anyhow::Result<BTreeMap<PathBuf, (u64, std::time::SystemTime)>> {
+        let mut files = BTreeMap::new();
+        for package in &self.packages {
+            collect(&self.folder_of(&package.name)?, &mut files)?;
+        }
+        Ok(files)
+    }
+}
+
+fn collect(folder: &Path, files: &mut BTreeMap<PathBuf, (u64, std::time::SystemTime)>) -> anyhow::Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))? {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_dir() {
+            collect(&entry.path(), files)?;
+        } else {
+            files.insert(entry.path(), (metadata.len(), metadata.modified()?));
+        }
+    }
+    Ok(())
+}
