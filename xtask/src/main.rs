@@ -1,5 +1,6 @@
 //! warpfold's build tool: `cargo xtask --help`.
 
+mod api;
 mod backend;
 mod build_ptx;
 mod bundle;
@@ -36,6 +37,7 @@ use crate::backend::{ARCHS, Backend};
   cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
   cargo xtask build-ptx --pack           the library's prebuilt kernels, for a release
   cargo xtask package                    the packages for crates.io, tried by a new crate
+  cargo xtask api                        what has changed in the public API
   cargo xtask soundness                  Miri and valgrind over the tests that they can run
   cargo xtask bundle                     a folder to carry to a CUDA machine without Rust
   cargo xtask tables h100 target/tables  docs/benchmarks/h100.md, from what `./run.sh tables` measured there"
@@ -88,6 +90,12 @@ enum Task {
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
     },
+    /// Compares the public API of the libraries with the lists in xtask/api, and fails if it differs
+    Api {
+        /// Writes the lists instead
+        #[arg(long)]
+        renew: bool,
+    },
     /// Makes the packages for crates.io, target/package/*.crate, and builds and runs a new crate with them
     Package(package::Options),
     /// Writes docs/benchmarks/DEVICE.md from a folder of JSON files by `./run.sh tables` of the bundle
@@ -128,6 +136,7 @@ fn main() -> ExitCode {
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
         Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Api { renew } => api::run(renew).map(|()| 0),
         Task::Package(options) => package::run(&options).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
         Task::Mutants(options) => mutants::run(&options),
