@@ -23,6 +23,9 @@ use crate::{DeviceInfo, Error};
 /// A clone is another handle of the same device. All work on it is in one order. Calls return once their work is
 /// started; calls that return data to the host, once it is done. [`Gpu::fork`] makes a second order of work, and
 /// [`Gpu::record`] records work, to start it all at once.
+///
+/// The executor is there with the feature `simt` (`cargo add warpfold --features simt`), and only then `Gpu::simt` and
+/// `Gpu::first_or_simt`.
 #[derive(Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,

@@ -64,10 +64,10 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let packages = packages()?;
     make(&packages, options.unreleased)?;
     let files = packages.iter().map(Package::file);
-    println!("{:<34} {:>9}", "package", "bytes");
+    println!("{:<40} {:>9}", "package", "bytes");
     for file in files {
         let bytes = fs::metadata(&file).with_context(|| format!("cargo made no `{}`", file.display()))?.len();
-        println!("{:<34} {bytes:>9}", file.file_name().unwrap_or_default().display());
+        println!("{:<40} {bytes:>9}", file.file_name().unwrap_or_default().display());
         ensure!(bytes <= MOST_BYTES, "`{}` is larger than the {MOST_BYTES} bytes of crates.io", file.display());
     }
     let start = Instant::now();
