@@ -11,7 +11,7 @@ use std::time::Instant;
 use anyhow::{Context, ensure};
 use serde_json::Value;
 
-use crate::{prebuilt, progress, workspace};
+use crate::{build_ptx, prebuilt, progress, workspace};
 use registry::Registry;
 
 /// What `cargo xtask package` takes.
@@ -73,7 +73,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let start = Instant::now();
     let registry = Registry::of(&packages)?;
     if let Some(why) = stale {
-        println!("the prebuilt kernels are stale ({why}): the package is tried with those for sm_90 as they are now");
+        let arch = build_ptx::NEWEST;
+        println!("the prebuilt kernels are stale ({why}): the package is tried with those for {arch} as they are now");
         prebuilt::replace(&registry.folder_of("warpfold")?)?;
     }
     new_crate::try_all(&registry, options.all)?;

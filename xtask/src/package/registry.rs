@@ -43,7 +43,7 @@ impl Registry {
             for file in IN_EACH {
                 ensure!(unpacked.join(file).is_file(), "the package `{}` has no `{file}`", package.name);
             }
-            // Of a package in such a folder cargo asks for the digests of its files; it may have none.
+            // Cargo looks for the digests of a package's files there; the list may be empty.
             fs::write(unpacked.join(".cargo-checksum.json"), "{\"files\":{}}").context("cannot write a checksum")?;
         }
         Ok(registry)
