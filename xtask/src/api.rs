@@ -14,19 +14,24 @@ struct Library {
     /// Its name in code.
     name: &'static str,
     features: &'static str,
-    /// Only items with this text; the others have no users outside.
-    only: &'static str,
+    /// Only items with one of these texts; the others have no users outside.
+    only: &'static [&'static str],
 }
 
 /// What users call, and what warpfold exports of its other packages.
 const LIBRARIES: [Library; 7] = [
-    Library { package: "warpfold", name: "warpfold", features: "simt,serde", only: "" },
-    Library { package: "warpfold-kernels", name: "kernels", features: "", only: "kernels::ops::" },
-    Library { package: "warpfold-cuda-std", name: "cuda_std", features: "simt", only: "" },
-    Library { package: "warpfold-cuda-builder", name: "cuda_builder", features: "", only: "" },
-    Library { package: "warpfold-cust", name: "cust", features: "", only: "" },
-    Library { package: "warpfold-exact-sum", name: "exact_sum", features: "serde", only: "" },
-    Library { package: "warpfold-simt", name: "simt", features: "", only: "" },
+    Library { package: "warpfold", name: "warpfold", features: "simt,serde", only: &[""] },
+    Library {
+        package: "warpfold-kernels",
+        name: "kernels",
+        features: "",
+        only: &["kernels::ops::", "kernels::reduce::reduction::"],
+    },
+    Library { package: "warpfold-cuda-std", name: "cuda_std", features: "simt", only: &[""] },
+    Library { package: "warpfold-cuda-builder", name: "cuda_builder", features: "", only: &[""] },
+    Library { package: "warpfold-cust", name: "cust", features: "", only: &[""] },
+    Library { package: "warpfold-exact-sum", name: "exact_sum", features: "serde", only: &[""] },
+    Library { package: "warpfold-simt", name: "simt", features: "", only: &[""] },
 ];
 
 /// Compares the libraries' items with the lists, or writes these.
@@ -74,7 +79,8 @@ fn items(library: &Library, rustdoc: &Path) -> anyhow::Result<String> {
     let mut builder = public_api::Builder::from_rustdoc_json(json);
     builder = builder.omit_blanket_impls(true).omit_auto_trait_impls(true);
     let api = builder.build().with_context(|| format!("rustdoc's JSON of {}", library.package))?;
-    let lines = api.items().map(|item| item.to_string()).filter(|line| line.contains(library.only));
+    let lines =
+        api.items().map(|item| item.to_string()).filter(|line| library.only.iter().any(|text| line.contains(text)));
     Ok(lines.map(|line| line + "\n").collect())
 }
 

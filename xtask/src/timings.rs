@@ -48,8 +48,8 @@ const KERNEL: (&str, &str, &str) = (
 /// The same for a plan.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
-    "if has_rows && vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {",
-    "if has_rows && (rows > 1 || !is_any_order) && vectors <= VECTORS_OF_A_SHORT_ROW {",
+    "if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {",
+    "if (rows > 1 || !is_any_order) && vectors <= VECTORS_OF_A_SHORT_ROW {",
 );
 
 impl Row {
