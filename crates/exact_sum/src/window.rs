@@ -37,8 +37,8 @@ impl<F: Binary> Window<F> {
     /// The lowest window: the lower bin's unit is the smallest subnormal number.
     pub const LOWEST: i32 = F::MIN_EXPONENT + F::MANTISSA as i32 - 1;
 
-    /// The highest window: `upper` is the largest constant below infinity.
-    pub const HIGHEST: i32 = F::MAX_EXPONENT - 2;
+    /// The highest window: `upper` plus an element that is rounded up to the window's edge is finite.
+    pub const HIGHEST: i32 = F::MAX_EXPONENT - 3;
 
     /// The maximum number of elements in the bins before they are [drained](Window::drain): their integers are at most
     /// `2^(p-1)` in magnitude, and their sum must stay below half the range of a word.
