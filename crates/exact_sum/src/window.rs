@@ -102,7 +102,7 @@ impl<F: Binary> Window<F> {
         }
     }
 
-    /// Adds an element to `bins` and returns its residual: [`Window::extract`] and [`Window::residual`] together.
+    /// Adds an element to `bins` as [`Window::extract`] does, and returns its residual: 0 for most.
     #[inline(always)]
     pub fn extract_from(&self, bins: &mut Bins<F>, element: F) -> F {
         let upper = self.upper + element;
@@ -122,13 +122,6 @@ impl<F: Binary> Window<F> {
     #[inline(always)]
     pub fn below(&self) -> Self {
         Self::new(self.exponent() - 2 * F::MANTISSA as i32)
-    }
-
-    /// The residual after both bins of an element in the window; 0 for most.
-    #[inline(always)]
-    pub fn residual(&self, element: F) -> F {
-        let left = element - (self.upper + element - self.upper);
-        left - (self.lower() + left - self.lower())
     }
 
     /// The sum of `count` elements, at most [`Window::CAPACITY`], from their exact bins, in units of the lower bin.
