@@ -300,7 +300,9 @@ mod tests {
 
     use std::vec::Vec;
 
-    use super::{approximate_root, divide_by_bits, divide_by_digits, nearly_root_of_square, root_of_square};
+    use super::{
+        approximate_root, divide_by_bits, divide_by_digits, is_near_midpoint, nearly_root_of_square, root_of_square,
+    };
 
     #[test]
     fn roots_are_those_of_the_standard_library() {
@@ -345,6 +347,17 @@ mod tests {
                 divide_by_bits(u128::MAX, count),
                 (u128::MAX / u128::from(count), (u128::MAX % u128::from(count)) as u64)
             );
+        }
+    }
+
+    #[test]
+    fn eight_units_beside_a_midpoint_are_near_it() {
+        for (number, units) in
+            [1.0_f64, 1.0 + 2_f64.powi(-23), 3e10].into_iter().flat_map(|x| (-20..=20).map(move |u| (x, u)))
+        {
+            let midpoint = f64::from(number as f32).to_bits() | 1 << 28;
+            let is_near = is_near_midpoint(midpoint.saturating_add_signed(units));
+            assert_eq!(is_near, (-8..=8).contains(&units), "{units} units beside a midpoint above {number}");
         }
     }
 

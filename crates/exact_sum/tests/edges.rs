@@ -103,6 +103,10 @@ fn all_ways_to_extract_are_the_same() {
             assert_eq!(kept + residual.into(), element.into(), "{element:?}");
         }
         assert!(!Bins::<F>::EMPTY.is_outside() && !Bins::<F>::EMPTY.has_residual());
+        // Beyond the window: some number after one in it.
+        let (mut outside, within) = (window.extract(Bins::EMPTY, all[1]), window.extract(Bins::EMPTY, all[1]));
+        window.extract_from(&mut outside, F::one_and_a_half(window.exponent() + 1));
+        assert!(outside.is_outside() && outside.merge(within).is_outside() && within.merge(outside).is_outside());
     }
     let tiny = [2_f32.powi(-60), -2_f32.powi(-46), 3.0 * 2_f32.powi(-47)];
     check(
@@ -265,7 +269,9 @@ fn too_many_elements_are_refused() {
 #[should_panic = "an exact sum of 1125899906842625 elements: the maximum is 2^50"]
 fn one_element_too_many_is_refused() {
     let mut sum = ExactSum::<f32>::new();
-    sum.add_compact(Compact::<112>::ZERO, MAX_ELEMENTS).unwrap();
+    sum.add_compact(Compact::<112>::ZERO, MAX_ELEMENTS - 1).unwrap();
+    sum.add(1.0);
+    assert_eq!((sum.count(), sum.value()), (MAX_ELEMENTS, 1.0));
     sum.add(1.0);
 }
 
