@@ -26,6 +26,9 @@ fn bins_hold_as_many_extremes_as_they_say() {
         let bins = bins(&window, (0..512).map(|_| -largest * (1.0 - f32::EPSILON / 2.0)));
         assert_ne!(window.drain(bins.upper, bins.lower, 512), -512 * each);
     }
+    let empty = Accumulator::<f32>::in_window(0);
+    assert!(empty.has_capacity(511) && !empty.has_capacity(512));
+    assert!(empty.with(Bins::EMPTY, 500).has_capacity(11) && !empty.with(Bins::EMPTY, 500).has_capacity(12));
     let window = Window::<f64>::new(7);
     let bins = bins(&window, (0..4095).map(|_| -128.0));
     assert_eq!(window.drain(bins.upper, bins.lower, 4095), -4095_i128 << (52 + 51));
