@@ -10,6 +10,7 @@
 //! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
 //! | `custom` | custom operators and custom exact sums |
 //! | `exact_consequences` | that an exact sum's bits depend only on the elements |
+//! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
 //! | `soundness` | several threads, faults, and kernels of any kind on one device |
 //! | `simt` | the ladders and the device library in the executor |
 //! | `counters` | what the executor counts |
@@ -26,6 +27,7 @@ mod custom;
 mod entries;
 mod exact;
 mod exact_consequences;
+mod exact_edges;
 mod exact_sums;
 mod examples;
 mod partials;

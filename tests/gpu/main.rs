@@ -20,8 +20,8 @@ use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
-    by_length, custom, device_library, element_types, exact, exact_sums, executor, first_gpu, large_transposes, orders,
-    rust_cuda,
+    by_length, custom, device_library, element_types, exact, exact_edges, exact_sums, executor, first_gpu,
+    large_transposes, orders, rust_cuda,
 };
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
@@ -154,6 +154,8 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         add(format!("exact sums, any data: {len} elements"), Box::new(check));
     }
     add("workspaces of exact sums are left clean".into(), Box::new(|gpu| Ok(exact::workspaces_are_left_clean(gpu)?)));
+    add("exact sums of odd elements anywhere".into(), Box::new(|gpu| Ok(exact_edges::odd_elements(gpu)?)));
+    add("recordings of extremes".into(), Box::new(|gpu| Ok(exact_edges::extremes_in_recordings(gpu)?)));
     for (rows, len) in [(70, 16), (37, 33), (19, 127), (7, 512), (5, 600), (1000, 250), (2, 40_000)] {
         let check = move |gpu: &Gpu| Ok(exact::rows_and_columns(gpu, rows, len, &mut SmallRng::seed_from_u64(39))?);
         add(format!("exact row and column sums: {rows}x{len} elements"), Box::new(check));

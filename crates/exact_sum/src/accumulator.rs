@@ -40,12 +40,6 @@ impl<F: Binary> Accumulator<F> {
         self.window
     }
 
-    /// Whether the accumulator is empty.
-    #[inline(always)]
-    pub fn is_empty(&self) -> bool {
-        self.count == 0
-    }
-
     /// Whether `count` more elements may be added.
     #[inline(always)]
     pub fn has_capacity(&self, count: u32) -> bool {

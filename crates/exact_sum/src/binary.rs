@@ -104,7 +104,7 @@ macro_rules! binary {
             #[inline(always)]
             fn decompose(self) -> Option<(i64, u32)> {
                 let bits = self.to_bits();
-                let (fraction, exponent) = (bits & ((1 << $mantissa) - 1), (bits & !Self::SIGN) >> $mantissa);
+                let (fraction, exponent) = (bits & !Self::SIGN_AND_EXPONENT, (bits & !Self::SIGN) >> $mantissa);
                 if exponent > 2 * $bias {
                     return None;
                 }

@@ -118,7 +118,7 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
     if !bytes.starts_with(&MAGIC) {
         return Err(if MAGIC.starts_with(bytes) { length_error } else { FromBytesError::NotASum });
     }
-    let &[_, _, _, _, version, found, specials, zero, ..] = bytes else { return Err(length_error) };
+    let &[_, _, _, _, version, found, specials, ..] = bytes else { return Err(length_error) };
     if version != VERSION {
         return Err(FromBytesError::Version { found: version });
     }
@@ -132,16 +132,17 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
     if crc32fast::hash(content).to_le_bytes() != checksum {
         return Err(FromBytesError::Altered);
     }
-    let specials = Specials::from_bits(specials).filter(|&specials| specials == specials.canonical() && zero == 0);
-    let mut state = State { specials: specials.ok_or(FromBytesError::Altered)?, ..State::<L>::default() };
-    let (count, limbs) = content[8..].split_at(8);
-    state.count = count.iter().rev().fold(0, |count, &byte| count << 8 | u64::from(byte));
-    for (k, limb) in limbs.chunks_exact(4).enumerate() {
-        let limb = limb.iter().rev().fold(0_u32, |limb, &byte| limb << 8 | u32::from(byte));
+    let specials = Specials::from_bits(specials).ok_or(FromBytesError::Altered)?;
+    let mut state = State { specials, ..State::<L>::default() };
+    let Some((count, limbs)) = content[8..].split_first_chunk() else { return Err(length_error) };
+    state.count = u64::from_le_bytes(*count);
+    for (k, &limb) in limbs.as_chunks().0.iter().enumerate() {
+        let limb = u32::from_le_bytes(limb);
         // The last limb carries the sign.
         let limb = if k + 1 == L::LEN { i64::from(limb as i32) } else { i64::from(limb) };
         state.limbs.add_to_limb(k, limb);
     }
+    // Bytes that are not canonical are written in another way.
     if state.count > MAX_ELEMENTS || !is_possible(&state, width) || write(state, code) != bytes {
         return Err(FromBytesError::Altered);
     }
@@ -151,7 +152,8 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
 /// Whether `count` terms below `2^width` can have this sum. If not, a later merge could overflow.
 fn is_possible<L: Superaccumulator>(state: &State<L>, width: u32) -> bool {
     let leading = state.limbs.leading();
-    leading.bits == 0 || state.count > 0 && leading.position + 127 <= (width + state.count.ilog2()) as i32
+    let bits = width + state.count.next_power_of_two().ilog2();
+    leading.bits == 0 || state.count > 0 && leading.position + 127 < bits as i32
 }
 
 macro_rules! bytes {

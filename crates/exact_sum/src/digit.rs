@@ -36,14 +36,15 @@ mod tests {
     fn digits_add_up_to_the_value() {
         let values = [0, 1, -1, i64::MAX, i64::MIN, 0x1234_5678_9abc_def0, -0x0fed_cba9_8765_4321];
         for value in values {
-            for position in [0, 1, 31, 32, 45, 63, 64] {
+            for position in [0, 1, 2, 31, 32, 45, 63, 64] {
                 let all: i128 = (0..4).map(|limb| i128::from(digit(value, position % 32, limb)) << (32 * limb)).sum();
                 assert_eq!(all, i128::from(value) << (position % 32), "{value} at {position}");
                 let at_place = |limb| digit(value, position, limb + position / 32);
                 assert!((0..6).all(|limb| at_place(limb) == digit(value, position % 32, limb)));
             }
-            for long in [i128::from(value), i128::from(value) * 0x7fff_ffff_ffff, i128::from(value) << 63] {
-                for position in [0, 1, 31, 32, 95] {
+            let value = i128::from(value);
+            for long in [value, value * 0x7fff_ffff_ffff, value << 63, i128::MAX ^ value, i128::MIN ^ value] {
+                for position in [0, 1, 2, 31, 32, 95] {
                     // As two numbers, because one cannot hold the sum of all digits.
                     let of_limb =
                         |limb| i128::from(digit_of_long(long, position, u32::wrapping_add(limb, position / 32)));

@@ -22,10 +22,10 @@ pub fn mean(sum: i128, count: u64) -> f64 {
     let guess = approximate(magnitude) / count as f64;
     let compare = |midpoint: u64, exponent: i32| {
         let product = u128::from(midpoint) * u128::from(count);
-        if exponent < 0 { (magnitude << -exponent).cmp(&product) } else { magnitude.cmp(&(product << exponent)) }
+        (magnitude << (-exponent).max(0)).cmp(&(product << exponent.max(0)))
     };
     // A larger count would make the products too long.
-    let is_short = (EXACT..SHORT).contains(&magnitude) && u128::from(count) < EXACT;
+    let is_short = magnitude < SHORT && u128::from(count) < EXACT;
     match if is_short { correct(guess, compare) } else { None } {
         Some(mean) => mean * sign(sum),
         None => <f64 as Rounded>::round(divide(Leading::of(sum, 0), count), 0),
@@ -41,7 +41,7 @@ pub fn norm(square: u128, sqrt: impl Fn(f64) -> f64) -> f64 {
     let compare = |midpoint: u64, exponent: i32| {
         let product = u128::from(midpoint) * u128::from(midpoint);
         let exponent = 2 * exponent;
-        if exponent < 0 { (square << -exponent).cmp(&product) } else { square.cmp(&(product << exponent)) }
+        (square << (-exponent).max(0)).cmp(&(product << exponent.max(0)))
     };
     match if square < SHORT { correct(sqrt(approximate(square)), compare) } else { None } {
         Some(norm) => norm,
@@ -94,4 +94,42 @@ fn correct(guess: f64, compare: impl Fn(u64, i32) -> Ordering) -> Option<f64> {
         mantissa -= 1;
     }
     Some(f64::from_bits((field << 52) + (mantissa - HIDDEN)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn approximations_are_within_two_units_in_the_last_place() {
+        for shift in 0..127 {
+            for beside in [0, 1, 0x1234_5678_9abc_def0_1234 >> (126 - shift).min(80)] {
+                let magnitude = (1_u128 << shift) + beside;
+                let (found, nearest) = (approximate(magnitude), magnitude as f64);
+                assert!(found.to_bits().abs_diff(nearest.to_bits()) <= 2, "{magnitude}: {found:e}");
+            }
+        }
+        assert_eq!(approximate(u128::MAX), u128::MAX as f64);
+    }
+
+    /// A guess that is off by up to 7 units in the last place is corrected, unless it is near a power of two.
+    #[test]
+    fn guesses_are_corrected_unless_they_are_near_a_power_of_two() {
+        for mantissa in [1_u64 << 52, (1 << 52) + 1000, (1 << 52) + 1001, (1 << 53) - 1] {
+            for off in -20_i64..=20 {
+                let guess = mantissa.saturating_add_signed(off) as f64;
+                let compare = |found: u64, exponent: i32| {
+                    let number = u128::from(mantissa) << 20;
+                    number.cmp(&(u128::from(found) << (20 + exponent)))
+                };
+                let of_guess = guess.to_bits() % (1 << 52);
+                let is_near = !(8..(1 << 52) - 8).contains(&of_guess);
+                let expected = if is_near { None } else { Some(mantissa as f64) };
+                // Near a power of two a number may be corrected, but need not be the nearest one.
+                if is_near || mantissa % (1 << 52) > 30 && mantissa < (1 << 53) - 30 {
+                    assert_eq!(correct(guess, compare), expected, "{mantissa} and {off}");
+                }
+            }
+        }
+    }
 }

@@ -60,15 +60,13 @@ impl<const N: usize> Limbs<N> {
     /// Adds another number.
     #[inline]
     pub fn merge(&mut self, other: &Self) {
-        self.propagate_carries();
-        let mut other = *other;
-        other.propagate_carries();
+        // Limbs of each are below 2^62.
         let mut k = 0;
         while k < N {
             self.limbs[k] += other.limbs[k];
             k += 1;
         }
-        self.additions = 1;
+        self.propagate_carries();
     }
 
     #[inline]
@@ -146,7 +144,7 @@ impl<const N: usize> Limbs<N> {
         bits <<= zeros;
         position -= zeros as i32;
         let mut is_inexact = false;
-        if next > 0 && zeros > 0 {
+        if next > 0 {
             next -= 1;
             bits |= (limbs[next] as u128) >> (32 - zeros);
             is_inexact = (limbs[next] as u32) << zeros != 0;
@@ -197,7 +195,7 @@ impl Leading {
             return None;
         }
         // Two words of 128 bits; the upper one carries the sign.
-        let carried = if distance == 0 { above >> 127 } else { above >> (128 - distance) };
+        let carried = (above >> 1) >> (127 - distance);
         let (low, has_carry) = ((above << distance) as u128).overflowing_add(below as u128);
         let high = carried + (below >> 127) + i128::from(has_carry);
         let is_negative = high < 0;
@@ -250,5 +248,20 @@ impl Leading {
             }
         }
         Self { is_negative: false, bits, position: position - zeros as i32, is_inexact }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn additions_are_counted_until_carries_are_passed() {
+        let mut limbs = Limbs::<2> { limbs: [1 << 40, 0], additions: Limbs::<2>::ADDITIONS - 2 };
+        limbs.add(1, 0);
+        limbs.add_to_limb(0, 1);
+        assert_eq!(limbs.limbs, [(1 << 40) + 2, 0]);
+        limbs.add(1, 0);
+        assert_eq!((limbs.limbs, limbs.additions), ([3, 1 << 8], 1));
     }
 }

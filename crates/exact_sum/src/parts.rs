@@ -69,6 +69,8 @@ mod tests {
         assert_eq!(least(&[-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).value(), -f32::from_bits(1));
         let negative: Vec<i64> = (0..12).map(|k| if k < 11 { 0xffff_ffff } else { -1 }).collect();
         assert_eq!(least(&negative).value(), -f32::from_bits(1));
+        let of_all = ExactSum::<f32>::from_limbs([1], Specials::NONE, MAX_ELEMENTS).unwrap();
+        assert_eq!((of_all.count(), of_all.value()), (MAX_ELEMENTS, f32::from_bits(1)));
         let count = MAX_ELEMENTS + 1;
         assert_eq!(ExactSum::<f32>::from_limbs([], Specials::NONE, count), Err(TooManyElements { count }));
     }

@@ -81,10 +81,10 @@ fn divide_by_bits(bits: u128, count: u64) -> (u128, u64) {
 fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
     let reciprocal = 1.0 / count as f64;
     let (mut quotient, mut remainder) = (0_u128, 0_u64);
-    let mut shift = 128;
-    while shift > 0 {
-        shift -= 32;
-        let part = (remainder << 32) | (bits >> shift) as u64 & 0xffff_ffff;
+    let mut place = 4;
+    while place > 0 {
+        place -= 1;
+        let part = (remainder << 32) | u64::from((bits >> (32 * place)) as u32);
         let mut digit = (part as f64 * reciprocal) as i64;
         let mut left = part.wrapping_sub((digit as u64).wrapping_mul(count)) as i64;
         if left < 0 {
@@ -136,7 +136,7 @@ fn approximate(found: f64, position: i32) -> Option<Leading> {
 fn is_near_midpoint(bits: u64) -> bool {
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
     const WRONG: u64 = 8;
-    let below = bits & ((1 << DROPPED) - 1);
+    let below = bits % (1 << DROPPED);
     below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG
 }
 
@@ -179,15 +179,8 @@ pub fn root(leading: Leading, unit: i32) -> Leading {
 /// corrected.
 #[inline]
 fn root_of_square(square: u128) -> (u64, u128) {
-    // From 2^62 on, as a number in [1, 4); a conversion that overflows saturates.
-    let upper = (square >> 64) as u64 as f64 * f64::from_bits((1023 - 62) << 52);
-    let mut root = (approximate_root(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
-    let left = |root: u64| square.wrapping_sub(root as u128 * root as u128) as i128;
-    // Below 2^80; the lowest bits do not matter.
-    let step = (left(root) >> 32) as i64 as f64 * f64::from_bits((1023 + 31) << 52) / root as f64;
-    let step = step as i64;
-    root = if step < 0 { root - step.unsigned_abs() } else { root.saturating_add(step as u64) };
-    let mut remainder = left(root);
+    let mut root = nearly_root_of_square(square);
+    let mut remainder = square.wrapping_sub(root as u128 * root as u128) as i128;
     while remainder < 0 {
         root -= 1;
         remainder += 2 * root as i128 + 1;
@@ -197,6 +190,18 @@ fn root_of_square(square: u128) -> (u64, u128) {
         root += 1;
     }
     (root, remainder as u128)
+}
+
+/// [`root_of_square`], off by at most 2.
+#[inline(always)]
+fn nearly_root_of_square(square: u128) -> u64 {
+    // From 2^62 on, as a number in [1, 4); a conversion that overflows saturates.
+    let upper = (square >> 64) as u64 as f64 * f64::from_bits((1023 - 62) << 52);
+    let root = (approximate_root(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
+    let left = square.wrapping_sub(root as u128 * root as u128) as i128;
+    // Below 2^80; the lowest bits do not matter.
+    let step = (left >> 32) as i64 as f64 * f64::from_bits((1023 + 31) << 52) / root as f64;
+    root.saturating_add_signed(step as i64)
 }
 
 /// The square root of a number in [1, 4), to some 50 bits, without a square root instruction, which not every target
@@ -295,7 +300,9 @@ mod tests {
 
     use std::vec::Vec;
 
-    use super::root_of_square;
+    use super::{
+        approximate_root, divide_by_bits, divide_by_digits, is_near_midpoint, nearly_root_of_square, root_of_square,
+    };
 
     #[test]
     fn roots_are_those_of_the_standard_library() {
@@ -311,6 +318,54 @@ mod tests {
         for square in squares.into_iter().filter(|&square| square >= 1 << 126) {
             let root = square.isqrt();
             assert_eq!(root_of_square(square), (root as u64, square - root * root), "{square}");
+            assert!(nearly_root_of_square(square).abs_diff(root as u64) <= 2, "{square}");
+        }
+    }
+
+    /// Remainders just below the count, so that an estimate of a digit is too large, and just above 0.
+    #[test]
+    fn quotients_are_those_of_the_standard_library() {
+        let mut random = 1_u64;
+        for round in 0..20_000 {
+            random = random.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+            let count = match round % 4 {
+                0 => random >> 32,
+                1 => u64::from(u32::MAX) - (random >> 60),
+                2 => random >> (random & 31) >> 32,
+                _ => 1 << (round % 32),
+            };
+            let count = count.max(1);
+            for more in [count - 1, count / 2, 1 % count, 0] {
+                let bits = u128::from(random) * u128::from(count) * u128::from(count >> 2) + u128::from(more);
+                let expected = (bits / u128::from(count), (bits % u128::from(count)) as u64);
+                assert_eq!(divide_by_digits(bits, count), expected, "{bits} / {count}");
+                assert_eq!(divide_by_bits(bits, count), expected, "{bits} / {count}");
+            }
+        }
+        for count in [1 << 32, (1 << 40) + 1, (1 << 50) - 1] {
+            assert_eq!(
+                divide_by_bits(u128::MAX, count),
+                (u128::MAX / u128::from(count), (u128::MAX % u128::from(count)) as u64)
+            );
+        }
+    }
+
+    #[test]
+    fn eight_units_beside_a_midpoint_are_near_it() {
+        for (number, units) in
+            [1.0_f64, 1.0 + 2_f64.powi(-23), 3e10].into_iter().flat_map(|x| (-20..=20).map(move |u| (x, u)))
+        {
+            let midpoint = f64::from(number as f32).to_bits() | 1 << 28;
+            let is_near = is_near_midpoint(midpoint.saturating_add_signed(units));
+            assert_eq!(is_near, (-8..=8).contains(&units), "{units} units beside a midpoint above {number}");
+        }
+    }
+
+    #[test]
+    fn approximate_roots_have_fifty_bits() {
+        for square in (0..30_000).map(|i| 1.0 + 1e-4 * f64::from(i)) {
+            let (found, right) = (approximate_root(square), square.sqrt());
+            assert!((found - right).abs() < right * 1e-15, "{square}: {found}");
         }
     }
 }

@@ -37,8 +37,8 @@ impl<F: Binary> Window<F> {
     /// The lowest window: the lower bin's unit is the smallest subnormal number.
     pub const LOWEST: i32 = F::MIN_EXPONENT + F::MANTISSA as i32 - 1;
 
-    /// The highest window: `upper` is the largest constant below infinity.
-    pub const HIGHEST: i32 = F::MAX_EXPONENT - 2;
+    /// The highest window: `upper` plus an element that is rounded up to the window's edge is finite.
+    pub const HIGHEST: i32 = F::MAX_EXPONENT - 3;
 
     /// The maximum number of elements in the bins before they are [drained](Window::drain): their integers are at most
     /// `2^(p-1)` in magnitude, and their sum must stay below half the range of a word.
@@ -102,7 +102,7 @@ impl<F: Binary> Window<F> {
         }
     }
 
-    /// Adds an element to `bins` and returns its residual: [`Window::extract`] and [`Window::residual`] together.
+    /// Adds an element to `bins` as [`Window::extract`] does, and returns its residual: 0 for most.
     #[inline(always)]
     pub fn extract_from(&self, bins: &mut Bins<F>, element: F) -> F {
         let upper = self.upper + element;
@@ -122,13 +122,6 @@ impl<F: Binary> Window<F> {
     #[inline(always)]
     pub fn below(&self) -> Self {
         Self::new(self.exponent() - 2 * F::MANTISSA as i32)
-    }
-
-    /// The residual after both bins of an element in the window; 0 for most.
-    #[inline(always)]
-    pub fn residual(&self, element: F) -> F {
-        let left = element - (self.upper + element - self.upper);
-        left - (self.lower() + left - self.lower())
     }
 
     /// The sum of `count` elements, at most [`Window::CAPACITY`], from their exact bins, in units of the lower bin.

@@ -137,7 +137,8 @@ fn contents_that_no_sum_has_are_refused() {
         ("an infinity beside a number", changed(&infinite, |content| content[20] = 1)),
         ("too many elements", with_count(&finite, MAX_ELEMENTS + 1)),
         ("a sum of nothing that is not 0", with_count(&finite, 0)),
-        ("more than one element can be", changed(&sum(&[1.0]), |content| content[16 + 35] = 1)),
+        ("more than one element can be", changed(&sum(&[1.0]), |content| content[16 + 34] = 0x20)),
+        ("more than two elements can be", changed(&finite, |content| content[16 + 34] = 0x40)),
         (
             "more than so many elements can be",
             with_count(&changed(&finite, |content| content[16 + 43] = 0x7F), 1 << 20),
@@ -149,6 +150,10 @@ fn contents_that_no_sum_has_are_refused() {
     ] {
         assert_eq!(read(&bytes), Err(FromBytesError::Altered), "{what}");
     }
+    // The largest numbers are below 2^277, in units of the least.
+    assert!(read(&changed(&sum(&[1.0]), |content| content[16 + 34] = 0x10)).is_ok());
+    assert!(read(&changed(&finite, |content| content[16 + 34] = 0x20)).is_ok());
+    assert!(read(&changed(&sum(&[1.0; 3]), |content| content[16 + 34] = 0x40)).is_ok());
     // Valid contents: another number, and more elements with the same sum.
     assert!(read(&changed(&finite, |content| content[20] = 1)).is_ok());
     assert!(read(&with_count(&finite, MAX_ELEMENTS)).is_ok() && read(&with_count(&nothing, 7)).is_ok());

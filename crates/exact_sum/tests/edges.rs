@@ -2,7 +2,7 @@
 
 use exact_sum::{
     Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Leading, Limbs,
-    MAX_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window,
+    MAX_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Specials, Superaccumulator, Window, round,
 };
 
 fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) -> Bins<F> {
@@ -26,6 +26,9 @@ fn bins_hold_as_many_extremes_as_they_say() {
         let bins = bins(&window, (0..512).map(|_| -largest * (1.0 - f32::EPSILON / 2.0)));
         assert_ne!(window.drain(bins.upper, bins.lower, 512), -512 * each);
     }
+    let empty = Accumulator::<f32>::in_window(0);
+    assert!(empty.has_capacity(511) && !empty.has_capacity(512));
+    assert!(empty.with(Bins::EMPTY, 500).has_capacity(11) && !empty.with(Bins::EMPTY, 500).has_capacity(12));
     let window = Window::<f64>::new(7);
     let bins = bins(&window, (0..4095).map(|_| -128.0));
     assert_eq!(window.drain(bins.upper, bins.lower, 4095), -4095_i128 << (52 + 51));
@@ -43,6 +46,9 @@ fn an_element_on_the_edge_of_a_window_is_in_it_or_told() {
             // An element that rounds up to the edge is reported as outside, too: allowed, as long as it is reported.
             assert_eq!(!bins.is_outside(), is_in, "{element:e} in a window below 2^{exponent}");
         }
+        // What it leaves is a number even in the highest window, so that windows below it take the rest.
+        let left = window.extract_from(&mut { Bins::EMPTY }, below);
+        assert!(left == 0.0 || left.is_normal(), "{below:e} leaves {left} in a window below 2^{exponent}");
         // The last element that does not round up to the edge: one unit of the upper bin below it.
         let inside = f32::from_bits(edge.to_bits() - 4);
         for element in [inside, -inside, -below, 0.0, -0.0] {
@@ -68,7 +74,8 @@ fn what_is_below_the_lower_bin_is_a_residual() {
         let bins = window.extract(Bins::EMPTY, element);
         assert!(bins.has_residual() && !bins.is_outside(), "{element:e}");
         let kept = window.drain(bins.upper, bins.lower, 1) as f64 * f64::from(unit);
-        assert_eq!(kept + f64::from(window.residual(element)), f64::from(element));
+        let residual = window.extract_from(&mut { Bins::EMPTY }, element);
+        assert_eq!(kept + f64::from(residual), f64::from(element));
     }
     // 2^(exponent + 1 - p) and more never leaves a residual.
     let least = 2_f32.powi(-22);
@@ -76,6 +83,46 @@ fn what_is_below_the_lower_bin_is_a_residual() {
         assert!(bins(&window, [f32::from_bits(least.to_bits() + bits)]).is_exact());
     }
     assert!(bins(&window, [f32::from_bits(least.to_bits() - 1)]).has_residual());
+}
+
+/// Each function that extracts says the same of an element, and what is extracted and what is left are the element.
+#[test]
+fn all_ways_to_extract_are_the_same() {
+    fn check<F: Binary + Into<f64>>(window: &Window<F>, all: &[F], unit: f64) {
+        for &element in all {
+            let (bins, mut others) = (window.extract(Bins::EMPTY, element), Bins::EMPTY);
+            let residual = window.extract_from(&mut others, element);
+            assert_eq!((bins.upper, bins.lower), (others.upper, others.lower), "{element:?}");
+            assert_eq!((bins.is_outside(), bins.has_residual()), (others.is_outside(), others.has_residual()));
+            assert_eq!(bins.has_residual(), !residual.is_zero(), "{element:?}");
+            let merged = [bins.merge(Bins::EMPTY), Bins::EMPTY.merge(bins)];
+            for (bins, of) in [(bins, bins), (merged[0], bins), (merged[1], bins)] {
+                assert_eq!((bins.upper, bins.lower, bins.is_exact()), (of.upper, of.lower, of.is_exact()));
+                assert_eq!((bins.is_outside(), bins.has_residual()), (of.is_outside(), of.has_residual()));
+            }
+            assert_eq!(bins.is_exact(), !bins.is_outside() && !bins.has_residual());
+            assert!(!bins.is_outside(), "{element:?}");
+            let kept = window.drain(bins.upper, bins.lower, 1) as f64 * unit;
+            assert_eq!(kept + residual.into(), element.into(), "{element:?}");
+        }
+        assert!(!Bins::<F>::EMPTY.is_outside() && !Bins::<F>::EMPTY.has_residual());
+        // Beyond the window: some number after one in it.
+        let (mut outside, within) = (window.extract(Bins::EMPTY, all[1]), window.extract(Bins::EMPTY, all[1]));
+        window.extract_from(&mut outside, F::one_and_a_half(window.exponent() + 1));
+        assert!(outside.is_outside() && outside.merge(within).is_outside() && within.merge(outside).is_outside());
+    }
+    let tiny = [2_f32.powi(-60), -2_f32.powi(-46), 3.0 * 2_f32.powi(-47)];
+    check(
+        &Window::<f32>::new(0),
+        &[&[0.0, 0.1, -0.7, 0.5, 1e-3, 1.0 / 3.0, -1e-6, -0.0][..], &tiny].concat(),
+        2_f64.powi(-45),
+    );
+    let tiny = [2_f64.powi(-120), -2_f64.powi(-104)];
+    check(
+        &Window::<f64>::new(0),
+        &[&[0.0, 0.5, 2_f64.powi(-60), -0.75, -2_f64.powi(-80)][..], &tiny].concat(),
+        2_f64.powi(-103),
+    );
 }
 
 /// The sum of all elements, in tiles of four, in a window for the first element, and whether limbs were needed.
@@ -225,7 +272,9 @@ fn too_many_elements_are_refused() {
 #[should_panic = "an exact sum of 1125899906842625 elements: the maximum is 2^50"]
 fn one_element_too_many_is_refused() {
     let mut sum = ExactSum::<f32>::new();
-    sum.add_compact(Compact::<112>::ZERO, MAX_ELEMENTS).unwrap();
+    sum.add_compact(Compact::<112>::ZERO, MAX_ELEMENTS - 1).unwrap();
+    sum.add(1.0);
+    assert_eq!((sum.count(), sum.value()), (MAX_ELEMENTS, 1.0));
     sum.add(1.0);
 }
 
@@ -267,9 +316,84 @@ fn a_word_is_rounded_as_an_integer_of_any_length_is() {
     }
 }
 
+/// Each format, also those without a function of their own.
+#[test]
+fn words_and_integers_are_rounded_in_each_format() {
+    fn check<R: Rounded>(bits: fn(R) -> u64) {
+        for (value, exponent) in [(3, 0), (-5, 4), (1, -10), (0, 0), (2049, 1), (257, -3), (-0x7fff_ffff, -24)] {
+            let right = bits(R::round(Leading::of(value.into(), 0), exponent));
+            assert_eq!(bits(R::round_word(value, exponent)), right, "{value} * 2^{exponent}");
+            assert_eq!(bits(R::round_integer(value.into(), exponent)), right, "{value} * 2^{exponent}");
+        }
+    }
+    check::<half::f16>(|x| x.to_bits().into());
+    check::<half::bf16>(|x| x.to_bits().into());
+    check::<f32>(|x| x.to_bits().into());
+    check::<f64>(f64::to_bits);
+}
+
+#[test]
+fn nothing_is_the_root_and_the_quotient_of_nothing() {
+    for unit in [-298, 0, 5] {
+        assert_eq!(round::root(Leading::ZERO, unit), Leading::ZERO);
+    }
+    assert_eq!(round::divide(Leading::ZERO, 7), Leading::ZERO);
+    assert_eq!(round::divide(Leading::ZERO, 1 << 40), Leading::ZERO);
+}
+
+#[test]
+fn merged_limbs_have_passed_their_carries() {
+    let mut limbs = Limbs::<3>::ZERO;
+    limbs.set_limb(0, (1 << 62) - 1);
+    limbs.set_limb(1, -(1 << 62) + 1);
+    let other = limbs;
+    limbs.merge(&other);
+    // 2^63 - 2 and -2^63 + 2, in units of the first limb and of the second.
+    assert_eq!([0, 1, 2].map(|k| limbs.limb(k)), [0xffff_fffe, 0x8000_0001, -0x8000_0000]);
+}
+
+#[test]
+fn leading_bits_of_words_are_those_of_the_number() {
+    fn check<const N: usize>(words: [u64; N]) {
+        let mut limbs = Limbs::<9>::ZERO;
+        for (k, word) in (0..).zip(words) {
+            limbs.add(word.into(), 64 * k);
+        }
+        assert_eq!(Leading::of_words(words), limbs.leading(), "{words:x?}");
+    }
+    for words in [[0, 0, 0, 0], [1, 0, 0, 0], [3, 0, 5, 0], [0, 1, 0, 1 << 63], [1, 0, 0, 1], [u64::MAX; 4]] {
+        let [a, b, c, _] = words;
+        check(words);
+        check([a, b, c]);
+        check([a, b]);
+    }
+    check([1, 1, 1 << 63]);
+    check([5, 7, 9]);
+}
+
+/// Sums that differ in one limb, whichever it is, are not equal; nor are those with other counts.
+#[test]
+fn each_limb_counts_in_a_comparison() {
+    let of = |limbs: [i64; SINGLE_LIMBS]| ExactSum::<f32>::from_limbs(limbs, Specials::NONE, 3).unwrap();
+    for k in 0..SINGLE_LIMBS {
+        let mut limbs = [0; SINGLE_LIMBS];
+        limbs[k] = 1;
+        assert_ne!(of(limbs), of([0; SINGLE_LIMBS]), "limb {k}");
+        assert_eq!(of(limbs), of(limbs));
+    }
+    assert_ne!(of([0; SINGLE_LIMBS]), ExactSum::from_iter([0.0, -0.0]));
+    // What cancels leaves nothing, carries neither.
+    let mut limbs = Limbs::<3>::ZERO;
+    limbs.add(-5, 30);
+    limbs.add(5, 30);
+    limbs.propagate_carries();
+    assert_eq!(limbs, Limbs::ZERO);
+}
+
 #[test]
 fn an_integer_of_128_bits_is_rounded_as_its_leading_bits_are() {
-    let ties = [(1 << 100) + (1 << 76), (3 << 99) + (1 << 75), (1 << 100) + (1 << 76) + 1, (1 << 100) + (1 << 76) - 1];
+    let tie = (1_i128 << 100) + (1 << 76);
+    let ties = [tie, (3 << 99) + (1 << 75), tie + 1, tie - 1, tie + (1 << 20), tie + (1 << 35), tie - (1 << 35)];
     let others =
         [0, 1, -1, i128::from(i64::MAX), i128::from(i64::MIN), 1 << 61, (1 << 62) + 1, -(1 << 110) + 3, 1 << 126];
     for value in ties.into_iter().chain(others).flat_map(|value: i128| [value, -value]) {

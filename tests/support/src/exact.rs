@@ -151,7 +151,7 @@ exact! {
 }
 
 /// `2^exponent`.
-const fn power(exponent: i32) -> f64 {
+pub const fn power(exponent: i32) -> f64 {
     if exponent < -1022 {
         f64::from_bits(1 << (exponent + 1074))
     } else {
@@ -297,13 +297,18 @@ fn every_way<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng)
     same(dot(moved, input.view())?, of_others.value(), &format!("{case}, moved"))
 }
 
-fn same<R: Into<f64>>(found: R, expected: R, what: &str) -> Result<(), String> {
+/// Compares a result with the expected one, bit by bit. All NaN count as equal.
+///
+/// # Errors
+/// If they differ, with both and what the result is of.
+pub fn same<R: Into<f64>>(found: R, expected: R, what: &str) -> Result<(), String> {
     let (found, expected) = (found.into(), expected.into());
     let is_same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
     if is_same { Ok(()) } else { Err(format!("{what} is {found:e}, and {expected:e} is right")) }
 }
 
-fn text(error: Error) -> String {
+/// An error's message.
+pub fn text(error: Error) -> String {
     error.to_string()
 }
 

@@ -6,6 +6,7 @@ pub mod custom;
 pub mod device_library;
 pub mod element_types;
 pub mod exact;
+pub mod exact_edges;
 pub mod exact_sums;
 pub mod large_transposes;
 pub mod orders;

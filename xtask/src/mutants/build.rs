@@ -21,6 +21,8 @@ pub struct Package {
     pub has_lib: bool,
     /// Its test programs.
     pub tests: Vec<String>,
+    /// The features that they need.
+    pub features: BTreeSet<String>,
 }
 
 /// A test program.
@@ -32,8 +34,8 @@ pub struct Program {
     pub folder: PathBuf,
 }
 
-/// The workspace's packages that have these paths, and the one with the tests across crates.
-pub fn packages(paths: &[String]) -> anyhow::Result<Vec<Package>> {
+/// The workspace's packages that have these paths, and the one with the tests across crates, unless `own_tests`.
+pub fn packages(paths: &[String], own_tests: bool) -> anyhow::Result<Vec<Package>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
     let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
@@ -44,17 +46,17 @@ pub fn packages(paths: &[String]) -> anyhow::Result<Vec<Package>> {
         let Some(folder) = folder.and_then(|folder| folder.to_str()).map(str::to_owned) else { continue };
         let name = package["name"].as_str().unwrap_or_default().to_owned();
         let across = name == "warpfold-tests";
-        if !across && !paths.iter().any(|path| path.starts_with(&format!("{folder}/"))) {
+        if across && own_tests || !across && !paths.iter().any(|path| path.starts_with(&format!("{folder}/"))) {
             continue;
         }
         let targets = package["targets"].as_array().into_iter().flatten();
         let of_kind = |target: &&Value, kind: &str| target["kind"].as_array().is_some_and(|k| k.contains(&kind.into()));
-        // A test program that needs a feature tests only that feature.
-        let tests = targets.clone().filter(|target| of_kind(target, "test") && target["required-features"].is_null());
-        let tests = tests.filter_map(|target| target["name"].as_str()).map(str::to_owned);
+        let tests = targets.clone().filter(|target| of_kind(target, "test") && (!across || target["name"] == "cpu"));
+        let features = tests.clone().filter_map(|target| target["required-features"].as_array()).flatten();
         packages.push(Package {
             has_lib: !across && targets.clone().any(|target| of_kind(&target, "lib")),
-            tests: tests.filter(|test| !across || test == "cpu").collect(),
+            features: features.filter_map(Value::as_str).map(|feature| format!("{name}/{feature}")).collect(),
+            tests: tests.filter_map(|target| target["name"].as_str()).map(str::to_owned).collect(),
             name,
             folder,
         });
@@ -78,6 +80,7 @@ pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<us
         cargo.arg("--lib");
     }
     cargo.args(packages.iter().flat_map(|package| &package.tests).flat_map(|test| ["--test", test]));
+    cargo.args(packages.iter().flat_map(|package| &package.features).flat_map(|feature| ["--features", feature]));
     cargo.env(ARCHS, "none").env("CARGO_TARGET_DIR", copy::folder().join("target"));
     // Only the switch uses unstable features; a mutant must not fail because of a lint.
     cargo.env("RUSTC_BOOTSTRAP", "mutant_switch").env("RUSTFLAGS", "--cap-lints=allow");

@@ -68,6 +68,12 @@ pub struct Options {
     /// A folder or a file of Rust sources; may be repeated [default: kernels, plans, operators and cuda_std]
     #[arg(long = "in", value_name = "FOLDER")]
     folders: Vec<String>,
+    /// Runs the tests of the packages that the errors are in, without those across crates
+    #[arg(long)]
+    own_tests: bool,
+    /// Only tests with this in their name
+    #[arg(long = "test", value_name = "TEXT", default_value = "")]
+    only: String,
     /// The percentage that may survive without a reason in docs/notes/mutants.md
     #[arg(long, default_value_t = 2.0)]
     allowed: f64,
@@ -99,12 +105,13 @@ pub fn run(options: &Options) -> anyhow::Result<u8> {
         }
         return Ok(0);
     }
-    let packages = build::packages(&sources.iter().map(|source| source.path.clone()).collect::<Vec<_>>())?;
+    let paths: Vec<String> = sources.iter().map(|source| source.path.clone()).collect();
+    let packages = build::packages(&paths, options.own_tests)?;
     fs::create_dir_all(copy::folder()).context("cannot make a folder in target/")?;
     let (programs, built, broken) = build_all(&files, &sources, drawn, &packages)?;
     let jobs = options.jobs.unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from)).max(1);
-    let of_all = stamp(&files)?;
-    let tests = tests_of(&programs, &built, of_all, jobs)?;
+    let of_all = stamp(&files, &packages, &options.only)?;
+    let tests = tests_of(&programs, &options.only, &built, of_all, jobs)?;
     let reached: BTreeSet<u32> = tests.iter().flat_map(|test| &test.reaches).copied().collect();
     let (only_constant, planted): (Vec<_>, Vec<_>) =
         built.into_iter().partition(|mutant| mutant.place.in_const_fn && !reached.contains(&mutant.number));
@@ -170,12 +177,12 @@ fn without(text: &str, parts: &[std::ops::Range<usize>]) -> String {
     kept + text[at..].trim_end()
 }
 
-/// A hash of all sources of the tests.
-fn stamp(files: &[String]) -> anyhow::Result<u64> {
+/// A hash of all sources of the tests, and of which of them are run.
+fn stamp(files: &[String], packages: &[Package], only: &str) -> anyhow::Result<u64> {
     let counts = |file: &&String| {
         file.ends_with(".rs") && !file.starts_with("xtask/") || file.ends_with("Cargo.toml") || *file == "Cargo.lock"
     };
-    let mut all = String::new();
+    let mut all = format!("{packages:?} {only}");
     for file in files.iter().filter(counts) {
         let text = fs::read_to_string(workspace::root().join(file)).with_context(|| format!("cannot read `{file}`"))?;
         all += &format!("{file} {:x}\n", draw::hash(&text));
@@ -225,7 +232,13 @@ fn of_json(text: &[u8]) -> Option<BTreeSet<String>> {
 }
 
 /// The tests and the places that each reaches: from an earlier run if nothing has changed since.
-fn tests_of(programs: &[Program], mutants: &[Mutant], of_all: u64, jobs: usize) -> anyhow::Result<Vec<Test>> {
+fn tests_of(
+    programs: &[Program],
+    only: &str,
+    mutants: &[Mutant],
+    of_all: u64,
+    jobs: usize,
+) -> anyhow::Result<Vec<Test>> {
     let numbered: Vec<String> = mutants.iter().map(|mutant| format!("{} {}", mutant.number, mutant.key())).collect();
     let stamp = format!("{of_all} {}", draw::hash(&numbered.join("\n")));
     let path = copy::folder().join("tests.json");
@@ -236,7 +249,7 @@ fn tests_of(programs: &[Program], mutants: &[Mutant], of_all: u64, jobs: usize) 
             return Ok(tests);
         }
     }
-    let tests = tests::measure(programs, jobs)?;
+    let tests = tests::measure(programs, only, jobs)?;
     let kept = json!({ "stamp": stamp, "tests": tests.iter().map(Test::as_json).collect::<Vec<_>>() });
     fs::write(&path, kept.to_string()).context("cannot keep what tests reach")?;
     Ok(tests)

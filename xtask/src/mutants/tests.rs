@@ -132,15 +132,15 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The tests of these programs, each run once without an error, by `jobs` workers.
-pub fn measure(programs: &[Program], jobs: usize) -> anyhow::Result<Vec<Test>> {
+/// The tests of these programs with `only` in their names, each run once without an error, by `jobs` workers.
+pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<Vec<Test>> {
     let mut all = Vec::new();
     for program in programs {
         let mut command = Command::new(&program.executable);
         command.args(["--list", "--format", "terse"]).current_dir(&program.folder);
         let listed = String::from_utf8_lossy(&workspace::output(&mut command)?.stdout).into_owned();
         let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
-        let names = names.filter(|name| !NOT_RUN.iter().any(|prefix| name.starts_with(prefix)));
+        let names = names.filter(|name| name.contains(only) && !NOT_RUN.iter().any(|prefix| name.starts_with(prefix)));
         all.extend(names.map(|name| (program, name.to_owned())));
     }
     let next = AtomicUsize::new(0);

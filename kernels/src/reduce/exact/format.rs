@@ -78,7 +78,7 @@ impl Format for f32 {
 impl Format for f64 {
     type Value = i128;
     const HAS_BELOW: bool = false;
-    const LARGE: i32 = 970;
+    const LARGE: i32 = 969;
 
     #[inline(always)]
     fn abs(self) -> Self {

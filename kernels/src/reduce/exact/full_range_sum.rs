@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_any};
-use exact_sum::{Binary, digit};
+use exact_sum::{Binary, Window, digit};
 
 use super::column_sums::Slots;
 use super::format::{Format, Value};
@@ -41,8 +41,12 @@ impl<G: Grid> WideSums<G> {
         if needed < finite { needed } else { finite }
     };
 
-    /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range.
-    const TOP: i32 = G::UNIT + Self::MANTISSA * Self::BINS - 1;
+    /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range. No higher than windows,
+    /// so that a bin's constant plus a term that is rounded up is finite.
+    const TOP: i32 = {
+        let (top, highest) = (G::UNIT + Self::MANTISSA * Self::BINS - 1, Window::<G::Format>::HIGHEST);
+        if top < highest { top } else { highest }
+    };
 
     /// The word of a superaccumulator for non-finite terms, after its bins, which fill slots.
     const SPECIALS: usize = (Self::BINS as usize + 2).next_multiple_of(2);

@@ -78,11 +78,11 @@ macro_rules! grids {
 
 grids! {
     /// `f32`, and formats that are exact in it.
-    Singles: f32, -149, below 126, SINGLE_LIMBS + 1;
+    Singles: f32, -149, below 125, SINGLE_LIMBS + 1;
     /// Products of two `f32`, exact as `f64`.
     SingleProducts: f64, -298, below 256, SINGLE_PRODUCT_LIMBS + 1;
     /// `f64`.
-    Doubles: f64, -1074, below 1022, DOUBLE_LIMBS;
+    Doubles: f64, -1074, below 1021, DOUBLE_LIMBS;
     /// Products of two `f64`, as one or two `f64`, and as integers if they are out of range.
     DoubleProducts: f64, -2148, below 2048, DOUBLE_PRODUCT_LIMBS + 1, pairs;
 }

@@ -377,7 +377,7 @@ pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], su
         sum += if is_large & is_finite { units } else { 0 };
         terms[i] = if is_large { G::Format::default() } else { term };
     });
-    // At most 58 bits and a sign.
+    // Below 2^58 in magnitude, so that the warp's sum fits.
     let sum: i64 = sum.sum_of_lanes();
     superacc.add(|k| sum.digit((G::Format::LARGE - G::UNIT) as u32, k));
     superacc.add_special(Special::Nan, has_nan);
