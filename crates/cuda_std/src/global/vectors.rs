@@ -176,9 +176,13 @@ impl<T: Element> Global<'_, T> {
     #[cfg(not(target_arch = "nvptx64"))]
     #[track_caller]
     fn check_vectors<const VECTORS: usize>(&self, i: usize, stride: usize, end: usize) {
-        let mut begins = (0..VECTORS).map(|k| i + k * stride).filter(|&begin| begin < end);
-        if let Some(begin) = begins.find(|&begin| begin >= self.len || self.len - begin < T::Vector::LEN) {
-            backend::out_of_bounds("a view of global memory (a vector that begins)", begin, self.len);
+        let mut k = 0;
+        while k < VECTORS {
+            let begin = i + k * stride;
+            if begin < end && (begin >= self.len || self.len - begin < T::Vector::LEN) {
+                backend::out_of_bounds("a view of global memory (a vector that begins)", begin, self.len);
+            }
+            k += 1;
         }
     }
 }

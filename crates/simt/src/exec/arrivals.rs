@@ -1,11 +1,11 @@
 //! Which lanes of a warp have arrived at an operation, as bits. `lanes` are the slots of one warp.
 
-use super::slot::Slot;
+use super::slot::{Slot, Wait};
 
 /// The members of the operation at which `slot` waits: the lanes of its mask that exist in the warp. `None` unless all
 /// have arrived.
 pub(super) fn members_if_all_arrived(lanes: &[Slot], slot: &Slot) -> Option<u32> {
-    let (operation, mask) = (slot.operation.get(), slot.mask.get());
+    let Wait { operation, mask, .. } = slot.wait.get();
     let arrived = lanes_where(lanes, |other| other.is_at(operation, mask));
     let members = mask & lanes_of(lanes);
     (arrived & members == members).then_some(members)
@@ -18,7 +18,16 @@ pub(super) fn could_complete(lanes: &[Slot], slot: &Slot) -> bool {
 
 /// The lanes for which `holds` is true.
 pub(super) fn lanes_where(lanes: &[Slot], holds: impl Fn(&Slot) -> bool) -> u32 {
-    lanes.iter().enumerate().filter(|(_, slot)| holds(slot)).fold(0, |mask, (lane, _)| mask | 1 << lane)
+    // A loop, because iterators are slow without optimization, and each warp operation comes here.
+    let mut mask = 0;
+    let mut lane = 0;
+    while lane < lanes.len() {
+        if holds(&lanes[lane]) {
+            mask |= 1 << lane;
+        }
+        lane += 1;
+    }
+    mask
 }
 
 /// The lanes that exist in the warp: the last warp of a block may have fewer than 32.

@@ -18,11 +18,11 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
             block: context.block_idx.get().as_index(),
             waiting: threads_where(&|slot| slot.state.get() == State::Waiting),
             others: threads_where(&|slot| slot.state.get() == State::Exited),
-            location: first.location.get().to_string(),
+            location: first.wait.get().location.to_string(),
         });
     }
-    let operation = first.operation.get();
-    if let Some(other) = slots.iter().find(|slot| slot.operation.get() != operation) {
+    let operation = first.wait.get().operation;
+    if let Some(other) = slots.iter().find(|slot| slot.wait.get().operation != operation) {
         return Err(Fault::BarrierMismatch {
             kernel: context.kernel(),
             block: context.block_idx.get().as_index(),
@@ -32,12 +32,12 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
                 Operation::Barrier(Barrier::Or) => "sync_threads_or",
                 _ => "sync_threads",
             },
-            first: threads_where(&|slot| slot.operation.get() == operation),
-            others: threads_where(&|slot| slot.operation.get() != operation),
-            locations: Box::new([first, other].map(|slot| slot.location.get().to_string())),
+            first: threads_where(&|slot| slot.wait.get().operation == operation),
+            others: threads_where(&|slot| slot.wait.get().operation != operation),
+            locations: Box::new([first, other].map(|slot| slot.wait.get().location.to_string())),
         });
     }
-    let mut predicates = slots.iter().map(|slot| slot.value.get() != 0);
+    let mut predicates = slots.iter().map(|slot| slot.wait.get().value != 0);
     let result = match operation {
         Operation::Barrier(Barrier::Count) => predicates.filter(|&holds| holds).count() as u64,
         Operation::Barrier(Barrier::And) => u64::from(predicates.all(|holds| holds)),
@@ -47,7 +47,7 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
     if let Some(monitor) = &mut *context.monitor.borrow_mut() {
         let participants = slots.iter().enumerate().map(|(thread, slot)| Participant {
             thread,
-            location: slot.location.get(),
+            location: slot.wait.get().location,
             verb: "waits",
         });
         monitor.barrier(participants, &context.fast);

@@ -117,30 +117,31 @@ pub fn is_on_own_stack(address: usize) -> bool {
 /// The thread's index in its block.
 #[inline]
 pub fn thread_idx() -> Dim3 {
-    context::with_lane(|context, lane| context.slots[lane].thread.get())
+    let (context, lane) = context::running_lane();
+    context.slots[lane].thread.get()
 }
 
 /// The block's index in the grid.
 #[inline]
 pub fn block_idx() -> Dim3 {
-    context::with_lane(|context, _| context.block_idx.get())
+    context::running_lane().0.block_idx.get()
 }
 
 /// The block's shape.
 #[inline]
 pub fn block_dim() -> Dim3 {
-    context::with_lane(|context, _| context.block_dim.get())
+    context::running_lane().0.block_dim.get()
 }
 
 /// The grid's shape.
 #[inline]
 pub fn grid_dim() -> Dim3 {
-    context::with_lane(|context, _| context.grid_dim.get())
+    context::running_lane().0.grid_dim.get()
 }
 
 /// The lane's index in its warp: the thread's linear index modulo 32.
 pub fn lane_id() -> u32 {
-    context::with_lane(|_, lane| (lane % 32) as u32)
+    (context::running_lane().1 % 32) as u32
 }
 
 /// Waits at the block's barrier for all threads of the block. Returns what the kind computes of their predicates, and 0
@@ -209,15 +210,14 @@ pub fn active_mask() -> u32 {
 #[track_caller]
 pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
     let declaration = Declaration { element, location: Location::caller() };
-    let array =
-        context::with_lane(|context, _| context.shared.array(id, bytes, declaration, context.shared_limit.get()));
-    match array {
+    let (context, _) = context::running_lane();
+    match context.shared.array(id, bytes, declaration, context.shared_limit.get()) {
         Ok(address) => address,
         Err(AllocationError::OtherSize(before)) => {
             fault(format!("one shared array is declared with {before} bytes and with {bytes}"))
         }
         Err(AllocationError::TooLarge(total)) => {
-            let limit = context::with_lane(|context, _| context.shared_limit.get());
+            let limit = context.shared_limit.get();
             fault(format!("the block's shared memory is {total} bytes, the limit is {limit}"))
         }
     }

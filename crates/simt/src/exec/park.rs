@@ -6,10 +6,10 @@ use std::thread;
 
 use corosensei::Yielder;
 
-use super::context::{Context, random_accesses, with_lane};
+use super::context::{Context, random_accesses, running_lane, with_lane};
 use super::fault::Fault;
 use super::operation::Operation;
-use super::slot::State;
+use super::slot::{State, Wait};
 
 /// The payload of the unwinding that takes a lane off its stack. It is not a panic: no hook sees it.
 pub(crate) struct Abandoned;
@@ -29,7 +29,7 @@ pub(crate) fn wait(
     width: u32,
     location: &'static Location<'static>,
 ) -> (u64, bool) {
-    let Some(yielder) = park(operation, mask, value, operand, width, location) else {
+    let Some(yielder) = park(Wait { operation, mask, value, operand, width, location }) else {
         // A destructor of a lane that unwinds: no other lane will come.
         return (value, false);
     };
@@ -40,52 +40,38 @@ pub(crate) fn wait(
 
 /// Stores the operation at which the lane waits. Returns the fibre's yielder, or `None` if the lane is unwinding.
 #[inline(never)]
-fn park(
-    operation: Operation,
-    mask: u32,
-    value: u64,
-    operand: u32,
-    width: u32,
-    location: &'static Location<'static>,
-) -> Option<NonNull<Yielder<(), ()>>> {
+fn park(wait: Wait) -> Option<NonNull<Yielder<(), ()>>> {
     if thread::panicking() {
         return None;
     }
-    with_lane(|context, lane| {
-        if context.abandoned.get() {
-            // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
-            context.abandon_lane();
-        }
-        if mask >> (lane % 32) & 1 == 0 {
-            not_in_mask(lane, mask, location);
-        }
-        if !matches!(operation, Operation::Barrier(_)) {
-            context.in_warp_operations.update(|lanes| lanes + 1);
-        }
-        let slot = &context.slots[lane];
-        slot.operation.set(operation);
-        slot.mask.set(mask);
-        slot.value.set(value);
-        slot.operand.set(operand);
-        slot.width.set(width);
-        slot.location.set(location);
-        slot.waits.update(|waits| waits.wrapping_add(1));
-        slot.state.set(State::Waiting);
-        context.switches.update(|switches| switches.wrapping_add(1));
-        context.unwinding.set(false);
-        slot.yielder.get()
-    })
+    let (context, lane) = running_lane();
+    if context.abandoned.get() {
+        // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
+        context.abandon_lane();
+    }
+    if wait.mask >> (lane % 32) & 1 == 0 {
+        not_in_mask(lane, wait.mask, wait.location);
+    }
+    if !matches!(wait.operation, Operation::Barrier(_)) {
+        context.in_warp_operations.set(context.in_warp_operations.get() + 1);
+    }
+    let slot = &context.slots[lane];
+    slot.wait.set(wait);
+    slot.waits.set(slot.waits.get().wrapping_add(1));
+    slot.state.set(State::Waiting);
+    context.switches.set(context.switches.get().wrapping_add(1));
+    context.unwinding.set(false);
+    slot.yielder.get()
 }
 
 /// The result of the lane's operation, after the scheduler has resumed it.
 #[inline(never)]
 fn result() -> (u64, bool) {
-    with_lane(|context, lane| {
-        if context.abandoned.get() {
-            context.abandon_lane();
-        }
-        context.slots[lane].result.get()
-    })
+    let (context, lane) = running_lane();
+    if context.abandoned.get() {
+        context.abandon_lane();
+    }
+    context.slots[lane].result.get()
 }
 
 #[cold]

@@ -76,11 +76,18 @@ impl SharedMemory {
         limit: usize,
     ) -> Result<*mut u8, AllocationError> {
         let mut arrays = self.arrays.borrow_mut();
-        if let Some(array) = arrays.iter().find(|array| array.id == id) {
-            if array.bytes != bytes {
-                return Err(AllocationError::OtherSize(array.bytes));
+        // Each lane comes here for each array, and a loop is faster than an iterator without optimization.
+        let known = arrays.as_slice();
+        let mut position = 0;
+        while position < known.len() {
+            let array = &known[position];
+            if array.id == id {
+                if array.bytes != bytes {
+                    return Err(AllocationError::OtherSize(array.bytes));
+                }
+                return Ok(self.address(array.offset));
             }
-            return Ok(self.address(array.offset));
+            position += 1;
         }
         let total = self.used.get().saturating_add(bytes);
         if total > limit {

@@ -22,7 +22,20 @@ pub(crate) enum State {
     Exited,
 }
 
-/// The state of a lane, and the operands of the operation that it waits at.
+/// An operation at which a lane waits, with its operands.
+///
+/// It is stored at once: without optimization a write to a `Cell` is half a dozen calls.
+#[derive(Clone, Copy)]
+pub(crate) struct Wait {
+    pub operation: Operation,
+    pub mask: u32,
+    pub value: u64,
+    pub operand: u32,
+    pub width: u32,
+    pub location: &'static Location<'static>,
+}
+
+/// The state of a lane.
 pub(crate) struct Slot {
     pub thread: Cell<Dim3>,
     pub state: Cell<State>,
@@ -30,13 +43,9 @@ pub(crate) struct Slot {
     pub fibre: Cell<usize>,
     /// The fibre's yielder, which returns to the scheduler.
     pub yielder: Cell<Option<NonNull<Yielder<(), ()>>>>,
-    pub operation: Cell<Operation>,
-    pub mask: Cell<u32>,
-    pub value: Cell<u64>,
-    pub operand: Cell<u32>,
-    pub width: Cell<u32>,
+    /// The last operation that the lane has waited at.
+    pub wait: Cell<Wait>,
     pub result: Cell<(u64, bool)>,
-    pub location: Cell<&'static Location<'static>>,
     /// The number of operations that the lane has waited at; it wraps.
     pub waits: Cell<u32>,
     /// The lane has spun for at least [`ROUNDS`](super::deadlock::ROUNDS) rounds.
@@ -53,13 +62,15 @@ impl Slot {
             state: Cell::new(State::NotStarted),
             fibre: Cell::new(usize::MAX),
             yielder: Cell::new(None),
-            operation: Cell::new(Operation::SyncWarp),
-            mask: Cell::new(0),
-            value: Cell::new(0),
-            operand: Cell::new(0),
-            width: Cell::new(32),
+            wait: Cell::new(Wait {
+                operation: Operation::SyncWarp,
+                mask: 0,
+                value: 0,
+                operand: 0,
+                width: 32,
+                location: Location::caller(),
+            }),
             result: Cell::new((0, false)),
-            location: Cell::new(Location::caller()),
             waits: Cell::new(0),
             spins: Cell::new(false),
             switches: Cell::new(0),
@@ -79,11 +90,15 @@ impl Slot {
 
     /// Whether the lane waits for lanes of its warp.
     pub fn waits_for_warp(&self) -> bool {
-        self.state.get() == State::Waiting && !matches!(self.operation.get(), Operation::Barrier(_))
+        matches!(self.state.get(), State::Waiting) && !matches!(self.wait.get().operation, Operation::Barrier(_))
     }
 
     /// Whether the lane waits at this operation with this mask.
     pub fn is_at(&self, operation: Operation, mask: u32) -> bool {
-        self.state.get() == State::Waiting && self.operation.get() == operation && self.mask.get() == mask
+        if !matches!(self.state.get(), State::Waiting) {
+            return false;
+        }
+        let wait = self.wait.get();
+        wait.mask == mask && wait.operation == operation
     }
 }

@@ -5,7 +5,7 @@ use super::context::Context;
 use super::fault::{Fault, Threads};
 use super::monitor::Participant;
 use super::operation::Operation;
-use super::slot::{Slot, State};
+use super::slot::{Slot, State, Wait};
 use super::warp;
 
 /// What [`complete_all`] has achieved.
@@ -26,7 +26,7 @@ pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> P
     let mut stuck = None;
     let mut made = false;
     for (lane, slot) in lanes.iter().enumerate() {
-        if !slot.waits_for_warp() || slot.operation.get() == Operation::ActiveMask {
+        if !slot.waits_for_warp() || slot.wait.get().operation == Operation::ActiveMask {
             continue;
         }
         match complete(context, first, lanes, slot) {
@@ -38,7 +38,7 @@ pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> P
         return Progress::Made;
     }
     // No other lane can run before one of these does, so these are the active lanes.
-    let asks = |slot: &Slot| slot.waits_for_warp() && slot.operation.get() == Operation::ActiveMask;
+    let asks = |slot: &Slot| slot.waits_for_warp() && slot.wait.get().operation == Operation::ActiveMask;
     let active = lanes_where(lanes, asks);
     if active != 0 {
         for slot in lanes.iter().filter(|slot| asks(slot)) {
@@ -55,42 +55,39 @@ pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> P
 /// Completes the operation that `slot` waits at, if all of its members have arrived. Returns whether they have.
 fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> bool {
     let Some(members) = members_if_all_arrived(lanes, slot) else { return false };
-    let operation = slot.operation.get();
-    let members_of = || lanes.iter().enumerate().filter(move |(lane, _)| members >> lane & 1 == 1);
     emit(context, first, lanes, slot, members);
-    match operation {
-        Operation::Vote(kind) => {
-            let mut values = [0; 32];
-            for (lane, member) in members_of() {
-                values[lane] = member.value.get() as u32;
-            }
-            let result = warp::vote(kind, members, &values);
-            for (_, member) in members_of() {
-                member.result.set((u64::from(result), true));
-            }
-        }
-        Operation::Shuffle(kind) => {
-            for (lane, member) in members_of() {
-                let (source, in_range) = warp::source(kind, lane as u32, member.operand.get(), member.width.get());
-                // A lane outside the mask or the warp has no value. CUDA leaves the result undefined then, and
-                // kernels that reduce a partial warp do not use it. Here they get their own value.
-                let source = if members >> source & 1 == 1 { &lanes[source as usize] } else { member };
-                member.result.set((source.value.get(), in_range));
-            }
-        }
-        Operation::Match(kind) => {
-            let mut values = [0; 32];
-            for (lane, member) in members_of() {
-                values[lane] = member.value.get();
-            }
-            for (lane, member) in members_of() {
-                member.result.set((u64::from(warp::matching(kind, members, lane, &values)), true));
-            }
-        }
-        Operation::SyncWarp | Operation::ActiveMask | Operation::Barrier(_) => {}
+    let operation = slot.wait.get().operation;
+    let mut waits = [slot.wait.get(); 32];
+    let mut lane = 0;
+    while lane < lanes.len() {
+        waits[lane] = lanes[lane].wait.get();
+        lane += 1;
     }
-    for (_, member) in members_of() {
-        member.state.set(State::Ready);
+    let vote = match operation {
+        Operation::Vote(kind) => warp::vote(kind, members, &waits.map(|wait| wait.value as u32)),
+        _ => 0,
+    };
+    let mut lane = 0;
+    while lane < lanes.len() {
+        if members >> lane & 1 == 1 {
+            let result = match operation {
+                Operation::Vote(_) => (u64::from(vote), true),
+                Operation::Shuffle(kind) => {
+                    let (source, in_range) = warp::source(kind, lane as u32, waits[lane].operand, waits[lane].width);
+                    // A lane outside the mask or the warp has no value. CUDA leaves the result undefined then, and
+                    // kernels that reduce a partial warp do not use it. Here they get their own value.
+                    let source = if members >> source & 1 == 1 { source as usize } else { lane };
+                    (waits[source].value, in_range)
+                }
+                Operation::Match(kind) => {
+                    (u64::from(warp::matching(kind, members, lane, &waits.map(|wait| wait.value))), true)
+                }
+                Operation::SyncWarp | Operation::ActiveMask | Operation::Barrier(_) => (0, true),
+            };
+            lanes[lane].result.set(result);
+            lanes[lane].state.set(State::Ready);
+        }
+        lane += 1;
     }
     context.in_warp_operations.update(|lanes| lanes - members.count_ones() as usize);
     true
@@ -100,17 +97,17 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
 fn emit(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u32) {
     let mut monitor = context.monitor.borrow_mut();
     let Some(monitor) = &mut *monitor else { return };
-    let operation = slot.operation.get();
+    let operation = slot.wait.get().operation;
     let Some(collective) = operation.collective() else { return };
     let verb = operation.verb();
     let members_of = || lanes.iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
     let participant =
-        |lane: usize, slot: &Slot| Participant { thread: first + lane, location: slot.location.get(), verb };
+        |lane: usize, slot: &Slot| Participant { thread: first + lane, location: slot.wait.get().location, verb };
     let participants = members_of().map(|(lane, slot)| participant(lane, slot));
-    monitor.collective(collective, members, lanes_of(lanes), slot.location.get(), participants, &context.fast);
+    monitor.collective(collective, members, lanes_of(lanes), slot.wait.get().location, participants, &context.fast);
     if let Operation::Shuffle(kind) = operation {
         monitor.missing_lanes(members_of().filter_map(|(lane, member)| {
-            let (source, in_range) = warp::source(kind, lane as u32, member.operand.get(), member.width.get());
+            let (source, in_range) = warp::source(kind, lane as u32, member.wait.get().operand, member.wait.get().width);
             let is_missing = in_range && members >> source & 1 == 0;
             is_missing.then(|| (participant(lane, member), (source as usize) < lanes.len()))
         }));
@@ -120,14 +117,14 @@ fn emit(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u
 /// The fault of a lane that waits for others that cannot come.
 pub(super) fn stuck_fault(context: &Context, first: usize, lane: usize, lanes: &[Slot]) -> Fault {
     let slot = &lanes[lane];
-    let (operation, mask) = (slot.operation.get(), slot.mask.get());
+    let Wait { operation, mask, .. } = slot.wait.get();
     let missing = mask & lanes_of(lanes) & !lanes_where(lanes, |other| other.is_at(operation, mask));
     let missing_lanes = || (0..lanes.len()).filter(move |lane| missing >> lane & 1 == 1);
     if let Some(monitor) = &*context.monitor.borrow() {
         let participant = |lane: usize| Participant {
             thread: first + lane,
-            location: lanes[lane].location.get(),
-            verb: lanes[lane].operation.get().verb(),
+            location: lanes[lane].wait.get().location,
+            verb: lanes[lane].wait.get().operation.verb(),
         };
         let absent = missing_lanes().map(|lane| (participant(lane), lanes[lane].state.get() == State::Exited));
         monitor.wrong_mask(participant(lane), absent);
@@ -138,6 +135,6 @@ pub(super) fn stuck_fault(context: &Context, first: usize, lane: usize, lanes: &
         operation: operation.name(),
         mask,
         missing: Threads(missing_lanes().map(|lane| (first + lane) as u32).collect()),
-        location: slot.location.get().to_string(),
+        location: slot.wait.get().location.to_string(),
     }
 }

@@ -1,7 +1,10 @@
 //! Global memory, by relaxed atomics of the access's width. They compile to ordinary moves on the usual processors, and
 //! they define the behaviour of kernels whose threads race: blocks run on several cores.
+//!
+//! A user's debug build compiles this without optimization, with the checks that the standard library's pointer functions
+//! have there. So the accesses use loops, casts and fields in place of iterators and functions.
 
-use core::mem::{size_of, transmute_copy};
+use core::mem::size_of;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
 use super::lane::{self, Access, Space};
@@ -43,6 +46,21 @@ pub(crate) unsafe fn load_vector_if<P: VectorType>(predicate: bool, pointer: *co
     if predicate { unsafe { load(pointer) } } else { P::from_words([0; 4]) }
 }
 
+/// The bits of a value as another type. `transmute_copy` checks its pointers where a user's build has debug assertions:
+/// that took longer than the access.
+///
+/// # Safety
+/// The types have the same size, and the value's bytes are a `To`.
+#[inline(always)]
+unsafe fn bits<From: Copy, To: Copy>(from: From) -> To {
+    union Bits<From: Copy, To: Copy> {
+        from: From,
+        to: To,
+    }
+    // SAFETY: as promised by the caller.
+    unsafe { Bits { from }.to }
+}
+
 /// [`load`] without notifying the executor's hooks.
 ///
 /// # Safety
@@ -51,18 +69,19 @@ unsafe fn read<T: Plain>(pointer: *const T) -> T {
     // SAFETY: as promised by the caller; the width read is `T`'s, and any bits are a `T` (it is `Plain`).
     unsafe {
         match size_of::<T>() {
-            1 => transmute_copy(&(*pointer.cast::<AtomicU8>()).load(Ordering::Relaxed)),
-            2 => transmute_copy(&(*pointer.cast::<AtomicU16>()).load(Ordering::Relaxed)),
-            4 => transmute_copy(&(*pointer.cast::<AtomicU32>()).load(Ordering::Relaxed)),
-            8 => transmute_copy(&(*pointer.cast::<AtomicU64>()).load(Ordering::Relaxed)),
+            1 => bits((*(pointer as *const AtomicU8)).load(Ordering::Relaxed)),
+            2 => bits((*(pointer as *const AtomicU16)).load(Ordering::Relaxed)),
+            4 => bits((*(pointer as *const AtomicU32)).load(Ordering::Relaxed)),
+            8 => bits((*(pointer as *const AtomicU64)).load(Ordering::Relaxed)),
+            // Neither these processors nor GPUs promise a single access of 16 bytes.
             16 => {
-                // Neither these processors nor GPUs promise a single access of 16 bytes.
-                let halves = pointer.cast::<AtomicU64>();
-                transmute_copy(&[(*halves).load(Ordering::Relaxed), (*halves.add(1)).load(Ordering::Relaxed)])
+                let words = pointer as *const [AtomicU64; 2];
+                bits([(*words)[0].load(Ordering::Relaxed), (*words)[1].load(Ordering::Relaxed)])
             }
             32 => {
-                let words = pointer.cast::<AtomicU64>();
-                transmute_copy(&[0, 1, 2, 3].map(|k| (*words.add(k)).load(Ordering::Relaxed)))
+                let words = pointer as *const [AtomicU64; 4];
+                let (first, second) = ((*words)[0].load(Ordering::Relaxed), (*words)[1].load(Ordering::Relaxed));
+                bits([first, second, (*words)[2].load(Ordering::Relaxed), (*words)[3].load(Ordering::Relaxed)])
             }
             _ => unreachable!("`Plain` types have 1, 2, 4, 8, 16 or 32 bytes"),
         }
@@ -77,23 +96,27 @@ unsafe fn read<T: Plain>(pointer: *const T) -> T {
 #[track_caller]
 pub(crate) unsafe fn store<T: Plain>(pointer: *mut T, value: T) {
     access(Space::Global, Access::Store, pointer.addr(), size_of::<T>());
-    // SAFETY: as promised by the caller; the width written is `T`'s.
+    // SAFETY: as promised by the caller; the width written is `T`'s, and any bytes are integers.
     unsafe {
         match size_of::<T>() {
-            1 => (*pointer.cast::<AtomicU8>()).store(transmute_copy(&value), Ordering::Relaxed),
-            2 => (*pointer.cast::<AtomicU16>()).store(transmute_copy(&value), Ordering::Relaxed),
-            4 => (*pointer.cast::<AtomicU32>()).store(transmute_copy(&value), Ordering::Relaxed),
-            8 => (*pointer.cast::<AtomicU64>()).store(transmute_copy(&value), Ordering::Relaxed),
+            1 => (*(pointer as *const AtomicU8)).store(bits(value), Ordering::Relaxed),
+            2 => (*(pointer as *const AtomicU16)).store(bits(value), Ordering::Relaxed),
+            4 => (*(pointer as *const AtomicU32)).store(bits(value), Ordering::Relaxed),
+            8 => (*(pointer as *const AtomicU64)).store(bits(value), Ordering::Relaxed),
             16 => {
-                let halves = pointer.cast::<AtomicU64>();
-                let [low, high]: [u64; 2] = transmute_copy(&value);
-                (*halves).store(low, Ordering::Relaxed);
-                (*halves.add(1)).store(high, Ordering::Relaxed);
+                let [low, high]: [u64; 2] = bits(value);
+                let words = pointer as *const [AtomicU64; 2];
+                (*words)[0].store(low, Ordering::Relaxed);
+                (*words)[1].store(high, Ordering::Relaxed);
             }
             32 => {
-                let words: [u64; 4] = transmute_copy(&value);
-                let pointers = pointer.cast::<AtomicU64>();
-                words.iter().enumerate().for_each(|(k, &word)| (*pointers.add(k)).store(word, Ordering::Relaxed));
+                let values: [u64; 4] = bits(value);
+                let words = pointer as *const [AtomicU64; 4];
+                let mut k = 0;
+                while k < 4 {
+                    (*words)[k].store(values[k], Ordering::Relaxed);
+                    k += 1;
+                }
             }
             _ => unreachable!("`Plain` types have 1, 2, 4, 8, 16 or 32 bytes"),
         }
@@ -150,12 +173,14 @@ pub(crate) fn misalignment<T>(pointer: *const T) -> usize {
 pub(crate) unsafe fn load_aligned_pair<P: Plain>(pointer: *const P, off: usize) -> [P; 2] {
     lane::unaligned_load(pointer.addr(), 16);
     let mut bytes = [0_u8; 32];
-    for (i, byte) in bytes[off..off + 16].iter_mut().enumerate() {
+    let mut i = 0;
+    while i < 16 {
         // SAFETY: as promised by the caller.
-        *byte = unsafe { read(pointer.cast::<u8>().add(i)) };
+        bytes[off + i] = unsafe { read((pointer as *const u8).add(i)) };
+        i += 1;
     }
-    // SAFETY: any 16 bytes are a vector (it is `Plain`).
-    unsafe { transmute_copy(&bytes) }
+    // SAFETY: `P` is a vector of 16 bytes, and any bytes are one (it is `Plain`).
+    unsafe { bits(bytes) }
 }
 
 /// [`load_aligned_pair`] if `predicate`, else zeros.
@@ -178,9 +203,11 @@ pub(crate) unsafe fn load_aligned_pair_if<P: VectorType>(predicate: bool, pointe
 pub(crate) unsafe fn load_part<T: Plain, P: VectorType<Item = T>>(pointer: *const T, from: usize, to: usize) -> P {
     lane::unaligned_load(pointer.wrapping_add(from).addr(), (to - from) * size_of::<T>());
     let mut vector = P::from_words([0; 4]);
-    for k in from..to {
+    let mut k = from;
+    while k < to {
         // SAFETY: as promised by the caller.
         vector = vector.with(k, unsafe { read(pointer.wrapping_add(k)) });
+        k += 1;
     }
     vector
 }

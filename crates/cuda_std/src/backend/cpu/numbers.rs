@@ -48,11 +48,13 @@ pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
 }
 
 /// The minimum; NaN if either is NaN.
+#[inline]
 pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
     crate::float::minimum_portable(a, b)
 }
 
 /// The maximum; NaN if either is NaN.
+#[inline]
 pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
     crate::float::maximum_portable(a, b)
 }
