@@ -3,8 +3,14 @@
 //! The compiler writes one module per crate. The driver compiles a module as a whole, so a program that uses one kernel
 //! of a hundred should not load them all: [`Module::of_entry`] makes a module of one entry and the items that it needs.
 
+mod directives;
+mod text;
+
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
+
+use self::directives::{with_block, with_parameter_prefetch};
+use self::text::{function_name, symbol_after, symbols, with_labels_of, with_symbol_renamed};
+pub(crate) use self::text::{top_level_items, variable_name};
 
 /// A PTX module.
 #[derive(Clone, Debug)]
@@ -188,148 +194,9 @@ impl Module {
     }
 }
 
-/// Turns the comments with which `cuda_std` states an entry's block, its maximum block size and its minimum number of
-/// resident blocks into PTX directives, which go between the parameters and the body.
-fn with_block(entry: &str) -> String {
-    const DIRECTIVES: [&str; 3] = ["reqntid ", "maxntid ", "minnctapersm "];
-    let said = DIRECTIVES.iter().filter_map(|directive| {
-        let comments = entry.lines().filter_map(|line| line.trim_start().strip_prefix("// "));
-        comments.into_iter().find(|comment| comment.starts_with(directive))
-    });
-    let directives: String = said.map(|directive| format!(".{directive}\n")).collect();
-    match entry.split_once("\n{") {
-        Some((head, body)) if !directives.is_empty() => format!("{head}\n{directives}{{{body}"),
-        _ => entry.to_owned(),
-    }
-}
-
-/// With this instruction an entry waits for the previous grid (programmatic dependent launch).
-const WAIT: &str = "griddepcontrol.wait;";
-
-/// With this instruction an entry lets the next grid start.
-const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents;";
-
-/// The distance between parameters that are read: 32 bytes, if each has 8.
-const PREFETCH_STRIDE: usize = 4;
-
-/// The comment with which an entry asks that its blocks read their parameters before the wait, followed by the maximum
-/// number of blocks along x.
-const PREFETCH: &str = "// prefetch_blocks ";
-
-/// Makes the blocks of an entry read some parameters before they wait for the previous grid, if the entry asks for it
-/// and launches dependents itself.
-///
-/// Parameters are in constant memory, which each launch fetches anew. After the wait, the first read takes as long as a
-/// memory access; before the wait, it is hidden. On an H200, launches of one or two microseconds became 0.03 to 0.09 us
-/// faster. Blocks of an entry that does not launch dependents do not read first: behind a kernel of the same kind they
-/// start when nothing is left to wait for, and row reductions lost 4 % (`docs/notes/short-kernels.md`).
-///
-/// One byte of some parameters is enough. If whole parameters were loaded, `ptxas` would keep their values in
-/// registers; a load without effect it would drop. So a thread that finds all bits of these bytes set sleeps, for zero
-/// time. Reading the grid's size fetches the line with the sizes of block and grid.
-fn with_parameter_prefetch(name: &str, entry: &str) -> String {
-    let max_blocks = entry.lines().find_map(|line| line.trim_start().strip_prefix(PREFETCH));
-    let (Some(max_blocks), Some((before, after)), Some((head, _))) =
-        (max_blocks, entry.split_once(WAIT), entry.split_once("\n{"))
-    else {
-        return entry.to_owned();
-    };
-    // The last of the four lowest bytes, so parameters of fewer bytes are left out.
-    let parameters: Vec<&str> = head
-        .split(".param ")
-        .filter(|parameter| parameter.get(2..4).is_some_and(|bits| bits == "32" || bits == "64"))
-        .filter_map(|parameter| symbols(parameter).into_iter().find(|symbol| symbol.starts_with(name)))
-        .collect();
-    let prefetches = after.contains(LAUNCH_DEPENDENTS) && !before.contains("%seen");
-    let Some((last, others)) = parameters.split_last().filter(|_| prefetches) else {
-        return entry.to_owned();
-    };
-    let further: String = others
-        .iter()
-        .step_by(PREFETCH_STRIDE)
-        .map(|parameter| format!("\tld.param.u8 %seen, [{parameter}+3];\n\tand.b32 %all, %all, %seen;\n"))
-        .collect();
-    format!(
-        "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\t\
-         setp.gt.u32 %wide, %seen, {max_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\t\
-         setp.eq.u32 %none, %all, 255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
-    )
-}
-
-/// The items at module scope: one-line directives, declarations up to their `;`, definitions up to their `}`.
-pub(crate) fn top_level_items(text: &str) -> Vec<String> {
-    let mut items = Vec::new();
-    let mut item = String::new();
-    let mut depth = 0_usize;
-    for line in text.lines() {
-        let code = line.split("//").next().unwrap_or_default();
-        if item.is_empty() && code.trim().is_empty() {
-            continue;
-        }
-        item.push_str(line);
-        item.push('\n');
-        let had_body = depth > 0 || code.contains('{');
-        depth = (depth + code.matches('{').count()).saturating_sub(code.matches('}').count());
-        let code = code.trim_end();
-        let is_header = [".version", ".target", ".address_size"].iter().any(|word| item.trim_start().starts_with(word));
-        if depth == 0 && (is_header || (had_body && code.ends_with(['}', ';'])) || code.ends_with(';')) {
-            items.push(std::mem::take(&mut item));
-        }
-    }
-    items
-}
-
-/// All words of a text that could be symbols.
-fn symbols(text: &str) -> BTreeSet<&str> {
-    text.split(ends_a_symbol).filter(|word| !word.is_empty()).collect()
-}
-
-fn ends_a_symbol(c: char) -> bool {
-    !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))
-}
-
-/// The text with a symbol renamed.
-fn with_symbol_renamed(text: &str, name: &str, new: &str) -> String {
-    let words = text.split_inclusive(ends_a_symbol).map(|word| match word.strip_prefix(name) {
-        Some(rest) if rest.chars().all(ends_a_symbol) => format!("{new}{rest}"),
-        _ => word.to_owned(),
-    });
-    words.collect()
-}
-
-/// The text with `number` in all labels of basic blocks, `$L__BB12_3`.
-fn with_labels_of(text: &str, number: usize) -> String {
-    const LABEL: &str = "$L__BB";
-    let mut pieces = text.split(LABEL);
-    let mut numbered = pieces.next().unwrap_or_default().to_owned();
-    for piece in pieces {
-        let rest = piece.trim_start_matches(|c: char| c.is_ascii_digit());
-        let _ = write!(numbered, "{LABEL}{number}{rest}");
-    }
-    numbered
-}
-
-fn symbol_after(item: &str, directive: &str) -> String {
-    let rest = item.split_once(directive).map_or("", |(_, rest)| rest);
-    rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
-}
-
-fn function_name(item: &str) -> String {
-    let rest = item.split_once(".func").map_or("", |(_, rest)| rest).trim_start();
-    // The result, if any, is in parentheses before the name.
-    let rest = if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, rest)| rest) } else { rest };
-    rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
-}
-
-/// The name in `.global .align 4 .b8 NAME[16] = {...};`, whatever the spaces.
-pub(crate) fn variable_name(item: &str) -> Option<String> {
-    let declaration = item.split(['=', '[', ';']).next()?;
-    let name = declaration.split_whitespace().last()?;
-    (!name.starts_with('.')).then(|| name.to_owned())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::directives::{LAUNCH_DEPENDENTS, WAIT};
     use super::*;
 
     const MODULE: &str = "

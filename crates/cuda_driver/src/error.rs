@@ -1,10 +1,7 @@
-//! Why a driver could not be loaded, and why one of its functions failed.
+//! Why a driver could not be loaded.
 
 use std::fmt;
 use std::path::PathBuf;
-
-use crate::result::CUresult;
-use crate::version::DriverVersion;
 
 /// Why [`load`](crate::load()) found no driver that can be used.
 ///
@@ -51,7 +48,7 @@ pub enum LoadError {
     NoVersion {
         /// The library.
         path: PathBuf,
-        /// The [`CUresult`] of `cuDriverGetVersion`, as a number.
+        /// The [`CUresult`](crate::CUresult) of `cuDriverGetVersion`, as a number.
         code: u32,
     },
 }
@@ -77,42 +74,6 @@ fn join(attempts: &[Attempt]) -> String {
     lines.join("; ")
 }
 
-/// A function that the loaded driver does not have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[error("the CUDA driver ({have}) has no function `{name}`, which came with CUDA {since}: install a newer driver")]
-#[non_exhaustive]
-pub struct MissingFunction {
-    /// The function's name.
-    pub name: &'static str,
-    /// The version of CUDA that brought it.
-    pub since: DriverVersion,
-    /// The version of CUDA that the driver implements.
-    pub have: DriverVersion,
-}
-
-/// Why a call of one of the driver's functions failed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
-#[non_exhaustive]
-pub enum DriverError {
-    /// The function returned this code, which is not that of success.
-    #[error("{0}")]
-    Code(CUresult),
-
-    /// The function does not exist in this driver; nothing was called.
-    #[error(transparent)]
-    Missing(MissingFunction),
-}
-
-impl DriverError {
-    /// The code that the function returned; of one that is missing, [`CUresult::CUDA_ERROR_NOT_FOUND`].
-    pub const fn code(self) -> CUresult {
-        match self {
-            Self::Code(code) => code,
-            Self::Missing(_) => CUresult::CUDA_ERROR_NOT_FOUND,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,15 +87,5 @@ mod tests {
             "found no CUDA driver (libcuda.so.1: no such file; libcuda.so: no such file); install \
              the NVIDIA driver"
         );
-    }
-
-    #[test]
-    fn a_missing_function_is_named_with_the_version_that_has_it() {
-        let version = |major, minor| DriverVersion { major, minor };
-        let missing = MissingFunction { name: "cuLaunchKernelEx", since: version(11, 6), have: version(11, 4) };
-        let error = DriverError::Missing(missing);
-        let message = error.to_string();
-        assert!(["`cuLaunchKernelEx`", "11.6", "11.4"].iter().all(|part| message.contains(part)), "{message}");
-        assert_eq!(error.code(), CUresult::CUDA_ERROR_NOT_FOUND);
     }
 }

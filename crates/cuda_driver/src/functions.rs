@@ -1,13 +1,90 @@
-//! The table of functions: each is found by its name when the driver is loaded, and called by a method of
-//! [`Driver`].
+//! The driver: a table of its functions. Each is found by its name when the driver is loaded, and called by a
+//! method of [`Driver`].
 
-use std::ffi::{c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
+use std::fmt;
+use std::path::{Path, PathBuf};
 
-use crate::error::{DriverError, MissingFunction};
-use crate::load::Driver;
-use crate::result::CUresult;
+use libloading::Library;
+
+use crate::result::{CUresult, DriverError, MissingFunction};
 use crate::types::*;
 use crate::version::DriverVersion;
+
+/// The driver that this process uses: a method for each of its functions.
+pub struct Driver {
+    functions: Functions,
+    version: DriverVersion,
+    path: PathBuf,
+    /// Keeps the functions' addresses valid.
+    library: Library,
+}
+
+impl Driver {
+    /// The functions of a library whose driver has this version.
+    ///
+    /// # Safety
+    /// The library is a driver's, and the value is never dropped: functions that it has given out stay in use.
+    pub(crate) unsafe fn new(library: Library, version: DriverVersion, path: PathBuf) -> Self {
+        // SAFETY: each address is what the driver exports by that name, and is valid until the process ends, as
+        // promised by the caller.
+        let functions = unsafe { Functions::find(|symbol| address_in(&library, symbol)) };
+        Self { functions, version, path, library }
+    }
+
+    /// The newest version of CUDA that this driver implements.
+    ///
+    /// A kernel whose PTX is of a newer version does not load on it.
+    pub fn version(&self) -> DriverVersion {
+        self.version
+    }
+
+    /// The library that was loaded: on Linux as the dynamic linker found it, elsewhere as it was asked for.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The address of one of the driver's functions, for those that have no method here. It is valid for as long as
+    /// the process runs.
+    pub fn function(&self, symbol: &str) -> Option<*mut ()> {
+        address_in(&self.library, symbol)
+    }
+
+    /// The driver's name for a code, `CUDA_ERROR_...`: it may know a code that [`CUresult`] has no constant for.
+    pub fn error_name(&self, code: CUresult) -> Option<&'static str> {
+        // SAFETY: the function writes a pointer to a string that lives as long as the driver, or leaves it null.
+        self.text(|text| unsafe { self.cuGetErrorName(code, text) }.is_ok())
+    }
+
+    /// What a code means, in the driver's words.
+    pub fn error_string(&self, code: CUresult) -> Option<&'static str> {
+        // SAFETY: as above.
+        self.text(|text| unsafe { self.cuGetErrorString(code, text) }.is_ok())
+    }
+
+    /// The string that `write` points to, if it succeeds.
+    fn text(&self, write: impl FnOnce(*mut *const c_char) -> bool) -> Option<&'static str> {
+        let mut text = std::ptr::null();
+        if !write(&mut text) || text.is_null() {
+            return None;
+        }
+        // SAFETY: a string with a zero behind it in the driver's own memory, and the driver is never unloaded.
+        unsafe { CStr::from_ptr(text) }.to_str().ok()
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Driver").field("version", &self.version).field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// The address of a function of this library or of one that it depends on.
+pub(crate) fn address_in(library: &Library, symbol: &str) -> Option<*mut ()> {
+    // SAFETY: the type is that of an address; nothing is read or called through it here.
+    let address: *mut () = *unsafe { library.get(symbol) }.ok()?;
+    (!address.is_null()).then_some(address)
+}
 
 macro_rules! table {
     ($(($major:literal, $minor:literal) $doc:literal $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
@@ -61,7 +138,7 @@ macro_rules! table {
                 #[inline]
                 #[allow(clippy::too_many_arguments)]
                 pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverError> {
-                    match self.functions().$name {
+                    match self.functions.$name {
                         // SAFETY: as promised by the caller.
                         Some(function) => unsafe { function($($argument),*) }.result(),
                         None => Err(self.missing(

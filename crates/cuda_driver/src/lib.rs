@@ -37,9 +37,9 @@ mod result;
 mod types;
 mod version;
 
-pub use error::{Attempt, DriverError, LoadError, MissingFunction};
-pub use functions::FUNCTIONS;
-pub use load::{Driver, OVERRIDE_VARIABLE, load};
-pub use result::CUresult;
+pub use error::{Attempt, LoadError};
+pub use functions::{Driver, FUNCTIONS};
+pub use load::{OVERRIDE_VARIABLE, load};
+pub use result::{CUresult, DriverError, MissingFunction};
 pub use types::*;
 pub use version::DriverVersion;

@@ -1,15 +1,14 @@
-//! Finds the driver's library and its functions.
+//! Finds the driver's library.
 
 use std::env;
-use std::ffi::{CStr, OsStr, c_char, c_int};
-use std::fmt;
-use std::path::{Path, PathBuf};
+use std::ffi::{OsStr, c_int};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 
 use libloading::Library;
 
 use crate::error::{Attempt, LoadError};
-use crate::functions::Functions;
+use crate::functions::{Driver, address_in};
 use crate::result::CUresult;
 use crate::version::DriverVersion;
 
@@ -27,68 +26,6 @@ const USUAL_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.
 /// Where a driver may be: it is looked for among Windows' own libraries only.
 #[cfg(windows)]
 const USUAL_LIBRARIES: &[&str] = &["nvcuda.dll"];
-
-/// The driver that this process uses: a method for each of its functions.
-pub struct Driver {
-    functions: Functions,
-    version: DriverVersion,
-    path: PathBuf,
-    /// Keeps the functions' addresses valid.
-    library: Library,
-}
-
-impl Driver {
-    /// The newest version of CUDA that this driver implements.
-    ///
-    /// A kernel whose PTX is of a newer version does not load on it.
-    pub fn version(&self) -> DriverVersion {
-        self.version
-    }
-
-    /// The library that was loaded: on Linux as the dynamic linker found it, elsewhere as it was asked for.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// The address of one of the driver's functions, for those that have no method here. It is valid for as long as
-    /// the process runs.
-    pub fn function(&self, symbol: &str) -> Option<*mut ()> {
-        address_in(&self.library, symbol)
-    }
-
-    /// The driver's name for a code, `CUDA_ERROR_...`: it may know a code that [`CUresult`] has no constant for.
-    pub fn error_name(&self, code: CUresult) -> Option<&'static str> {
-        // SAFETY: the function writes a pointer to a string that lives as long as the driver, or leaves it null.
-        self.text(|text| unsafe { self.cuGetErrorName(code, text) }.is_ok())
-    }
-
-    /// What a code means, in the driver's words.
-    pub fn error_string(&self, code: CUresult) -> Option<&'static str> {
-        // SAFETY: as above.
-        self.text(|text| unsafe { self.cuGetErrorString(code, text) }.is_ok())
-    }
-
-    /// The string that `write` points to, if it succeeds.
-    fn text(&self, write: impl FnOnce(*mut *const c_char) -> bool) -> Option<&'static str> {
-        let mut text = std::ptr::null();
-        if !write(&mut text) || text.is_null() {
-            return None;
-        }
-        // SAFETY: a string with a zero behind it in the driver's own memory, and the driver is never unloaded.
-        unsafe { CStr::from_ptr(text) }.to_str().ok()
-    }
-
-    #[inline]
-    pub(crate) fn functions(&self) -> &Functions {
-        &self.functions
-    }
-}
-
-impl fmt::Debug for Driver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Driver").field("version", &self.version).field("path", &self.path).finish_non_exhaustive()
-    }
-}
 
 /// Finds the NVIDIA driver.
 ///
@@ -134,10 +71,8 @@ fn find() -> Result<Driver, LoadError> {
         CUresult(code) => LoadError::NoVersion { path: path.clone(), code },
     })?;
 
-    // SAFETY: each address is what the driver exports by that name, and `load` never drops the `Driver` that holds the
-    // library.
-    let functions = unsafe { Functions::find(|symbol| address_in(&library, symbol)) };
-    Ok(Driver { functions, version, path, library })
+    // SAFETY: the library has a driver's functions, and `load` never drops the value.
+    Ok(unsafe { Driver::new(library, version, path) })
 }
 
 type Open = fn(&OsStr) -> Result<Library, libloading::Error>;
@@ -183,13 +118,6 @@ fn failed_attempt(name: &OsStr, error: &libloading::Error) -> Attempt {
     Attempt { library, reason }
 }
 
-/// The address of a function of this library or of one that it depends on.
-fn address_in(library: &Library, symbol: &str) -> Option<*mut ()> {
-    // SAFETY: the type is that of an address; nothing is read or called through it here.
-    let address: *mut () = *unsafe { library.get(symbol) }.ok()?;
-    (!address.is_null()).then_some(address)
-}
-
 /// The version, or the code that the function returned.
 ///
 /// # Safety
@@ -210,6 +138,7 @@ unsafe fn version_from(address: *mut ()) -> Result<DriverVersion, CUresult> {
 /// The file that the code at `address` was loaded from.
 #[cfg(unix)]
 fn path_of(address: *mut ()) -> Option<PathBuf> {
+    use std::ffi::CStr;
     use std::mem::MaybeUninit;
     use std::os::unix::ffi::OsStrExt;
 

@@ -1,8 +1,8 @@
-//! Result codes.
+//! Result codes, and why a call of a function failed.
 
 use std::fmt;
 
-use crate::error::DriverError;
+use crate::version::DriverVersion;
 
 /// What a function of the driver returns: an integer, 0 for success.
 ///
@@ -176,6 +176,42 @@ impl fmt::Debug for CUresult {
     }
 }
 
+/// A function that the loaded driver does not have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[error("the CUDA driver ({have}) has no function `{name}`, which came with CUDA {since}: install a newer driver")]
+#[non_exhaustive]
+pub struct MissingFunction {
+    /// The function's name.
+    pub name: &'static str,
+    /// The version of CUDA that brought it.
+    pub since: DriverVersion,
+    /// The version of CUDA that the driver implements.
+    pub have: DriverVersion,
+}
+
+/// Why a call of one of the driver's functions failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
+#[non_exhaustive]
+pub enum DriverError {
+    /// The function returned this code, which is not that of success.
+    #[error("{0}")]
+    Code(CUresult),
+
+    /// The function does not exist in this driver; nothing was called.
+    #[error(transparent)]
+    Missing(MissingFunction),
+}
+
+impl DriverError {
+    /// The code that the function returned; of one that is missing, [`CUresult::CUDA_ERROR_NOT_FOUND`].
+    pub const fn code(self) -> CUresult {
+        match self {
+            Self::Code(code) => code,
+            Self::Missing(_) => CUresult::CUDA_ERROR_NOT_FOUND,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,5 +246,15 @@ mod tests {
         assert_eq!(code.name(), Some("CUDA_ERROR_NO_DEVICE"));
         assert_eq!(code.to_string(), "the driver found no CUDA device (CUDA_ERROR_NO_DEVICE, code 100)");
         assert_eq!(format!("{code:?}"), "CUDA_ERROR_NO_DEVICE");
+    }
+
+    #[test]
+    fn a_missing_function_is_named_with_the_version_that_has_it() {
+        let version = |major, minor| DriverVersion { major, minor };
+        let missing = MissingFunction { name: "cuLaunchKernelEx", since: version(11, 6), have: version(11, 4) };
+        let error = DriverError::Missing(missing);
+        let message = error.to_string();
+        assert!(["`cuLaunchKernelEx`", "11.6", "11.4"].iter().all(|part| message.contains(part)), "{message}");
+        assert_eq!(error.code(), CUresult::CUDA_ERROR_NOT_FOUND);
     }
 }

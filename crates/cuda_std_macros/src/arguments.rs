@@ -6,7 +6,7 @@ use syn::{
     Attribute, Error, Fields, GenericArgument, GenericParam, Ident, ItemStruct, PathArguments, Result, Type, Visibility,
 };
 
-use crate::parameters::{FOR_ITS_LAUNCH, named_lifetime, with_static_lifetimes, without_parentheses};
+use crate::parameters::{FOR_ITS_LAUNCH, argument_of, named_lifetime, with_static_lifetimes, without_parentheses};
 
 /// One argument.
 pub struct Field {
@@ -89,7 +89,7 @@ impl Arguments<'_> {
     }
 
     fn own_arguments(&self) -> Vec<TokenStream> {
-        self.generics.iter().map(crate::expand::argument_of).collect()
+        self.generics.iter().map(argument_of).collect()
     }
 
     /// The struct itself.

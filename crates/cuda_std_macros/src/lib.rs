@@ -4,8 +4,11 @@ use proc_macro::TokenStream;
 
 mod arguments;
 mod attributes;
+mod entry;
 mod expand;
+mod handle;
 mod instances;
+mod kernel;
 mod parameters;
 mod plain;
 

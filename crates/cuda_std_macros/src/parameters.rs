@@ -1,10 +1,12 @@
 //! A kernel's parameters, and their form in the PTX entry.
 
+use proc_macro2::TokenStream;
+use quote::quote;
 use syn::visit::Visit;
 use syn::visit_mut::{self, VisitMut};
 use syn::{
-    Attribute, Error, FnArg, GenericArgument, Generics, Ident, Lifetime, Pat, PathArguments, Result, Type, TypePath,
-    TypeReference,
+    Attribute, Error, FnArg, GenericArgument, GenericParam, Generics, Ident, Lifetime, Pat, PathArguments, Result,
+    Type, TypePath, TypeReference,
 };
 
 /// A parameter of the kernel.
@@ -149,5 +151,20 @@ impl VisitMut for MakeStatic {
             arguments.args.insert(0, syn::parse_quote!('static));
         }
         visit_mut::visit_path_segment_mut(self, segment);
+    }
+}
+
+/// A generic parameter as an argument: only its name.
+pub fn argument_of(parameter: &GenericParam) -> TokenStream {
+    match parameter {
+        GenericParam::Type(ty) => {
+            let name = &ty.ident;
+            quote!(#name)
+        }
+        GenericParam::Const(constant) => {
+            let name = &constant.ident;
+            quote!(#name)
+        }
+        GenericParam::Lifetime(lifetime) => quote!(#lifetime),
     }
 }

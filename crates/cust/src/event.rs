@@ -1,5 +1,6 @@
 //! Events: points in a stream, to wait for and to measure time with.
 
+use std::borrow::Borrow;
 use std::ptr;
 use std::time::Duration;
 
@@ -7,7 +8,7 @@ use cuda_driver::CUevent;
 
 use crate::context::{Context, CurrentContext};
 use crate::error::{CudaError, CudaResult, DropResult};
-use crate::stream::Stream;
+use crate::stream::{Stream, StreamWaitEventFlags};
 
 bitflags::bitflags! {
     /// What an event can do.
@@ -139,6 +140,19 @@ impl Event {
         // SAFETY: the handle is alive, and is not used again. The driver waits for the event by itself.
         unsafe { entered.driver().cuEventDestroy_v2(self.raw)? };
         self.raw = ptr::null_mut();
+        Ok(())
+    }
+}
+
+impl Stream {
+    /// Lets work that comes later wait for an event, of this or another stream.
+    ///
+    /// # Errors
+    /// An error of the driver.
+    pub fn wait_event(&self, event: impl Borrow<Event>, flags: StreamWaitEventFlags) -> CudaResult<()> {
+        let entered = self.context().enter()?;
+        // SAFETY: both handles are alive. An event that is destroyed meanwhile is still waited for.
+        unsafe { entered.driver().cuStreamWaitEvent(self.as_inner(), event.borrow().as_inner(), flags.bits())? };
         Ok(())
     }
 }

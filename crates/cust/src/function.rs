@@ -1,11 +1,12 @@
 //! Kernels, and how they are launched.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::{CString, c_int, c_void};
+use std::ptr;
 
 use cuda_driver::{CUfunction, CUfunction_attribute};
 
 use crate::context::{CacheConfig, Context};
-use crate::error::CudaResult;
+use crate::error::{CudaError, CudaResult};
 use crate::memory::DeviceCopy;
 use crate::module::Module;
 
@@ -132,11 +133,22 @@ unsafe impl Send for Function<'_> {}
 // SAFETY: as above, from several at once as well.
 unsafe impl Sync for Function<'_> {}
 
-impl<'a> Function<'a> {
-    pub(crate) fn new(raw: CUfunction, module: &'a Module) -> Self {
-        Self { raw, module }
+impl Module {
+    /// A kernel, by its name in the PTX.
+    ///
+    /// # Errors
+    /// [`CudaError::NotFound`] if there is none of that name.
+    pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
+        let name = CString::new(name.as_ref()).map_err(|_| CudaError::NotFound)?;
+        let mut function = ptr::null_mut();
+        let entered = self.context().enter()?;
+        // SAFETY: the handle is alive; writes a handle that is valid for as long as the module.
+        unsafe { entered.driver().cuModuleGetFunction(&mut function, self.as_inner(), name.as_ptr())? };
+        Ok(Function { raw: function, module: self })
     }
+}
 
+impl<'a> Function<'a> {
     pub(crate) fn context(&self) -> &'a Context {
         self.module.context()
     }
@@ -235,7 +247,7 @@ impl<'a> Function<'a> {
 #[doc(hidden)]
 #[inline]
 pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
-    std::ptr::from_ref(value).cast_mut().cast()
+    ptr::from_ref(value).cast_mut().cast()
 }
 
 /// Launches a kernel: `launch!(function<<<grid, block, shared, stream>>>(arguments))`.

@@ -16,7 +16,7 @@
 
 use std::ptr;
 
-use cuda_driver::{CUgraph, CUgraphExec};
+use cuda_driver::{CUgraph, CUgraphExec, CUstreamCaptureMode};
 
 use crate::context::Context;
 use crate::error::{CudaError, CudaResult, DropResult};
@@ -99,6 +99,42 @@ impl Graph {
         unsafe { entered.driver().cuGraphDestroy(self.raw)? };
         self.raw = ptr::null_mut();
         Ok(())
+    }
+}
+
+impl Stream {
+    /// Begins a capture: work that the stream is given goes to a graph instead of the device, until
+    /// [`Stream::end_capture`].
+    ///
+    /// # Errors
+    /// The stream is being captured already.
+    pub fn begin_capture(&self, mode: CaptureMode) -> CudaResult<()> {
+        let mode = match mode {
+            CaptureMode::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            CaptureMode::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            CaptureMode::Relaxed => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        };
+        let entered = self.context().enter()?;
+        // SAFETY: the handle is alive.
+        unsafe { entered.driver().cuStreamBeginCapture_v2(self.as_inner(), mode)? };
+        Ok(())
+    }
+
+    /// Ends a capture: the graph of what the stream was given since it began.
+    ///
+    /// # Errors
+    /// Nothing is being captured, something was asked for that a graph cannot contain, or the capture was begun on
+    /// another thread and is not [`CaptureMode::Relaxed`].
+    pub fn end_capture(&self) -> CudaResult<Graph> {
+        let entered = self.context().enter()?;
+        let mut graph = ptr::null_mut();
+        // SAFETY: the handle is alive; writes a handle, or null.
+        unsafe { entered.driver().cuStreamEndCapture(self.as_inner(), &mut graph)? };
+        if graph.is_null() {
+            return Err(CudaError::StreamCaptureInvalidated);
+        }
+        // SAFETY: a new graph of this context, which is nobody else's.
+        Ok(unsafe { Graph::from_raw(graph, self.context()) })
     }
 }
 

@@ -11,7 +11,6 @@ use cuda_driver::{CUjit_option, CUmodule};
 
 use crate::context::{Context, CurrentContext};
 use crate::error::{CudaError, CudaResult, DropResult};
-use crate::function::Function;
 
 /// How much the driver's compiler optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -211,17 +210,9 @@ impl Module {
         Ok(module)
     }
 
-    /// A kernel, by its name in the PTX.
-    ///
-    /// # Errors
-    /// [`CudaError::NotFound`] if there is none of that name.
-    pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
-        let name = CString::new(name.as_ref()).map_err(|_| CudaError::NotFound)?;
-        let mut function = ptr::null_mut();
-        let entered = self.context.enter()?;
-        // SAFETY: the handle is alive; writes a handle that is valid for as long as the module.
-        unsafe { entered.driver().cuModuleGetFunction(&mut function, self.raw, name.as_ptr())? };
-        Ok(Function::new(function, self))
+    #[inline]
+    pub(crate) fn as_inner(&self) -> CUmodule {
+        self.raw
     }
 
     #[inline]

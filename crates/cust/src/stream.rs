@@ -1,17 +1,14 @@
 //! Streams: queues of work for a device.
 
-use std::borrow::Borrow;
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use cuda_driver::{CUstream, CUstreamCaptureMode};
+use cuda_driver::CUstream;
 
 use crate::context::{Context, CurrentContext};
 use crate::error::{CudaError, CudaResult, DropResult};
-use crate::event::Event;
 use crate::function::{BlockSize, Function, GridSize};
-use crate::graph::{CaptureMode, Graph};
 
 bitflags::bitflags! {
     /// How a stream stands to the legacy default stream, which other libraries may use.
@@ -130,17 +127,6 @@ impl Stream {
         Ok(())
     }
 
-    /// Lets work that comes later wait for an event, of this or another stream.
-    ///
-    /// # Errors
-    /// An error of the driver.
-    pub fn wait_event(&self, event: impl Borrow<Event>, flags: StreamWaitEventFlags) -> CudaResult<()> {
-        let entered = self.context.enter()?;
-        // SAFETY: both handles are alive. An event that is destroyed meanwhile is still waited for.
-        unsafe { entered.driver().cuStreamWaitEvent(self.raw, event.borrow().as_inner(), flags.bits())? };
-        Ok(())
-    }
-
     /// Launches a kernel: what [`launch!`](crate::launch) becomes.
     ///
     /// `arguments` are pointers to the kernel's arguments, in order. The driver reads them before this returns.
@@ -186,40 +172,6 @@ impl Stream {
             )?;
         }
         Ok(())
-    }
-
-    /// Begins a capture: work that the stream is given goes to a graph instead of the device, until
-    /// [`Stream::end_capture`].
-    ///
-    /// # Errors
-    /// The stream is being captured already.
-    pub fn begin_capture(&self, mode: CaptureMode) -> CudaResult<()> {
-        let mode = match mode {
-            CaptureMode::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
-            CaptureMode::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-            CaptureMode::Relaxed => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
-        };
-        let entered = self.context.enter()?;
-        // SAFETY: the handle is alive.
-        unsafe { entered.driver().cuStreamBeginCapture_v2(self.raw, mode)? };
-        Ok(())
-    }
-
-    /// Ends a capture: the graph of what the stream was given since it began.
-    ///
-    /// # Errors
-    /// Nothing is being captured, something was asked for that a graph cannot contain, or the capture was begun on
-    /// another thread and is not [`CaptureMode::Relaxed`].
-    pub fn end_capture(&self) -> CudaResult<Graph> {
-        let entered = self.context.enter()?;
-        let mut graph = ptr::null_mut();
-        // SAFETY: the handle is alive; writes a handle, or null.
-        unsafe { entered.driver().cuStreamEndCapture(self.raw, &mut graph)? };
-        if graph.is_null() {
-            return Err(CudaError::StreamCaptureInvalidated);
-        }
-        // SAFETY: a new graph of this context, which is nobody else's.
-        Ok(unsafe { Graph::from_raw(graph, &self.context) })
     }
 
     /// Its handle. It is valid for as long as this value lives.

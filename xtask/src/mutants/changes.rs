@@ -7,14 +7,7 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Lit, UnOp};
 
-use super::places::{Kind, bytes};
-
-/// A text that replaces some bytes of the source.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Edit {
-    pub range: Range<usize>,
-    pub text: String,
-}
+use super::places::{Edit, Kind, bytes};
 
 /// The byte at which a change begins.
 #[derive(Clone, Copy, Debug)]

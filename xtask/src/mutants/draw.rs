@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use super::changes::{Edit, edited, one_line};
-use super::places::Place;
+use super::changes::{edited, one_line};
+use super::places::{Edit, Place};
 
 /// A source and its places.
 #[derive(Debug)]

@@ -1,23 +1,27 @@
 //! Walks through a source and collects its places.
 
+use anyhow::Context;
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Stmt};
 
-use super::changes::{self, Edit};
-use super::macros;
-use super::places::{Form, Found, Kind, LeftOut, Place, bytes};
+use super::changes;
+use super::macros::{self, Expansion};
+use super::places::{Edit, Form, Found, Kind, LeftOut, Place, bytes};
 
-/// All places of a file.
-pub fn find(source: &str, file: &syn::File) -> Found {
+/// Finds all places of a source, outer ones before inner ones.
+pub fn find(source: &str) -> anyhow::Result<Found> {
+    let file = syn::parse_file(source).context("cannot parse")?;
     let mut finder = Finder { source, found: Found::default(), left_out: None, in_const_fn: false };
-    finder.visit_file(file);
-    finder.found
+    finder.visit_file(&file);
+    let mut found = finder.found;
+    found.places.sort_by_key(|place| (place.range.start, usize::MAX - place.range.end, place.focus));
+    Ok(found)
 }
 
 /// The places found so far, and the state of the walk.
-pub struct Finder<'s> {
+struct Finder<'s> {
     source: &'s str,
     found: Found,
     /// Why places in the current scope are left out.
@@ -33,7 +37,7 @@ impl Finder<'_> {
         self.left_out = before;
     }
 
-    pub fn count_left_out(&mut self, reason: LeftOut, count: usize) {
+    fn count_left_out(&mut self, reason: LeftOut, count: usize) {
         *self.found.left_out.entry(self.left_out.unwrap_or(reason)).or_default() += count;
     }
 
@@ -68,6 +72,22 @@ impl Finder<'_> {
         let before = std::mem::replace(&mut self.in_const_fn, constness);
         visit(self);
         self.in_const_fn = before;
+    }
+
+    /// Visits what the rules of a macro expand to.
+    fn macro_definition(&mut self, item: &syn::ItemMacro) {
+        let is_exported = item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"));
+        for body in macros::bodies(item.mac.tokens.clone()) {
+            // Other crates do not have the switch.
+            match (!is_exported).then(|| Expansion::parse(body.clone())).flatten() {
+                Some(Expansion::File(file)) => self.visit_file(&file),
+                Some(Expansion::ImplItems(items)) => items.iter().for_each(|item| self.visit_impl_item(item)),
+                Some(Expansion::Statements(statements)) => {
+                    statements.iter().for_each(|statement| self.visit_stmt(statement));
+                }
+                None => self.count_left_out(LeftOut::Macros, macros::changeable(body)),
+            }
+        }
     }
 
     fn condition(&mut self, condition: &Expr) {
@@ -200,12 +220,15 @@ impl<'ast> Visit<'ast> for Finder<'_> {
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
-        macros::call(self, call);
+        match macros::expressions(call) {
+            Some(expressions) => expressions.iter().for_each(|expression| self.visit_expr(expression)),
+            None => self.count_left_out(LeftOut::Macros, macros::changeable(call.tokens.clone())),
+        }
     }
 
     fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
         match item.ident {
-            Some(_) => macros::definition(self, item),
+            Some(_) => self.macro_definition(item),
             None => visit::visit_item_macro(self, item),
         }
     }

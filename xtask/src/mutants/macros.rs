@@ -1,45 +1,22 @@
-//! Places in macros: in the arguments of `assert!` and similar macros, and in the definitions of macros that expand to
-//! Rust.
+//! Rust in macros: the arguments of `assert!` and similar macros, and the definitions of macros that expand to Rust.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::quote;
 use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
-use syn::visit::Visit;
 use syn::{Expr, Token};
 
-use super::finder::Finder;
-use super::places::LeftOut;
-
-/// Processes a macro call, if the macro takes expressions.
-pub fn call(finder: &mut Finder<'_>, call: &syn::Macro) {
+/// The arguments of a macro call, if the macro takes expressions.
+pub fn expressions(call: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
     const OF_EXPRESSIONS: [&str; 7] =
         ["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "vec"];
-    let name = call.path.segments.last().map(|segment| segment.ident.to_string()).unwrap_or_default();
-    let expressions = OF_EXPRESSIONS
-        .contains(&name.as_str())
-        .then(|| Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone()).ok())
-        .flatten();
-    match expressions {
-        Some(expressions) => expressions.iter().for_each(|expression| finder.visit_expr(expression)),
-        None => finder.count_left_out(LeftOut::Macros, changeable(call.tokens.clone())),
-    }
+    let name = call.path.segments.last()?.ident.to_string();
+    let takes_them = OF_EXPRESSIONS.contains(&name.as_str());
+    takes_them.then(|| Punctuated::parse_terminated.parse2(call.tokens.clone()).ok()).flatten()
 }
 
-/// Processes a macro definition. Its expansion is parsed with the variables as names and each repetition once; a place
-/// that then does not compile is left out later.
-pub fn definition(finder: &mut Finder<'_>, item: &syn::ItemMacro) {
-    let is_exported = item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"));
-    for body in bodies(item.mac.tokens.clone()) {
-        // Other crates do not have the switch.
-        if is_exported || !parsed(finder, flattened(body.clone())) {
-            finder.count_left_out(LeftOut::Macros, changeable(body));
-        }
-    }
-}
-
-/// The expansion of each rule.
-fn bodies(rules: TokenStream) -> Vec<TokenStream> {
+/// The expansion of each rule of a macro.
+pub fn bodies(rules: TokenStream) -> Vec<TokenStream> {
     let mut bodies = Vec::new();
     let mut is_body = false;
     let mut tokens = rules.into_iter().peekable();
@@ -92,33 +69,37 @@ fn flattened(tokens: TokenStream) -> TokenStream {
     flat
 }
 
-/// Visits tokens as items, as items of a trait's implementation, or as statements. Returns false if they are none of
-/// these.
-fn parsed(finder: &mut Finder<'_>, tokens: TokenStream) -> bool {
-    if let Ok(file) = syn::parse2::<syn::File>(tokens.clone()) {
-        finder.visit_file(&file);
-        return true;
-    }
-    let items = |input: ParseStream<'_>| {
-        let mut items = Vec::new();
-        while !input.is_empty() {
-            items.push(input.parse::<syn::ImplItem>()?);
+/// What a macro's rule expands to.
+pub enum Expansion {
+    File(syn::File),
+    ImplItems(Vec<syn::ImplItem>),
+    Statements(Vec<syn::Stmt>),
+}
+
+impl Expansion {
+    /// Parses a rule's expansion, with the variables as names and each repetition once; a place that then does not
+    /// compile is left out later. `None` if it is not Rust by itself.
+    pub fn parse(body: TokenStream) -> Option<Self> {
+        let tokens = flattened(body);
+        if let Ok(file) = syn::parse2(tokens.clone()) {
+            return Some(Self::File(file));
         }
-        Ok(items)
-    };
-    if let Ok(items) = items.parse2(tokens.clone()) {
-        items.iter().for_each(|item| finder.visit_impl_item(item));
-        return true;
+        let items = |input: ParseStream<'_>| {
+            let mut items = Vec::new();
+            while !input.is_empty() {
+                items.push(input.parse::<syn::ImplItem>()?);
+            }
+            Ok(items)
+        };
+        if let Ok(items) = items.parse2(tokens.clone()) {
+            return Some(Self::ImplItems(items));
+        }
+        syn::Block::parse_within.parse2(tokens).ok().map(Self::Statements)
     }
-    if let Ok(statements) = syn::Block::parse_within.parse2(tokens) {
-        statements.iter().for_each(|statement| finder.visit_stmt(statement));
-        return true;
-    }
-    false
 }
 
 /// The number of literals and operators in the tokens.
-fn changeable(tokens: TokenStream) -> usize {
+pub fn changeable(tokens: TokenStream) -> usize {
     let one = |token| match token {
         TokenTree::Group(group) => changeable(group.stream()),
         TokenTree::Literal(literal) => usize::from(!literal.to_string().starts_with(['"', '\'', 'b', 'c', 'r'])),

@@ -145,7 +145,7 @@ fn read(files: &[String], folders: &[String]) -> anyhow::Result<(Vec<Source>, Ha
     let mut device_modules = Vec::new();
     for path in files.iter().filter(|file| is_in(file)) {
         let text = fs::read_to_string(workspace::root().join(path)).with_context(|| format!("cannot read `{path}`"))?;
-        let found = places::find(&text).with_context(|| format!("in `{path}`"))?;
+        let found = finder::find(&text).with_context(|| format!("in `{path}`"))?;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         device_modules.extend(found.device_modules.iter().map(|module| format!("{folder}/{module}")));
         stamps.insert(path.clone(), draw::hash(&without(&text, &found.tests)));

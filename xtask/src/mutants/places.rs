@@ -4,12 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
-use anyhow::Context;
 use proc_macro2::Span;
 use serde_json::{Value, json};
-
-use super::changes::Edit;
-use super::finder;
 
 /// The kind of a place.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -92,6 +88,13 @@ pub enum Form {
     Statement,
 }
 
+/// A text that replaces some bytes of the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Edit {
+    pub range: Range<usize>,
+    pub text: String,
+}
+
 /// A place where an error can be planted.
 #[derive(Clone, Debug)]
 pub struct Place {
@@ -116,14 +119,6 @@ pub struct Found {
     pub tests: Vec<Range<usize>>,
     /// Modules in other files that are compiled only for a GPU.
     pub device_modules: Vec<String>,
-}
-
-/// Finds all places of a source, outer ones before inner ones.
-pub fn find(source: &str) -> anyhow::Result<Found> {
-    let file = syn::parse_file(source).context("cannot parse")?;
-    let mut found = finder::find(source, &file);
-    found.places.sort_by_key(|place| (place.range.start, usize::MAX - place.range.end, place.focus));
-    Ok(found)
 }
 
 /// The byte range of tokens in the source. A macro variable begins at its `$`.

@@ -1,12 +1,13 @@
 //! Tests of small sources and their rewritten versions.
 
 use super::draw::{self, Source};
-use super::places::{self, LeftOut};
+use super::finder;
+use super::places::LeftOut;
 use super::rewrite::rewrite;
 
 /// The source with all its places' first changes.
 fn all(text: &str) -> String {
-    let found = places::find(text).unwrap();
+    let found = finder::find(text).unwrap();
     let places = found.places.into_iter().map(|mut place| {
         place.changes.truncate(1);
         place
@@ -53,7 +54,7 @@ fn barriers_and_calls_are_left_out() {
 #[test]
 fn hints_stay() {
     assert_eq!(body("global::issue_loads();"), "global::issue_loads();");
-    assert_eq!(places::find("fn f() { issue_loads(); }").unwrap().left_out[&LeftOut::Hints], 1);
+    assert_eq!(finder::find("fn f() { issue_loads(); }").unwrap().left_out[&LeftOut::Hints], 1);
 }
 
 #[test]
@@ -72,18 +73,18 @@ fn lines_stay_where_they_are() {
 #[test]
 fn what_the_compiler_runs_is_left_out() {
     let text = "const A: usize = 1 + 2;\nfn f(x: [u8; 3]) -> u8 { match x[a] { 4 => g::<5>([b; 6]), _ => c } }\n";
-    let found = places::find(text).unwrap();
+    let found = finder::find(text).unwrap();
     assert!(found.places.is_empty(), "{:?}", found.places);
     assert_eq!(found.left_out[&LeftOut::Constants], 6);
     assert_eq!(found.left_out[&LeftOut::Patterns], 1);
-    assert!(places::find("const fn f() { a + b }").unwrap().places[0].in_const_fn);
+    assert!(finder::find("const fn f() { a + b }").unwrap().places[0].in_const_fn);
 }
 
 #[test]
 fn tests_and_device_code_have_no_places() {
     let text = "#[cfg(test)] mod tests { fn f() { a + b } }\n#[cfg(target_arch = \"nvptx64\")] mod gpu;\n\
                 #[cfg(target_arch = \"nvptx64\")] fn f() { a + b }\n";
-    let found = places::find(text).unwrap();
+    let found = finder::find(text).unwrap();
     assert!(found.places.is_empty());
     assert_eq!(found.tests.len(), 1);
     assert_eq!(found.device_modules, ["gpu"]);
@@ -105,7 +106,7 @@ fn macros_that_write_rust_have_places() {
 #[test]
 fn a_draw_does_not_depend_on_what_is_beside() {
     let source =
-        |text: &str| Source { path: "a.rs".into(), text: text.into(), places: places::find(text).unwrap().places };
+        |text: &str| Source { path: "a.rs".into(), text: text.into(), places: finder::find(text).unwrap().places };
     let keys = |text: &str| draw::draw(&[source(text)], 7, 100).iter().map(draw::Mutant::key).collect::<Vec<_>>();
     let (few, more) = (keys("fn f() { a + b; c * d }"), keys("fn g() { e - h }\nfn f() { a + b; c * d }"));
     assert!(!few.is_empty());

@@ -107,7 +107,8 @@ fn emit(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u
     monitor.collective(collective, members, lanes_of(lanes), slot.wait.get().location, participants, &context.fast);
     if let Operation::Shuffle(kind) = operation {
         monitor.missing_lanes(members_of().filter_map(|(lane, member)| {
-            let (source, in_range) = warp::source(kind, lane as u32, member.wait.get().operand, member.wait.get().width);
+            let (source, in_range) =
+                warp::source(kind, lane as u32, member.wait.get().operand, member.wait.get().width);
             let is_missing = in_range && members >> source & 1 == 0;
             is_missing.then(|| (participant(lane, member), (source as usize) < lanes.len()))
         }));

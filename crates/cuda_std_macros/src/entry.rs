@@ -1,0 +1,115 @@
+//! A kernel's PTX entries.
+
+use std::env;
+
+use proc_macro2::TokenStream;
+use quote::{format_ident, quote};
+use syn::{GenericArgument, PathArguments};
+
+use crate::instances::Instance;
+use crate::kernel::Kernel;
+use crate::parameters::{Inputs, Parameter};
+
+impl Kernel<'_> {
+    /// The entries of the current compilation, in a module.
+    pub fn entries(&self) -> Option<TokenStream> {
+        // Only in the crate that cargo builds for its kernels. The entries of the crates that it uses are in their own
+        // PTX.
+        env::var_os("CARGO_PRIMARY_PACKAGE")?;
+        let instances = self.instances.iter().filter(|instance| is_in_part(&instance.suffix));
+        let entries = instances.map(|instance| self.entry(instance));
+        Some(quote! {
+            #[cfg(target_arch = "nvptx64")]
+            mod entries {
+                #(#entries)*
+            }
+        })
+    }
+
+    /// The PTX entry of one instance.
+    fn entry(&self, instance: &Instance) -> TokenStream {
+        let entry = self.entry_name(instance);
+        let aliases = self.aliases(instance);
+        let (name, arguments) = (self.name, &instance.arguments);
+        let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+        let sides = (0..3).map(|axis| self.block.get(axis).map_or(quote!(1), |side| quote!((#side) as u32)));
+        let block = match (self.block.is_empty(), self.max_threads) {
+            (false, _) => quote!(::cuda_std::__block!(#(#sides),*);),
+            (true, Some(threads)) => quote!(::cuda_std::__max_threads!((#threads) as u32);),
+            (true, None) => quote!(),
+        };
+        let min_blocks = self.min_blocks.map(|blocks| quote!(::cuda_std::__min_blocks!((#blocks) as u32);));
+        let wait = self.dependent_launch.then(|| quote!(::cuda_std::internal::wait_for_prerequisites();));
+        let prefetch = self.prefetch_blocks.map(|blocks| quote!(::cuda_std::__prefetch_blocks!((#blocks) as u32);));
+        let before = quote!(#block #min_blocks #prefetch #wait);
+        let kernel = quote!(super::super::super::super::#name #turbofish);
+        let entry_function = match &self.inputs {
+            Inputs::Listed(parameters) => {
+                let mut entry_parameters = Vec::new();
+                let mut call_arguments = Vec::new();
+                for Parameter { name, ty, is_view, .. } in parameters {
+                    if *is_view {
+                        let len = format_ident!("{name}_len");
+                        entry_parameters.push(quote!(#name: <#ty as ::cuda_std::internal::AddressAndLength>::Pointer));
+                        entry_parameters.push(quote!(#len: usize));
+                        call_arguments
+                            .push(quote!(<#ty as ::cuda_std::internal::AddressAndLength>::from_parts(#name, #len)));
+                    } else {
+                        entry_parameters.push(quote!(#name: #ty));
+                        call_arguments.push(quote!(#name));
+                    }
+                }
+                quote! {
+                    ::cuda_std::__entry! {
+                        #entry(#(#entry_parameters),*) {
+                            #before
+                            // SAFETY: the host's launch has made the parameters for this entry.
+                            #[allow(unused_unsafe)]
+                            unsafe { #kernel(#(#call_arguments),*) }
+                        }
+                    }
+                }
+            }
+            Inputs::Struct(ty) => {
+                let mut path = ty.path.clone();
+                let last = path.segments.last_mut().expect("a path has a segment");
+                let types: Vec<GenericArgument> = match std::mem::take(&mut last.arguments) {
+                    PathArguments::AngleBracketed(arguments) => {
+                        let is_type = |argument: &GenericArgument| matches!(argument, GenericArgument::Type(_));
+                        arguments.args.into_iter().filter(is_type).collect()
+                    }
+                    _ => Vec::new(),
+                };
+                quote!(#path! { #entry, #kernel, [#path], { #before }, [#(#types),*] })
+            }
+        };
+        quote! {
+            mod #entry {
+                #[allow(unused_imports)]
+                use super::super::super::super::*;
+                #aliases
+                #entry_function
+            }
+        }
+    }
+}
+
+/// Whether the instances with this suffix belong to the current compilation: `cuda_builder` compiles a crate's entries
+/// in parts, and `CUDA_BUILDER_PART` names the part and the number of parts, as in `0/2`.
+///
+/// All instances of one type, the suffix's last word, belong to one part, because they share functions, and LLVM may
+/// inline a shared function differently.
+fn is_in_part(suffix: &str) -> bool {
+    let part = env::var("CUDA_BUILDER_PART").unwrap_or_default();
+    let Some((Ok(part), Ok(parts))) =
+        part.split_once('/').map(|(part, parts)| (part.parse::<u64>(), parts.parse::<u64>()))
+    else {
+        return true;
+    };
+    let ty = suffix.rsplit('_').find(|word| word.parse::<u64>().is_err()).unwrap_or_default();
+    // FNV-1a, whose highest bits happen to split warpfold's types into halves of equal compile time.
+    let hash = ty
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));
+    (hash >> 52) % parts.max(1) == part
+}

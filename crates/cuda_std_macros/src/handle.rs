@@ -1,0 +1,244 @@
+//! A kernel's handle and argument struct, for the host.
+
+use proc_macro2::TokenStream;
+use quote::{ToTokens, format_ident, quote};
+use syn::{GenericParam, Path, PathArguments, Type, TypePath, Visibility, parse_quote};
+
+use crate::arguments::{Arguments, Field, element_of, mentions};
+use crate::instances::Instance;
+use crate::kernel::Kernel;
+use crate::parameters::{Inputs, Parameter, argument_of, with_static_lifetimes};
+
+impl Kernel<'_> {
+    /// The argument struct of a kernel that lists its parameters.
+    fn args(&self, parameters: &[Parameter]) -> (TokenStream, TokenStream) {
+        let fields = parameters.iter().map(|Parameter { name, ty, docs, .. }| Field {
+            attributes: docs.clone(),
+            visibility: Visibility::Public(Default::default()),
+            name: name.clone(),
+            ty: ty.clone(),
+        });
+        // A generic parameter that is itself the type of an element or of a number needs only that bound. One that is
+        // part of a type keeps the kernel's bounds, and so do the parameters that those bounds name.
+        let elements: Vec<TokenStream> = parameters.iter().map(|Parameter { ty, .. }| element_of(ty)).collect();
+        let (plain, composed): (Vec<_>, Vec<_>) = elements.into_iter().partition(|element| {
+            let element = element.to_string();
+            self.generics.iter().any(|parameter| argument_of(parameter).to_string() == element)
+        });
+        let named_in = |tokens: &TokenStream| -> Vec<String> {
+            let names = self.generics.iter().map(|parameter| argument_of(parameter).to_string());
+            names.filter(|name| mentions(tokens.clone(), std::slice::from_ref(name))).collect()
+        };
+        let mut named: TokenStream = composed.into_iter().collect();
+        let mut bounded = named_in(&named);
+        loop {
+            let of_name = |parameter: &&&GenericParam| bounded.contains(&argument_of(parameter).to_string());
+            named.extend(self.generics.iter().filter(of_name).map(ToTokens::to_token_stream));
+            let more = named_in(&named);
+            if more.len() == bounded.len() {
+                break;
+            }
+            bounded = more;
+        }
+        let plain = named_in(&plain.into_iter().collect());
+        let generic = |parameter: &&GenericParam| {
+            let name = argument_of(parameter);
+            if bounded.contains(&name.to_string()) {
+                return Some((*parameter).clone());
+            }
+            plain.contains(&name.to_string()).then(|| parse_quote!(#name: ::cuda_std::element::Plain))
+        };
+        let generics: Vec<GenericParam> = self.generics.iter().filter_map(generic).collect();
+        let name = self.name;
+        let doc = format!("The arguments of [`{name}`](fn@super::super::{name}), by name.");
+        let arguments = Arguments {
+            attributes: quote!(#[doc = #doc] #[allow(missing_docs)] #[cfg(not(target_arch = "nvptx64"))]),
+            visibility: &Visibility::Public(Default::default()),
+            name: format_ident!("Args"),
+            generics,
+            fields: fields.collect(),
+        };
+        let own: Vec<TokenStream> = arguments.generics.iter().map(argument_of).collect();
+        let (definition, implementation) = (arguments.definition(), arguments.parameters());
+        (quote!(#definition #implementation), arguments.static_ty(&own))
+    }
+
+    /// The module's items for the host.
+    pub fn host(&self) -> TokenStream {
+        let generics = &self.generics;
+        let arguments: Vec<TokenStream> = generics.iter().map(|parameter| argument_of(parameter)).collect();
+        let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+        let (args_struct, args) = match &self.inputs {
+            Inputs::Listed(parameters) => self.args(parameters),
+            Inputs::Struct(ty) => (quote!(), with_static_struct(ty)),
+        };
+        let unsafety = &self.function.sig.unsafety;
+        let safety = unsafety.map(|_| {
+            quote! {
+                ///
+                /// # Safety
+                /// Every launch made with the handle keeps the kernel's contract.
+            }
+        });
+        let instance = quote!(<Instance #turbofish as ::cuda_std::launch::Instance>);
+        let id = quote! {
+            ::cuda_std::launch::KernelId { library: env!("CARGO_CRATE_NAME"), entry: #instance::ENTRY }
+        };
+        let (handle_type, new) = if self.block.is_empty() {
+            (
+                quote!(::cuda_std::launch::AnyBlock<#args>),
+                quote!(::cuda_std::launch::AnyBlock::new(#id, #instance::PARAMETERS, #instance::THREAD)),
+            )
+        } else {
+            (
+                quote!(::cuda_std::launch::Kernel<#args>),
+                quote! {{
+                    let [x, y, z] = #instance::BLOCK;
+                    let block = ::cuda_std::launch::Dim3::new(x, y, z);
+                    ::cuda_std::launch::Kernel::new(#id, block, #instance::PARAMETERS, #instance::THREAD)
+                }},
+            )
+        };
+        let bound = (!generics.is_empty()).then(|| quote!(where Instance #turbofish: ::cuda_std::launch::Instance));
+        let marker_fields = generics.iter().filter_map(|parameter| match parameter {
+            GenericParam::Type(ty) => {
+                let name = &ty.ident;
+                Some(quote!(::core::marker::PhantomData<#name>))
+            }
+            _ => None,
+        });
+        let bare_generics = generics.iter().map(|parameter| match parameter {
+            GenericParam::Type(ty) => {
+                let name = &ty.ident;
+                quote!(#name)
+            }
+            other => quote!(#other),
+        });
+        let implementations = self.instances.iter().map(|instance| self.implementation(instance, &args));
+        let erased = self.erase.map(|erase| self.erased(erase));
+        let assertions = self.instances.iter().filter_map(|instance| {
+            let (assertions, aliases) = (instance.assertions(), self.aliases(instance));
+            (!assertions.is_empty()).then(|| quote!(const _: () = { #aliases #assertions };))
+        });
+        quote! {
+            #args_struct
+
+            #(#assertions)*
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            #[doc(hidden)]
+            #[allow(dead_code)]
+            pub struct Instance<#(#bare_generics),*>(#(#marker_fields),*);
+
+            #erased
+
+            #[cfg(not(target_arch = "nvptx64"))]
+            const _: () = { #(#implementations)* };
+
+            /// The kernel's handle, for a launch.
+            #safety
+            #[cfg(not(target_arch = "nvptx64"))]
+            pub #unsafety fn handle<#(#generics),*>() -> #handle_type #bound {
+                // SAFETY: `THREAD` runs this kernel, and these are its parameters.
+                unsafe { #new }
+            }
+        }
+    }
+
+    /// The kernel with an erased operator, for any sizes.
+    fn erased(&self, erase: &Path) -> TokenStream {
+        let call = self.call(quote!(::<#erase<S, U>, T>));
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            ::cuda_std::__for_executor! {
+                struct ErasedKernel;
+
+                impl ::cuda_std::launch::ErasedKernel for ErasedKernel {
+                    unsafe fn thread<T, S, U>(slots: &[u64])
+                    where
+                        T: ::cuda_std::element::Element,
+                        S: ::cuda_std::element::Plain,
+                        U: ::cuda_std::element::Plain,
+                    {
+                        #call
+                    }
+                }
+            }
+        }
+    }
+
+    /// Calls the kernel with the arguments that `slots` hold.
+    fn call(&self, turbofish: TokenStream) -> TokenStream {
+        let name = self.name;
+        let take = match &self.inputs {
+            Inputs::Listed(parameters) => parameters.iter().map(|_| quote!(slots.take())).collect(),
+            Inputs::Struct(_) => vec![quote!(::cuda_std::launch::FromSlots::from_slots(&mut slots))],
+        };
+        quote! {
+            #[allow(unused_mut, unused_variables)]
+            let mut slots = ::cuda_std::launch::Slots::new(slots);
+            // SAFETY: the launch has made the slots of arguments for this kernel.
+            #[allow(unused_unsafe)]
+            unsafe { super::super::#name #turbofish(#(#take),*) }
+        }
+    }
+
+    /// The function that runs one thread of the instance from the slots of its arguments.
+    fn thread(&self, instance: &Instance) -> TokenStream {
+        let arguments = &instance.arguments;
+        let call = match self.erase {
+            // A separate function, so that this crate compiles the functions that it calls.
+            Some(erase) => quote! {
+                const THREAD: unsafe fn(&[u64]) =
+                    ::cuda_std::launch::erased_thread::<ErasedKernel, #erase, #(#arguments),*>();
+                // SAFETY: the slots are those of the instance, which has these sizes.
+                unsafe { THREAD(slots) }
+            },
+            None if arguments.is_empty() => self.call(quote!()),
+            None => self.call(quote!(::<#(#arguments),*>)),
+        };
+        quote! {
+            ::cuda_std::__thread!({
+                unsafe fn thread(slots: &[u64]) {
+                    #call
+                }
+                thread
+            })
+        }
+    }
+
+    /// The instance's implementation of `Instance`, by which the handle finds it.
+    fn implementation(&self, instance: &Instance, args: &TokenStream) -> TokenStream {
+        let arguments = &instance.arguments;
+        let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
+        let entry = self.entry_name(instance).to_string();
+        let aliases = self.aliases(instance);
+        let thread = self.thread(instance);
+        let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
+            (true, _) => quote!(0),
+            (false, Some(side)) => quote!((#side) as u32),
+            (false, None) => quote!(1),
+        });
+        quote! {
+            // SAFETY: this is the kernel's own expansion.
+            unsafe impl ::cuda_std::launch::Instance for Instance #turbofish {
+                const ENTRY: &'static str = #entry;
+                const BLOCK: [u32; 3] = { #aliases [#(#sides),*] };
+                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] =
+                    { #aliases <#args as ::cuda_std::launch::Parameters>::PARAMETERS };
+                const THREAD: unsafe fn(&[u64]) = #thread;
+            }
+        }
+    }
+}
+
+/// The struct's type as a handle names it.
+fn with_static_struct(ty: &TypePath) -> TokenStream {
+    let mut ty = ty.clone();
+    let last = ty.path.segments.last_mut().expect("a path has a segment");
+    match &mut last.arguments {
+        PathArguments::AngleBracketed(arguments) => arguments.args.insert(0, parse_quote!('static)),
+        none => *none = PathArguments::AngleBracketed(parse_quote!(<'static>)),
+    }
+    with_static_lifetimes(&Type::Path(ty)).to_token_stream()
+}

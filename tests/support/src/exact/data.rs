@@ -1,0 +1,231 @@
+//! Types whose sums are exact, and data that are hard to sum.
+
+use half::{bf16, f16};
+use rand::Rng;
+use rand::rngs::SmallRng;
+use warpfold::exact::{ExactSum, Summand};
+use warpfold::ops::{Dot, Mean, Norm, Sum, SumOfSquares};
+use warpfold::{Element, Error, Gpu, Shape, View};
+
+/// Kinds of data: each is a hard case for some path of the kernels.
+#[derive(Clone, Copy, Debug)]
+pub enum Data {
+    /// One window contains all of it.
+    Normal,
+    /// All of one sign, so that sums grow.
+    Uniform,
+    /// The largest exceed the window of the first element, and the smallest are below it.
+    Wide,
+    /// Any finite bits.
+    AnyFinite,
+    /// Above all windows.
+    Large,
+    /// Subnormal numbers.
+    Subnormal,
+    /// Each magnitude is at least the one before.
+    Rising,
+    /// The reverse.
+    Falling,
+    /// The largest cancel completely.
+    Cancelling,
+    /// One number exceeds all others by far.
+    Outlier,
+    /// At a midpoint of two results, except for one bit far below.
+    NearlyTied,
+    /// The largest number and its negation, whose partial sums must not overflow.
+    AtTheEdge,
+    /// Zeros of both signs.
+    Zeros,
+    /// Mostly zeros, with a few other numbers, mostly after the first elements, which choose the windows.
+    Sparse,
+    /// Numbers with NaN.
+    Nan,
+    /// Infinities of one sign.
+    Infinite,
+    /// Infinities of both.
+    BothInfinities,
+}
+
+/// All kinds.
+pub const ALL: [Data; 17] = [
+    Data::Normal,
+    Data::Uniform,
+    Data::Wide,
+    Data::AnyFinite,
+    Data::Large,
+    Data::Subnormal,
+    Data::Rising,
+    Data::Falling,
+    Data::Cancelling,
+    Data::Outlier,
+    Data::NearlyTied,
+    Data::AtTheEdge,
+    Data::Zeros,
+    Data::Sparse,
+    Data::Nan,
+    Data::Infinite,
+    Data::BothInfinities,
+];
+
+/// A type whose sums are exact.
+pub trait Exact: Element + Summand<Sum: Into<f64> + Element> {
+    /// The name in Rust.
+    const NAME: &str;
+    /// The exponents of the largest and the smallest number in the data.
+    const EXPONENTS: (i32, i32);
+    /// The number of mantissa bits.
+    const DIGITS: i32;
+    /// Rounds to the nearest number.
+    fn nearest(x: f64) -> Self;
+    /// Any number.
+    fn any(source: &mut SmallRng) -> Self;
+    /// The largest number.
+    const GREATEST: f64;
+    /// The results of [`RESULTS`] for a whole view.
+    fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error>;
+    /// The results of [`RESULTS`] for each row or column.
+    fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error>;
+    /// The dot products of two whole inputs, or of their rows.
+    fn dots(gpu: &Gpu, x: View<'_, Self>, y: View<'_, Self>, shape: Shape) -> Result<Vec<Self::Sum>, Error>;
+    /// The results of [`RESULTS`] for each segment.
+    fn results_of_segments(
+        gpu: &Gpu,
+        view: View<'_, Self>,
+        offsets: View<'_, u64>,
+    ) -> Result<[Vec<Self::Sum>; 4], Error>;
+}
+
+/// The results that are derived from exact sums.
+pub const RESULTS: [&str; 4] = ["sum", "mean", "sum of squares", "norm"];
+
+macro_rules! exact {
+    ($($type:ident, $exponents:expr, $digits:literal, $nearest:expr;)*) => {$(
+        impl Exact for $type {
+            const NAME: &str = stringify!($type);
+            const EXPONENTS: (i32, i32) = $exponents;
+            const DIGITS: i32 = $digits;
+            fn nearest(x: f64) -> Self {
+                ($nearest)(x)
+            }
+            fn any(source: &mut SmallRng) -> Self {
+                Self::from_bits(source.random())
+            }
+            const GREATEST: f64 = (2.0 - 2.0 * power(-$digits)) * power(Self::EXPONENTS.0);
+            fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error> {
+                Ok([gpu.sum(view)?, gpu.mean(view)?, gpu.sum_of_squares(view)?, gpu.norm(view)?])
+            }
+            fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error> {
+                Ok([
+                    gpu.download(&gpu.reduce_to_buffer(Sum, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(Mean, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(SumOfSquares, view, shape)?)?,
+                    gpu.download(&gpu.reduce_to_buffer(Norm, view, shape)?)?,
+                ])
+            }
+            fn dots(gpu: &Gpu, x: View<'_, Self>, y: View<'_, Self>, shape: Shape) -> Result<Vec<Self::Sum>, Error> {
+                gpu.download(&gpu.reduce_pairs(Dot, x, y, shape)?)
+            }
+            fn results_of_segments(
+                gpu: &Gpu,
+                view: View<'_, Self>,
+                offsets: View<'_, u64>,
+            ) -> Result<[Vec<Self::Sum>; 4], Error> {
+                Ok([
+                    gpu.download(&gpu.reduce_segments(Sum, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(Mean, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(SumOfSquares, view, offsets)?)?,
+                    gpu.download(&gpu.reduce_segments(Norm, view, offsets)?)?,
+                ])
+            }
+        }
+    )*};
+}
+
+exact! {
+    f32, (127, -149), 24, |x| x as f32;
+    f64, (1023, -1074), 53, |x| x;
+    f16, (15, -24), 11, f16::from_f64;
+    bf16, (127, -133), 8, bf16::from_f64;
+}
+
+/// `2^exponent`.
+pub const fn power(exponent: i32) -> f64 {
+    if exponent < -1022 {
+        f64::from_bits(1 << (exponent + 1074))
+    } else {
+        f64::from_bits(((exponent + 1023) as u64) << 52)
+    }
+}
+
+/// `len` numbers of a kind.
+pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T> {
+    let (highest, least) = T::EXPONENTS;
+    let bell = |source: &mut SmallRng| (0..6).map(|_| source.random_range(-1.0_f64..1.0)).sum::<f64>();
+    let any = |source: &mut SmallRng| loop {
+        let x = T::any(source);
+        if finite(x) {
+            return x;
+        }
+    };
+    let place = source.random_range(0..len.max(1));
+    let reach = highest - 7;
+    let exponent = |i: usize| (2 * reach as usize * i / len.max(1)) as i32 - reach;
+    let sign = |source: &mut SmallRng| if source.random() { 1.0 } else { -1.0 };
+    let mut all: Vec<T> = (0..len)
+        .map(|i| match data {
+            Data::Normal | Data::Cancelling | Data::Outlier | Data::Nan | Data::Infinite | Data::BothInfinities => {
+                T::nearest(bell(source))
+            }
+            Data::Uniform => T::nearest(source.random()),
+            Data::Wide => T::nearest(bell(source) * power(source.random_range(-highest / 2..highest / 2))),
+            Data::AnyFinite => any(source),
+            Data::Large => {
+                let mantissa = source.random_range(1.0..2.0 - power(1 - T::DIGITS));
+                T::nearest(sign(source) * mantissa * power(source.random_range(highest - 2..=highest)))
+            }
+            Data::Subnormal => T::nearest(sign(source) * source.random::<f64>() * power(least + T::DIGITS - 1)),
+            Data::Rising => T::nearest(bell(source) * power(exponent(i))),
+            Data::Falling => T::nearest(bell(source) * power(-exponent(i))),
+            Data::NearlyTied => {
+                let of_three = [1.0, power(-T::DIGITS), power(-T::DIGITS - highest / 4)];
+                T::nearest(of_three.get(i).copied().unwrap_or(0.0))
+            }
+            Data::AtTheEdge => T::nearest(sign(source) * T::GREATEST),
+            Data::Zeros => T::nearest(sign(source) * 0.0),
+            Data::Sparse => match source.random_range(0..200) {
+                0 => T::nearest(sign(source)),
+                1 => any(source),
+                _ => T::nearest(0.0),
+            },
+        })
+        .collect();
+    if let Data::Cancelling = data {
+        let half = len / 2;
+        for i in 0..half {
+            let opposite = -to_f64(all[i]);
+            all[half + i] = T::nearest(opposite * if i == place { 1.0 + power(1 - T::DIGITS) } else { 1.0 });
+        }
+    }
+    let special = match data {
+        Data::Outlier => sign(source) * power(highest - 27_i32.min(highest / 2)),
+        Data::Nan => f64::NAN,
+        Data::Infinite => f64::NEG_INFINITY,
+        Data::BothInfinities => f64::INFINITY,
+        _ => return all,
+    };
+    if len > 0 {
+        all[place] = T::nearest(special);
+        if let Data::BothInfinities = data {
+            all[source.random_range(0..len)] = T::nearest(f64::NEG_INFINITY);
+        }
+    }
+    all
+}
+
+pub(super) fn to_f64<T: Exact>(x: T) -> f64 {
+    ExactSum::from_iter([x]).rounded()
+}
+
+pub(super) fn finite<T: Exact>(x: T) -> bool {
+    to_f64(x).is_finite()
+}
