@@ -148,6 +148,12 @@ fn functions_are_the_instructions_that_their_docs_name() {
              atom.relaxed.gpu.and.b32 atom.relaxed.gpu.or.b32 atom.relaxed.cta.add.s32 atom.relaxed.gpu.min.s64 \
              atom.relaxed.gpu.max.s64 atom.relaxed.gpu.exch.b64 atom.acq_rel.gpu.cas.b32 ld.relaxed.gpu.b32",
         ),
+        (
+            "shared_atomics_i64",
+            "atom.relaxed.cta.shared.add.u64 atom.relaxed.cta.shared.min.s64 atom.relaxed.cta.shared.max.s64 \
+             atom.relaxed.cta.shared.and.b64 atom.relaxed.cta.shared.exch.b64 atom.relaxed.cta.shared.cas.b64",
+        ),
+        ("shared_float_atomics_f32", "atom.relaxed.cta.shared.add.f32 atom.relaxed.cta.shared.exch.b32"),
         ("static_shared_memory", "ld.shared.b32 st.shared.b32"),
         ("reverse_array_dynamic", "ld.shared.b64 st.shared.b64"),
         ("float_approximations", "sin.approx.f32 cos.approx.f32 ex2.approx.f32 lg2.approx.f32 rsqrt.approx.f32"),

@@ -158,7 +158,7 @@ proptest! {
 
 /// A checksum of the output of each run of the device library: the same on a GPU, where a test compares every word with
 /// the executor's.
-const WORDS_OF_RUNS: [(&str, u64); 15] = [
+const WORDS_OF_RUNS: [(&str, u64); 17] = [
     ("indices", 0x2D76_1385_FDBB_7425),
     ("shuffles of 32 bits", 0xF3DF_F3A0_2FA4_BA31),
     ("shuffles of 64 bits", 0xABCF_041E_5D76_D1A9),
@@ -168,6 +168,8 @@ const WORDS_OF_RUNS: [(&str, u64); 15] = [
     ("16-byte vectors", 0x35F1_5210_5336_5C90),
     ("atomics of 32 bits", 0xB6C2_154F_189C_54FC),
     ("atomics of 64 bits", 0x5840_4FE6_2284_9781),
+    ("atomics in shared memory", 0),
+    ("atomic float sums in shared memory", 0),
     ("tickets", 0x87DB_D626_044B_D085),
     ("half conversions", 0x4E1C_B731_EE8F_3CB9),
     ("bytes of words", 0x9726_456C_526C_99EE),
@@ -180,6 +182,23 @@ const WORDS_OF_RUNS: [(&str, u64); 15] = [
 fn checksum(words: &[u64]) -> u64 {
     let bytes = words.iter().flat_map(|word| word.to_le_bytes());
     bytes.fold(0xCBF2_9CE4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01B3))
+}
+
+#[test]
+fn atomics_in_shared_memory_miss_no_thread() {
+    let values: Vec<u32> = (0..128).map(|i| i * i * 40_503 % 65_521).collect();
+    let gpu = Gpu::simt();
+    let input = gpu.upload(&values).unwrap();
+    let mut out = gpu.zeroed::<u32>(2 * test_kernels::SHARED_ATOMICS).unwrap();
+    let kernel = test_kernels::shared_atomics::handle::<u32>().with_dynamic_shared(4);
+    gpu.launch(kernel, 2, test_kernels::shared_atomics::Args { values: input.view(), out: out.view_mut(), one: 1 }).unwrap();
+    let expected = values.chunks(64).flat_map(|own| {
+        let sum = own.iter().sum();
+        let fold = |f: fn(u32, u32) -> u32| own.iter().copied().reduce(f).unwrap();
+        let bits = [fold(|a, b| a & b), fold(|a, b| a | b), fold(|a, b| a ^ b)];
+        [sum, fold(u32::min), fold(u32::max), bits[0], bits[1], bits[2], 64, 0, sum, 64]
+    });
+    assert_eq!(gpu.download(&out).unwrap(), expected.collect::<Vec<_>>());
 }
 
 #[test]

@@ -37,6 +37,8 @@ pub fn cases() -> Vec<Case> {
         case!(race_before_a_barrier_that_is_left, Before(SharedRace, "which threads 32-127 never reach"), |gpu| {
             map!(gpu, race_before_a_barrier_that_is_left, 2, 128, 256)
         }),
+        case!(atomics_beside_a_load, By(SharedRace), |gpu| map!(gpu, atomics_beside_a_load, 2, 64, 128)),
+        case!(store_beside_atomics, By(SharedRace), |gpu| map!(gpu, store_beside_atomics, 2, 64, 128)),
         case!(fence_for_a_barrier, By(SharedRace), |gpu| map!(gpu, fence_for_a_barrier, 2, 128, 256)),
     ]
 }
@@ -204,4 +206,28 @@ fn race_before_a_barrier_that_is_left(input: Global<f32>, output: GlobalMut<f32>
     if thread < 32 {
         thread::sync_threads();
     }
+}
+
+/// A load of a sum without a barrier after the atomic operations.
+#[kernel]
+fn atomics_beside_a_load(input: Global<f32>, output: GlobalMut<f32>) {
+    let sum = shared_array![f32; 1];
+    if thread::thread_idx_x() == 0 {
+        sum.store(0, 0.0);
+    }
+    thread::sync_threads();
+    sum.fetch_add(0, input.load(thread::index_1d_wide()));
+    output.store(thread::index_1d_wide(), sum.load(0));
+}
+
+/// The start of a sum is stored without a barrier before the atomic operations.
+#[kernel]
+fn store_beside_atomics(input: Global<f32>, output: GlobalMut<f32>) {
+    let sum = shared_array![f32; 1];
+    if thread::thread_idx_x() == 0 {
+        sum.store(0, 0.0);
+    }
+    sum.fetch_add(0, input.load(thread::index_1d_wide()));
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), sum.load(0));
 }

@@ -15,6 +15,7 @@ pub fn cases() -> Vec<Case> {
         }),
         case!(halo, By(Unwritten), |gpu| map!(gpu, halo, 2, 64, 128)),
         case!(left_by_the_block_before, By(Unwritten), |gpu| map!(gpu, left_by_the_block_before, 8, 64, 512)),
+        case!(atomics_without_a_start, By(Unwritten), |gpu| map!(gpu, atomics_without_a_start, 2, 64, 128)),
         case!(half_of_a_vector, By(Unwritten), |gpu| map!(gpu, half_of_a_vector, 1, 32, 128)),
     ]
 }
@@ -89,4 +90,13 @@ fn half_of_a_vector(input: Global<f32>, output: GlobalMut<f32>) {
     }
     warp::sync_warp(u32::MAX);
     output.store_vector(4 * lane, tile.load_vector(4 * lane));
+}
+
+/// Atomic operations add to an element that has no value yet.
+#[kernel]
+fn atomics_without_a_start(input: Global<f32>, output: GlobalMut<f32>) {
+    let sum = shared_array![f32; 1];
+    sum.fetch_add(0, input.load(thread::index_1d_wide()));
+    thread::sync_threads();
+    output.store(thread::index_1d_wide(), sum.load(0));
 }

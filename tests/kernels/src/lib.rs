@@ -4,7 +4,7 @@
 
 use cuda_std::atomic::{self, Atomic, Scope};
 use cuda_std::prelude::*;
-use cuda_std::shared::dynamic_shared;
+use cuda_std::shared::{SharedAtomic, SharedAtomicInteger, dynamic_shared};
 use cuda_std::warp::{
     FULL_MASK, WarpReduceValue, warp_shuffle_down, warp_shuffle_idx, warp_shuffle_up, warp_shuffle_xor, warp_vote_all,
     warp_vote_any, warp_vote_ballot,
@@ -182,6 +182,74 @@ pub fn atomics<T: Element + Atomic + core::ops::Add<Output = T>>(values: Global<
     }
     // Each block has its own element here.
     let _ = T::fetch_add(&out, 8 + thread::block_idx_x() as usize, own, Scope::Block);
+}
+
+/// The number of elements that [`shared_atomics()`] writes for each block.
+pub const SHARED_ATOMICS: usize = 10;
+
+/// Every atomic operation on integers in shared memory, by all threads of a block on the same elements. The elements
+/// before an exchange are added up: with the last one, they are all that was put there. Takes dynamic shared memory for
+/// one element.
+#[kernel(instances = [u32, i32, u64, i64], block = 64)]
+pub fn shared_atomics<T: Element + SharedAtomicInteger + core::ops::Add<Output = T>>(
+    values: Global<T>,
+    out: GlobalMut<T>,
+    one: T,
+) {
+    let array = shared_array![T; SHARED_ATOMICS];
+    let dynamic = dynamic_shared::<T>();
+    let (t, block) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
+    let own = values.load(block * 64 + t);
+    if t < SHARED_ATOMICS {
+        // Minimum, maximum and AND start with an element.
+        array.store(t, if matches!(t, 1 | 2 | 3) { values.load(block * 64) } else { T::default() });
+    }
+    if t == 0 {
+        dynamic.store(0, T::default());
+    }
+    thread::sync_threads();
+    array.fetch_add(0, own);
+    array.fetch_min(1, own);
+    array.fetch_max(2, own);
+    array.fetch_and(3, own);
+    array.fetch_or(4, own);
+    array.fetch_xor(5, own);
+    let mut seen = T::default();
+    loop {
+        let before = array.compare_and_swap(6, seen, seen + one);
+        if before == seen {
+            break;
+        }
+        seen = before;
+    }
+    array.fetch_add(8, array.exchange(7, own));
+    dynamic.fetch_add(0, one);
+    thread::sync_threads();
+    if t == 0 {
+        array.fetch_add(8, array.exchange(7, T::default()));
+        array.store(9, dynamic.load(0));
+    }
+    thread::sync_threads();
+    if t < SHARED_ATOMICS {
+        out.store(block * SHARED_ATOMICS + t, array.load(t));
+    }
+}
+
+/// Atomic sums of whole numbers in shared memory, which are exact in any order, and exchanges.
+#[kernel(instances = [f32, f64], block = 64)]
+pub fn shared_float_atomics<T: Element + SharedAtomic>(values: Global<T>, out: GlobalMut<T>) {
+    let array = shared_array![T; 2];
+    let (t, block) = (thread::thread_idx_x() as usize, thread::block_idx_x() as usize);
+    if t < 2 {
+        array.store(t, T::default());
+    }
+    thread::sync_threads();
+    array.fetch_add(1, array.exchange(0, values.load(block * 64 + t)));
+    thread::sync_threads();
+    if t == 0 {
+        array.fetch_add(1, array.exchange(0, T::default()));
+        out.store(block, array.load(1));
+    }
 }
 
 /// A counter that wraps after `last`: every ticket is drawn equally often.

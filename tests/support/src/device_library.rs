@@ -9,7 +9,7 @@ use warpfold::{Error, Gpu};
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by name.
-pub static RUNS: [(&str, Run); 15] = [
+pub static RUNS: [(&str, Run); 17] = [
     ("indices", indices),
     ("shuffles of 32 bits", shuffles_32),
     ("shuffles of 64 bits", shuffles_64),
@@ -19,6 +19,8 @@ pub static RUNS: [(&str, Run); 15] = [
     ("16-byte vectors", vectors),
     ("atomics of 32 bits", atomics_32),
     ("atomics of 64 bits", atomics_64),
+    ("atomics in shared memory", shared_atomics),
+    ("atomic float sums in shared memory", shared_float_atomics),
     ("tickets", tickets),
     ("half conversions", half_conversions),
     ("bytes of words", bytes_of_words),
@@ -164,6 +166,42 @@ fn atomics_32(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 fn atomics_64(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok([combined(gpu, 1_u64)?, combined(gpu, 1_i64)?].concat())
+}
+
+fn combined_in_blocks<T>(gpu: &Gpu, one: T) -> Result<Vec<u64>, Error>
+where
+    T: Element + cuda_std::shared::SharedAtomicInteger + std::ops::Add<Output = T> + ScalarParameter,
+    k::shared_atomics::Instance<T>: cuda_std::launch::Instance,
+{
+    let values: Vec<T> = noise(8).take(64 * 10).map(T::from_word).collect();
+    let values = gpu.upload(&values)?;
+    let mut out = gpu.zeroed::<T>(k::SHARED_ATOMICS * 10)?;
+    let arguments = k::shared_atomics::Args { values: values.view(), out: out.view_mut(), one };
+    gpu.launch(k::shared_atomics::handle::<T>().with_dynamic_shared(size_of::<T>()), 10, arguments)?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn shared_atomics(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let of_32_bits = [combined_in_blocks(gpu, 1_u32)?, combined_in_blocks(gpu, 1_i32)?].concat();
+    Ok([of_32_bits, combined_in_blocks(gpu, 1_u64)?, combined_in_blocks(gpu, 1_i64)?].concat())
+}
+
+/// The sum of each block's numbers, which are whole.
+fn float_sums_of_blocks<T>(gpu: &Gpu, whole: fn(u16) -> T) -> Result<Vec<u64>, Error>
+where
+    T: Element + cuda_std::shared::SharedAtomic,
+    k::shared_float_atomics::Instance<T>: cuda_std::launch::Instance,
+{
+    let values: Vec<T> = noise(9).take(64 * 10).map(|word| whole(word as u16)).collect();
+    let values = gpu.upload(&values)?;
+    let mut out = gpu.zeroed::<T>(10)?;
+    let arguments = k::shared_float_atomics::Args { values: values.view(), out: out.view_mut() };
+    gpu.launch(k::shared_float_atomics::handle::<T>(), 10, arguments)?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn shared_float_atomics(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    Ok([float_sums_of_blocks(gpu, f32::from)?, float_sums_of_blocks(gpu, f64::from)?].concat())
 }
 
 fn tickets(gpu: &Gpu) -> Result<Vec<u64>, Error> {

@@ -6,6 +6,9 @@
 //! A kernel for Rust-CUDA accesses shared memory by raw pointers, `*array.add(i)`. The same expression here makes a
 //! [`SharedPlace`], which is no pointer.
 //!
+//! Elements of 4 and 8 bytes have atomic operations, such as [`SharedArray::fetch_add`]. Each is relaxed: it orders
+//! nothing but itself.
+//!
 //! An array is uninitialised until a thread writes it, and other threads see a write only after a barrier
 //! ([`crate::thread::sync_threads`], or [`crate::warp::sync_warp`] within a warp).
 
@@ -17,8 +20,10 @@ use crate::element::{Element, Plain, VectorType};
 use crate::global::Word;
 use crate::pieces;
 
+mod atomics;
 mod place;
 
+pub use atomics::{SharedAtomic, SharedAtomicInteger};
 pub use place::SharedPlace;
 
 /// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each occurrence in the source is a separate array.

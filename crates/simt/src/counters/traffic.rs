@@ -67,7 +67,7 @@ pub struct SharedTraffic {
     pub worst_ways: u64,
 }
 
-/// Atomic operations on global memory.
+/// Atomic operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AtomicTraffic {

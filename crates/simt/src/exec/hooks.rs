@@ -32,7 +32,7 @@ fn counted_element_access(context: &Context, element: ElementAccess, address: us
     }
 }
 
-/// Reports a load or store.
+/// Reports a load or store, or an atomic operation on shared memory.
 #[cold]
 #[inline(never)]
 pub(super) fn access(kind: AccessKind, address: usize, location: &'static Location<'static>) {

@@ -18,6 +18,9 @@ use crate::events::sync::Fence;
 
 /// Reports a load or store of `bytes` bytes at `address`, before the access. `bytes` is a power of two up to 16. An
 /// access that is not aligned to its size ends a watched launch with a fault.
+///
+/// An atomic operation on shared memory is reported here, too: the lanes of a block run on one core, one at a time, so
+/// any operation is indivisible. [`atomic`] is for global memory.
 #[inline(always)]
 #[track_caller]
 pub fn access(space: Space, access: Access, address: usize, bytes: usize) {

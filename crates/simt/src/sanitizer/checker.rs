@@ -44,7 +44,7 @@ impl Checker {
         }
     }
 
-    /// Checks a plain load or store. The cache then covers the elements around it, if it can. `element_of_shared` names
+    /// Checks a plain load or store, or an atomic operation on shared memory. The cache then covers the elements around it, if it can. `element_of_shared` names
     /// an offset in shared memory.
     #[inline(never)]
     pub fn plain(
@@ -54,7 +54,7 @@ impl Checker {
         cache: &AccessCache,
         element_of_shared: impl Fn(usize) -> Option<Element>,
     ) {
-        let effect = if access.kind.access() == Access::Load { Effect::Read } else { Effect::Write };
+        let effect = Effect::of(access.kind.access());
         if access.kind.space() == Space::Shared {
             self.shared(access, site, effect, element_of_shared);
         } else if !self.record_if_alone(access, site, cache) {
@@ -106,7 +106,9 @@ impl Checker {
         element_of_shared: impl Fn(usize) -> Option<Element>,
     ) {
         let MemoryAccess { thread, kind, address, .. } = *access;
-        let own = self.clocks.stamp(thread, Strength::Plain, site);
+        // An atomic operation on shared memory orders no other access: no thread acquires by it.
+        let strength = if kind.access() == Access::Atomic { Strength::Block } else { Strength::Plain };
+        let own = self.clocks.stamp(thread, strength, site);
         let clocks = &self.clocks;
         let found = self.shared_memory.access(
             address,
@@ -138,13 +140,9 @@ impl Checker {
         self.global(access, site, Effect::Read);
     }
 
-    /// Checks an atomic operation. Calls are in the order of the launch's atomic operations.
+    /// Checks an atomic operation on global memory. Calls are in the order of the launch's atomic operations.
     pub fn atomic(&mut self, access: &MemoryAccess, is_of_block: bool, site: SiteId) {
-        let effect = match access.kind.access() {
-            Access::Load => Effect::Read,
-            Access::Store => Effect::Write,
-            Access::Atomic => Effect::ReadWrite,
-        };
+        let effect = Effect::of(access.kind.access());
         let strength = if is_of_block { Strength::Block } else { Strength::Device };
         self.exact(access, strength, site, effect);
         let (reads, writes) = (effect != Effect::Write, effect != Effect::Read);

@@ -1,6 +1,7 @@
 //! The exact access history of one word or byte.
 
 use super::stamp::{Stamp, Strength};
+use crate::events::access::Access;
 
 /// The last write, the last atomic operation since it, and up to two reads since both. The reads are of different warps
 /// or blocks if there were such reads: a later writer belongs to at most one of them.
@@ -20,6 +21,16 @@ pub(super) enum Effect {
     Write,
     /// An atomic operation.
     ReadWrite,
+}
+
+impl Effect {
+    pub fn of(access: Access) -> Self {
+        match access {
+            Access::Load => Self::Read,
+            Access::Store => Self::Write,
+            Access::Atomic => Self::ReadWrite,
+        }
+    }
 }
 
 /// What is wrong with an access.
@@ -65,6 +76,9 @@ impl ExactCell {
             true => Conflict::Scope(read),
             false => Conflict::Read(read),
         }));
+        if effect == Effect::ReadWrite && !is_written {
+            conflict = conflict.or(Some(Conflict::Unwritten));
+        }
         if own.strength() == Strength::Plain {
             self.write = own;
             self.atomic = Stamp::NONE;

@@ -137,3 +137,76 @@ pub(crate) unsafe fn shared_store_volatile<T: Plain>(base: SharedAddress, offset
     // SAFETY: as promised by the caller.
     unsafe { base.add(offset).cast::<T>().write_volatile(value) }
 }
+
+macro_rules! atomics {
+    ($($name:ident: $type:ty, |$before:ident, $operand:ident| $after:expr;)*) => {$(
+        /// An atomic operation on shared memory: the lanes of a block run one at a time.
+        ///
+        /// # Safety
+        /// As for [`shared_load`].
+        #[track_caller]
+        pub(crate) unsafe fn $name(base: SharedAddress, offset: usize, $operand: $type) -> $type {
+            lane::access(Space::Shared, Access::Atomic, base.addr() + offset, size_of::<$type>());
+            // SAFETY: as promised by the caller; the lanes of a block run on one core, so this is no race.
+            unsafe {
+                let element = base.add(offset).cast::<$type>();
+                let $before = element.read();
+                element.write($after);
+                $before
+            }
+        }
+    )*};
+}
+
+/// The atomic operations of an integer type.
+macro_rules! integer_atomics {
+    ($(
+        $type:ty: $add:ident, $min:ident, $max:ident, $and:ident, $or:ident, $xor:ident, $exchange:ident, $cas:ident;
+    )*) => {$(
+        atomics! {
+            $add: $type, |before, operand| before.wrapping_add(operand);
+            $min: $type, |before, operand| before.min(operand);
+            $max: $type, |before, operand| before.max(operand);
+            $and: $type, |before, operand| before & operand;
+            $or: $type, |before, operand| before | operand;
+            $xor: $type, |before, operand| before ^ operand;
+            $exchange: $type, |before, operand| operand;
+        }
+
+        /// Stores `new` if the element is `expected`; returns the element before.
+        ///
+        /// # Safety
+        /// As for [`shared_load`].
+        #[track_caller]
+        pub(crate) unsafe fn $cas(base: SharedAddress, offset: usize, expected: $type, new: $type) -> $type {
+            lane::access(Space::Shared, Access::Atomic, base.addr() + offset, size_of::<$type>());
+            // SAFETY: as above.
+            unsafe {
+                let element = base.add(offset).cast::<$type>();
+                let before = element.read();
+                if before == expected {
+                    element.write(new);
+                }
+                before
+            }
+        }
+    )*};
+}
+
+integer_atomics! {
+    u32: shared_add_u32, shared_min_u32, shared_max_u32, shared_and_u32, shared_or_u32, shared_xor_u32,
+        shared_exchange_u32, shared_cas_u32;
+    i32: shared_add_i32, shared_min_i32, shared_max_i32, shared_and_i32, shared_or_i32, shared_xor_i32,
+        shared_exchange_i32, shared_cas_i32;
+    u64: shared_add_u64, shared_min_u64, shared_max_u64, shared_and_u64, shared_or_u64, shared_xor_u64,
+        shared_exchange_u64, shared_cas_u64;
+    i64: shared_add_i64, shared_min_i64, shared_max_i64, shared_and_i64, shared_or_i64, shared_xor_i64,
+        shared_exchange_i64, shared_cas_i64;
+}
+
+atomics! {
+    shared_add_f32: f32, |before, operand| before + operand;
+    shared_exchange_f32: f32, |before, operand| operand;
+    shared_add_f64: f64, |before, operand| before + operand;
+    shared_exchange_f64: f64, |before, operand| operand;
+}

@@ -2,6 +2,7 @@
 
 use core::arch::asm;
 
+use super::SharedAddress;
 use crate::atomic::{Order, Scope};
 
 /// One `asm!` for each order and scope, of which a constant order and scope leave one.
@@ -118,6 +119,89 @@ compare_and_swaps! {
     atomic_cas_i32: i32, reg32, "cas.b32 {}, [{}], {}, {};";
     atomic_cas_u64: u64, reg64, "cas.b64 {}, [{}], {}, {};";
     atomic_cas_i64: i64, reg64, "cas.b64 {}, [{}], {}, {};";
+}
+
+/// Read-modify-write operations on shared memory, which order no other access.
+macro_rules! shared_atomics {
+    ($($name:ident: $type:ty, $reg:ident, $op:literal;)*) => {$(
+        /// # Safety
+        /// `base + offset` is inside a shared array of this block, and a multiple of the type's size.
+        #[inline(always)]
+        pub(crate) unsafe fn $name(base: SharedAddress, offset: usize, operand: $type) -> $type {
+            let before: $type;
+            // SAFETY: as promised by the caller.
+            unsafe {
+                asm!(
+                    concat!("atom.relaxed.cta.shared.", $op, " {}, [{}], {};"),
+                    out($reg) before, in(reg32) base.wrapping_add(offset as u32), in($reg) operand,
+                    options(nostack)
+                );
+            }
+            before
+        }
+    )*};
+}
+
+shared_atomics! {
+    shared_add_u32: u32, reg32, "add.u32";
+    shared_min_u32: u32, reg32, "min.u32";
+    shared_max_u32: u32, reg32, "max.u32";
+    shared_and_u32: u32, reg32, "and.b32";
+    shared_or_u32: u32, reg32, "or.b32";
+    shared_xor_u32: u32, reg32, "xor.b32";
+    shared_exchange_u32: u32, reg32, "exch.b32";
+    shared_add_i32: i32, reg32, "add.s32";
+    shared_min_i32: i32, reg32, "min.s32";
+    shared_max_i32: i32, reg32, "max.s32";
+    shared_and_i32: i32, reg32, "and.b32";
+    shared_or_i32: i32, reg32, "or.b32";
+    shared_xor_i32: i32, reg32, "xor.b32";
+    shared_exchange_i32: i32, reg32, "exch.b32";
+    shared_add_u64: u64, reg64, "add.u64";
+    shared_min_u64: u64, reg64, "min.u64";
+    shared_max_u64: u64, reg64, "max.u64";
+    shared_and_u64: u64, reg64, "and.b64";
+    shared_or_u64: u64, reg64, "or.b64";
+    shared_xor_u64: u64, reg64, "xor.b64";
+    shared_exchange_u64: u64, reg64, "exch.b64";
+    shared_add_i64: i64, reg64, "add.u64";
+    shared_min_i64: i64, reg64, "min.s64";
+    shared_max_i64: i64, reg64, "max.s64";
+    shared_and_i64: i64, reg64, "and.b64";
+    shared_or_i64: i64, reg64, "or.b64";
+    shared_xor_i64: i64, reg64, "xor.b64";
+    shared_exchange_i64: i64, reg64, "exch.b64";
+    shared_add_f32: f32, reg32, "add.f32";
+    shared_exchange_f32: f32, reg32, "exch.b32";
+    shared_add_f64: f64, reg64, "add.f64";
+    shared_exchange_f64: f64, reg64, "exch.b64";
+}
+
+macro_rules! shared_compare_and_swaps {
+    ($($name:ident: $type:ty, $reg:ident, $op:literal;)*) => {$(
+        /// # Safety
+        /// `base + offset` is inside a shared array of this block, and a multiple of the type's size.
+        #[inline(always)]
+        pub(crate) unsafe fn $name(base: SharedAddress, offset: usize, expected: $type, new: $type) -> $type {
+            let before: $type;
+            // SAFETY: as promised by the caller.
+            unsafe {
+                asm!(
+                    concat!("atom.relaxed.cta.shared.", $op, " {}, [{}], {}, {};"),
+                    out($reg) before, in(reg32) base.wrapping_add(offset as u32), in($reg) expected, in($reg) new,
+                    options(nostack)
+                );
+            }
+            before
+        }
+    )*};
+}
+
+shared_compare_and_swaps! {
+    shared_cas_u32: u32, reg32, "cas.b32";
+    shared_cas_i32: i32, reg32, "cas.b32";
+    shared_cas_u64: u64, reg64, "cas.b64";
+    shared_cas_i64: i64, reg64, "cas.b64";
 }
 
 macro_rules! loads_and_stores {
