@@ -68,7 +68,7 @@ impl Driver {
         if !write(&mut text) || text.is_null() {
             return None;
         }
-        // SAFETY: a string with a zero behind it in the driver's own memory, and the driver is never unloaded.
+        // SAFETY: a zero-terminated string in the driver's own memory, and the driver is never unloaded.
         unsafe { CStr::from_ptr(text) }.to_str().ok()
     }
 }

@@ -49,8 +49,9 @@
 //!     float's too (Rust-CUDA converts it to an integer)
 //! - **`shared`**
 //!   - *the same*: `shared_array!`, `dynamic_shared_mem`, `*array.add(i)`
-//!   - *different*: the array is no pointer: every access is checked, and seen by the executor
-//!   - *absent*: atomics in shared memory; pointers into it
+//!   - *different*: the array is no pointer: every access is checked, and seen by the executor; atomic operations are
+//!     its methods, such as [`fetch_add`](crate::shared::SharedArray::fetch_add), always relaxed
+//!   - *absent*: pointers into it, and atomic types in it
 //! - **`atomic`**
 //!   - *the same*: [`AtomicF32`](crate::atomic::AtomicF32) and `AtomicF64` of each scope
 //!   - *different*: `System...` is of the system's scope (there it is the device's); operations of blocks are safe;

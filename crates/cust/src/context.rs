@@ -368,7 +368,7 @@ impl CurrentContext {
         Ok(all.into_iter().find(|known| known.to_raw() == config).unwrap_or(CacheConfig::PreferNone))
     }
 
-    /// Sets how the current context divides its on-chip memory. It is a wish.
+    /// Sets how the current context prefers the on-chip memory to be divided. The driver may divide it otherwise.
     ///
     /// # Errors
     /// No context is current.

@@ -14,9 +14,9 @@ bitflags::bitflags! {
     /// What an event can do.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// Measures time; who waits for it spins.
+        /// Measures time; a thread that waits for it spins.
         const DEFAULT = 0x0;
-        /// Who waits for it blocks.
+        /// A thread that waits for it blocks.
         const BLOCKING_SYNC = 0x1;
         /// Measures no time, which is faster.
         const DISABLE_TIMING = 0x2;
@@ -61,7 +61,7 @@ impl Event {
         Ok(event)
     }
 
-    /// Puts it behind all work that the stream has so far.
+    /// Records the event: it happens after all work that the stream has so far.
     ///
     /// # Errors
     /// The stream is of another context, or its work has failed.

@@ -165,7 +165,7 @@ impl<'a> Function<'a> {
         Ok(value)
     }
 
-    /// Sets how it wants the on-chip memory divided. It is a wish.
+    /// Sets how the kernel prefers the on-chip memory to be divided. The driver may divide it otherwise.
     ///
     /// # Errors
     /// An error of the driver.

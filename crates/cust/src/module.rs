@@ -15,15 +15,15 @@ use crate::error::{CudaError, CudaResult, DropResult};
 /// How much the driver's compiler optimizes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OptLevel {
-    /// Not at all.
+    /// No optimization.
     O0 = 0,
-    /// A little.
+    /// Few optimizations.
     O1 = 1,
-    /// More.
+    /// More than [`OptLevel::O1`].
     O2 = 2,
-    /// Yet more.
+    /// More than [`OptLevel::O2`].
     O3 = 3,
-    /// All it can, which is the default.
+    /// All optimizations, the default.
     O4 = 4,
 }
 
@@ -120,13 +120,13 @@ impl Module {
         Self::from_ptx_cstr(&ptx, options)
     }
 
-    /// As [`Module::from_ptx`], of a string with a zero behind it.
+    /// As [`Module::from_ptx`], of a zero-terminated string.
     ///
     /// # Errors
     /// As of [`Module::from_ptx`].
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
         check_ptx(ptx)?;
-        // SAFETY: PTX with a zero behind it, and no binary.
+        // SAFETY: zero-terminated PTX, and no binary.
         unsafe { Self::load(ptx.as_ptr().cast(), options, None) }
     }
 
@@ -139,7 +139,7 @@ impl Module {
         let mut load = || {
             let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
             check_ptx(&ptx)?;
-            // SAFETY: PTX with a zero behind it, and no binary.
+            // SAFETY: zero-terminated PTX, and no binary.
             unsafe { Self::load(ptx.as_ptr().cast(), options, Some(&mut log)) }
         };
         load().map_err(|error| {
@@ -184,7 +184,7 @@ impl Module {
     /// Loads an image, and writes the compiler's errors to `log`.
     ///
     /// # Safety
-    /// `image` points to PTX with a zero behind it, or to a whole binary.
+    /// `image` points to zero-terminated PTX or to a whole binary.
     unsafe fn load(image: *const c_void, options: &[ModuleJitOption], log: Option<&mut [u8]>) -> CudaResult<Self> {
         let mut module = Self { raw: ptr::null_mut(), context: CurrentContext::get_current()? };
         let mut raw: Vec<_> = options.iter().map(|option| option.to_raw()).collect();

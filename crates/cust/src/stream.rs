@@ -30,7 +30,7 @@ bitflags::bitflags! {
     }
 }
 
-/// A queue of work: what it is given is done in that order.
+/// A queue of work, which the device does in order.
 #[derive(Debug)]
 pub struct Stream {
     /// Null once it is destroyed.

@@ -140,11 +140,11 @@ fn contents_that_no_sum_has_are_refused() {
         ("more than one element can be", changed(&sum(&[1.0]), |content| content[16 + 34] = 0x20)),
         ("more than two elements can be", changed(&finite, |content| content[16 + 34] = 0x40)),
         (
-            "more than so many elements can be",
+            "more than that number of elements can have",
             with_count(&changed(&finite, |content| content[16 + 43] = 0x7F), 1 << 20),
         ),
         (
-            "less than so many elements can be",
+            "less than that number of elements can have",
             with_count(&changed(&finite, |content| content[16 + 43] = 0x80), 1 << 20),
         ),
     ] {

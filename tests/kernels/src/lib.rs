@@ -202,7 +202,7 @@ pub fn shared_atomics<T: Element + SharedAtomicInteger + core::ops::Add<Output =
     let own = values.load(block * 64 + t);
     if t < SHARED_ATOMICS {
         // Minimum, maximum and AND start with an element.
-        array.store(t, if matches!(t, 1 | 2 | 3) { values.load(block * 64) } else { T::default() });
+        array.store(t, if (1..=3).contains(&t) { values.load(block * 64) } else { T::default() });
     }
     if t == 0 {
         dynamic.store(0, T::default());

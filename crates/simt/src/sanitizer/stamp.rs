@@ -1,8 +1,8 @@
-//! Stamps: who accessed memory, when, where and how.
+//! Stamps of accesses: thread, time, site and strength.
 
 use crate::events::sites::SiteId;
 
-/// Who accessed memory, when, where and how, in 16 bytes.
+/// The thread, time, site and strength of an access, in 16 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     /// The block's linear index in the grid; `NO_BLOCK` for no access.
