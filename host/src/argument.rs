@@ -38,7 +38,7 @@ impl<'launch> Slots<'launch> {
 
 impl<'launch> Visitor<'launch, Host> for Slots<'launch> {
     fn scalar<T: ScalarParameter>(&mut self, number: T) {
-        self.slots.push(number.to_slot());
+        number.to_slots(|slot| self.slots.push(slot));
     }
 
     fn global<T: Plain>(&mut self, view: View<'launch, T>) {

@@ -177,6 +177,9 @@ fn functions_are_the_instructions_that_their_docs_name() {
         of_any.into_iter().for_each(|one| has(one, true));
         from_sm_80.into_iter().for_each(|one| has(one, arch >= Arch::SM_80));
         has(("warp_reduce", "shfl.sync.idx.b32"), arch < Arch::SM_80);
+        // A struct of plain data by value changes no pointer beside it.
+        has(("structs_by_value", "ld.global.b32 st.global.b32 st.global.b64"), true);
+        has(("structs_by_value", "ld.b32 st.b32"), false);
         // A place in shared memory is no pointer: no generic access is left of it.
         has(("static_shared_memory", "cvta.shared.u64 ld.b32 st.b32"), false);
     }

@@ -168,8 +168,8 @@ const WORDS_OF_RUNS: [(&str, u64); 17] = [
     ("16-byte vectors", 0x35F1_5210_5336_5C90),
     ("atomics of 32 bits", 0xB6C2_154F_189C_54FC),
     ("atomics of 64 bits", 0x5840_4FE6_2284_9781),
-    ("atomics in shared memory", 0),
-    ("atomic float sums in shared memory", 0),
+    ("atomics in shared memory", 0xAF5F_CA24_AA68_F8CD),
+    ("atomic float sums in shared memory", 0x5219_FCC2_CB2F_997F),
     ("tickets", 0x87DB_D626_044B_D085),
     ("half conversions", 0x4E1C_B731_EE8F_3CB9),
     ("bytes of words", 0x9726_456C_526C_99EE),
@@ -191,7 +191,8 @@ fn atomics_in_shared_memory_miss_no_thread() {
     let input = gpu.upload(&values).unwrap();
     let mut out = gpu.zeroed::<u32>(2 * test_kernels::SHARED_ATOMICS).unwrap();
     let kernel = test_kernels::shared_atomics::handle::<u32>().with_dynamic_shared(4);
-    gpu.launch(kernel, 2, test_kernels::shared_atomics::Args { values: input.view(), out: out.view_mut(), one: 1 }).unwrap();
+    gpu.launch(kernel, 2, test_kernels::shared_atomics::Args { values: input.view(), out: out.view_mut(), one: 1 })
+        .unwrap();
     let expected = values.chunks(64).flat_map(|own| {
         let sum = own.iter().sum();
         let fold = |f: fn(u32, u32) -> u32| own.iter().copied().reduce(f).unwrap();

@@ -15,8 +15,8 @@
 //!    `let x = tile.add(i)` is not a pointer, and stores only when it goes out of scope ([`SharedPlace`]).
 //! 4. Write `GpuFloat::sin(x)` for `x.sin()` where the CPU should have the GPU's bits: see
 //!    [`float`](crate::float#a-method-of-f32-may-be-stds).
-//! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory. Pass a struct in a slice of one element, or its
-//!    fields one by one: a kernel's parameters are numbers, pointers and slices.
+//! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory, and for those that a kernel takes by value. They hold
+//!    no pointers: pass these on their own, or in a struct of [`arguments`](crate::arguments).
 //! 6. For `cuda_std::glam` or `cuda_std::vek` depend on `glam` yourself, with the features `libm` and `bytemuck`.
 //! 7. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then take `Global` and `GlobalMut`
 //!    for slices and pointers, kernel by kernel: the `unsafe` goes, and the executor sees these accesses, too.
@@ -26,11 +26,11 @@
 //! For each module of Rust-CUDA's `cuda_std`: what is the same here, what is different, and what is absent.
 //!
 //! - **`#[kernel]`**
-//!   - *the same*: plain functions with numbers, pointers and slices
+//!   - *the same*: plain functions with numbers, pointers, slices, and structs of plain data by value
 //!   - *different*: a kernel may be safe, generic, and fix its block; the hints `grid_dim` and `block_dim` are refused;
 //!     beside the function there is a module of its name with the handle for a typed launch, see
 //!     [`kernel`](crate::kernel)
-//!   - *absent*: structs by value, references to anything but slices
+//!   - *absent*: structs by value that hold pointers, references to anything but slices
 //! - **`#[gpu_only]`, `#[externally_visible]`**
 //!   - *the same*: both
 //!   - *different*: on the CPU a call of the first is a panic that names the function

@@ -285,8 +285,17 @@ impl Backend for CudaDevice {
         self.shared.limits.check(call)?;
         self.enter()?;
         let Loaded { function, is_early, .. } = self.shared.kernel(call.kernel)?;
-        let mut arguments: Vec<*mut c_void> =
-            call.slots.iter().map(|slot| std::ptr::from_ref(slot).cast_mut().cast()).collect();
+        let mut arguments = Vec::with_capacity(call.slots.len());
+        let mut slots = call.slots;
+        for parameter in call.parameters {
+            let (own, rest) = slots.split_at(parameter.slots);
+            slots = rest;
+            // Memory is an address and a length, two parameters of the entry. Anything else is one, of any size.
+            arguments.push(own.as_ptr().cast_mut().cast::<c_void>());
+            if parameter.element.is_some() {
+                arguments.push(own[1..].as_ptr().cast_mut().cast());
+            }
+        }
         let Call { grid, block, .. } = call;
         if is_early {
             let mut early = CUlaunchAttribute::programmatic_stream_serialization();

@@ -13,7 +13,7 @@ mod warps;
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.
-pub static RUNS: [(&str, Run); 35] = [
+pub static RUNS: [(&str, Run); 36] = [
     ("branches", branches),
     ("loops", loops),
     ("loops in loops", loops_in_loops),
@@ -37,6 +37,7 @@ pub static RUNS: [(&str, Run); 35] = [
     ("static shared memory", static_shared_memory),
     ("shared memory of several types", shared_memory_of_types),
     ("reversal by shared memory", reversals),
+    ("structs by value", vectors::structs_by_value),
     ("vectors of three floats", vectors::vec3_operations),
     ("a matrix times vectors", vectors::mat3_vec3_multiply),
     ("views of large elements", vectors::mat4_operations),

@@ -38,10 +38,10 @@ impl NamedParameter {
 /// the value reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no parameter of the type `{Self}`",
-    label = "a number, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
+    label = "a number, a struct that derives `Plain`, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
 )]
 pub unsafe trait Parameter<'launch> {
-    /// The number of slots: 1 for a scalar or a pointer, 2 for a view or a slice.
+    /// The number of slots: 1 for a number or a pointer, 2 for a view or a slice, one for each 8 bytes of a struct.
     const SLOTS: usize;
 
     /// The size of an element in bytes, if the parameter is memory.
@@ -109,17 +109,18 @@ pub unsafe trait FromSlots<'launch> {
     unsafe fn from_slots(slots: &mut Slots<'launch>) -> Self;
 }
 
-/// A number, which takes one slot.
+/// A number, or a struct of plain data by value, which `#[derive(Plain)]` makes a parameter. A struct holds no view and
+/// no pointer, so a GPU's loads through others stay loads from global memory.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is a view by another name",
     note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
 )]
 pub trait ScalarParameter: SingleParameter + Copy {
-    /// The bits of the number.
-    fn to_slot(self) -> u64;
+    /// Gives out the bits of the value, slot by slot.
+    fn to_slots(self, push: impl FnMut(u64));
 }
 
-/// A parameter of one slot, which a PTX entry takes as one scalar.
+/// A parameter that a PTX entry takes as one: a number, a pointer or a struct.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is a view by another name",
     note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
@@ -156,11 +157,8 @@ macro_rules! scalars {
         impl SingleParameter for $type {}
 
         impl ScalarParameter for $type {
-            fn to_slot(self) -> u64 {
-                let mut slot = [0; 8];
-                let bytes = self.to_le_bytes();
-                slot[..bytes.len()].copy_from_slice(&bytes);
-                u64::from_le_bytes(slot)
+            fn to_slots(self, push: impl FnMut(u64)) {
+                plain_to_slots(&self, push);
             }
         }
 
@@ -220,6 +218,29 @@ unsafe impl<'launch, T: Plain> Parameter<'launch> for GlobalMut<'launch, T> {
         // SAFETY: as promised by the caller.
         unsafe { GlobalMut::from_raw(slots[0] as usize as *mut T, slots[1] as usize) }
     }
+}
+
+/// For `#[derive(Plain)]`: the number of slots of a struct.
+#[doc(hidden)]
+pub const fn slots_of_plain<T: bytemuck::Pod>() -> usize {
+    assert!(size_of::<T>() > 0, "a kernel's parameter has a size");
+    size_of::<T>().div_ceil(8)
+}
+
+/// For `#[derive(Plain)]`: gives out the bytes of a value, slot by slot; the last slot ends with zeros.
+#[doc(hidden)]
+pub fn plain_to_slots<T: bytemuck::Pod>(value: &T, mut push: impl FnMut(u64)) {
+    for bytes in bytemuck::bytes_of(value).chunks(8) {
+        let mut slot = [0; 8];
+        slot[..bytes.len()].copy_from_slice(bytes);
+        push(u64::from_le_bytes(slot));
+    }
+}
+
+/// For `#[derive(Plain)]`: the value in the first bytes of the slots.
+#[doc(hidden)]
+pub fn plain_from_slots<T: bytemuck::Pod>(slots: &[u64]) -> T {
+    bytemuck::pod_read_unaligned(&bytemuck::cast_slice(slots)[..size_of::<T>()])
 }
 
 /// Reads parameters from a launch's slots, in order. They live no longer than the slots.

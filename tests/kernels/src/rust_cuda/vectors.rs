@@ -171,6 +171,42 @@ pub unsafe fn issue_283(directions: &[Vec3], depths: *mut f32) {
     unsafe { *depths.add(i) = found };
 }
 
+/// A kernel's parameter of 24 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Plain)]
+#[allow(missing_docs, reason = "the fields say it")]
+#[repr(C)]
+pub struct Placement {
+    pub offset: Vec3,
+    pub scale: f32,
+    pub id: u64,
+}
+
+/// A kernel's parameter of 3 bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Plain)]
+#[repr(transparent)]
+pub struct Tag(pub [u8; 3]);
+
+/// Moves and scales points by structs that are passed by value, between parameters of other kinds.
+///
+/// # Safety
+/// `moved` has as many elements as `points`, and the grid as many threads.
+#[kernel]
+pub unsafe fn structs_by_value(
+    points: &[Vec3],
+    placement: Placement,
+    tag: Tag,
+    first: u8,
+    moved: *mut Vec3,
+    ids: GlobalMut<u64>,
+) {
+    let i = thread::index_1d() as usize;
+    let Placement { offset, scale, id } = placement;
+    // SAFETY: as promised by the launch.
+    unsafe { *moved.add(i) = (points[i] + offset) * scale };
+    let [a, b, c] = tag.0.map(u64::from);
+    ids.store(i, id ^ (u64::from(first) << 48 | a << 32 | b << 16 | c));
+}
+
 /// A sphere of a scene: 32 bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Plain)]
 #[allow(missing_docs, reason = "the fields say it")]

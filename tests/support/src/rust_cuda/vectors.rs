@@ -96,6 +96,27 @@ pub fn issue_283(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok(words(&found))
 }
 
+pub fn structs_by_value(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let points: Vec<_> = (0..64).map(|i| vec3(i as f32, 0.5 * i as f32, -2.0)).collect();
+    let (input, mut moved) = (gpu.upload(&points)?, gpu.zeroed::<k::vectors::Vec3>(64)?);
+    let mut ids = gpu.zeroed::<u64>(64)?;
+    let id = 0x0123_4567_89AB_CDEF;
+    // SAFETY: as many threads as points.
+    let kernel = unsafe { k::vectors::structs_by_value::handle() }.with_block(32);
+    let arguments = k::vectors::structs_by_value::Args {
+        points: input.view(),
+        placement: k::vectors::Placement { offset: vec3(1.0, -2.0, 3.0), scale: 4.0, id },
+        tag: k::vectors::Tag([1, 200, 3]),
+        first: 0xFE,
+        moved: moved.view_mut(),
+        ids: ids.view_mut(),
+    };
+    gpu.launch(kernel, 2, arguments)?;
+    let expected: Vec<_> = points.iter().map(|p| vec3(4.0 * (p.x + 1.0), 4.0 * (p.y - 2.0), 4.0)).collect();
+    let all = compare(gpu, "structs_by_value", &moved, &expected)?;
+    Ok([all, compare(gpu, "structs_by_value", &ids, &[id ^ 0x00FE_0001_00C8_0003; 64])?].concat())
+}
+
 pub fn ray_tracer(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let (width, height) = (37_usize, 21_usize);
     let scene = [
