@@ -16,7 +16,7 @@
 //! 4. Write `GpuFloat::sin(x)` for `x.sin()` where the CPU should have the GPU's bits: see
 //!    [`float`](crate::float#a-method-of-f32-may-be-stds).
 //! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory, and for those that a kernel takes by value. They hold
-//!    no pointers: pass these on their own, or in a struct of [`arguments`](crate::arguments).
+//!    no pointers: pass these on their own, or in a struct of [`arguments`](macro@crate::arguments).
 //! 6. For `cuda_std::glam` or `cuda_std::vek` depend on `glam` yourself, with the features `libm` and `bytemuck`.
 //! 7. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then take `Global` and `GlobalMut`
 //!    for slices and pointers, kernel by kernel: the `unsafe` goes, and the executor sees these accesses, too.
