@@ -6,7 +6,8 @@ use kernels::ops::{
     SumOfSquares,
 };
 
-use super::reducer::{Reducer, check_input, plan};
+use super::planned::check_input;
+use super::reducer::{Reducer, plan};
 use super::{Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 

@@ -9,13 +9,10 @@ use kernels::reduce::tuning::exact_rows::COALESCED;
 
 use super::Shape;
 use super::plan::{AtOnce, Blocks, Tiles};
-use super::reducer::{Launches, Planned, grid};
+use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
 use crate::{Error, Gpu, MULTIPROCESSORS, Transposition, View, ViewMut};
-
-/// The operation's name, for messages.
-const OPERATION: &str = "reduce";
 
 /// The reduction of a shape by exact sums.
 pub(super) struct Exact<T: Element, R: Plain> {

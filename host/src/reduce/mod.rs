@@ -47,10 +47,12 @@
 //! equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
 //! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
+mod by_states;
 mod calls;
 mod exact;
 mod pairs;
 mod plan;
+mod planned;
 mod reducer;
 mod segments;
 mod shape;

@@ -12,8 +12,8 @@ use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
 
 use super::Shape;
 use super::plan::Blocks;
+use super::planned::{check_elements, grid};
 use super::private::Token;
-use super::reducer::{check_elements, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
 use crate::{AnyBlock, Buffer, Error, Gpu, View, ViewMut};

@@ -23,8 +23,8 @@ use columns::Columns;
 use super::Shape;
 use super::exact::Lanes;
 use super::plan::Blocks;
+use super::planned::{check_elements, check_input, grid};
 use super::private::Token;
-use super::reducer::{check_elements, check_input, grid};
 use super::shape::Kind;
 use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, View, ViewMut};
 

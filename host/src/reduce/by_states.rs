@@ -1,0 +1,133 @@
+//! Reductions by kernels that combine states.
+
+use cuda_std::element::{Element, Plain};
+use kernels::reduce::columns::ColumnArgs;
+use kernels::reduce::long_rows::LongRowArgs;
+use kernels::reduce::reduction::StateKernels;
+use kernels::reduce::rows::{RowArgs, vectors_of_row};
+
+use super::Shape;
+use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
+use super::planned::{Launches, OPERATION, Planned, grid};
+use super::workspace::{Workspace, WorkspaceSize};
+use crate::{Error, Gpu, View, ViewMut};
+
+/// A shape's reduction by kernels that combine states.
+pub(super) struct ByStates<T: Element, S: Plain, R: Plain> {
+    kernels: StateKernels<T, S, R>,
+    plan: Plan,
+}
+
+impl<T: Element, S: Plain, R: Plain> ByStates<T, S, R> {
+    /// Plans the reduction of a shape, if possible.
+    pub(super) fn plan(kernels: StateKernels<T, S, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
+        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty() {
+            return Err(Error::Empty { operator: kernels.name() });
+        }
+        let elements =
+            Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order() };
+        let plan = Plan::of(shape.kind, elements);
+        Ok(Planned::new(Self { kernels, plan }))
+    }
+}
+
+impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
+    fn workspace_size(&self) -> WorkspaceSize {
+        self.plan.workspace_size::<S>()
+    }
+
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        mut output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
+        let Self { kernels, plan } = self;
+        let operator = kernels.operator();
+        // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
+        let kernels = unsafe { kernels.handles() };
+        let grid = grid(plan.grid(), OPERATION)?;
+        match *plan {
+            Plan::Nothing => Ok(()),
+            Plan::LongRows { rows, len, pitch, blocks } => {
+                let bytes_between = if rows > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
+                let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
+                let kernel = match kernels.long_rows_unaligned {
+                    Some(kernel) if !is_aligned => kernel,
+                    _ => kernels.long_rows,
+                };
+                let each = blocks.rows_of_launch(rows);
+                for first in (0..rows).step_by(each) {
+                    let count = each.min(rows - first);
+                    let output = output.reborrow().slice(first, count)?;
+                    let (input, tile_states) = (input.behind(first * pitch)?, workspace.tile_states.view_mut());
+                    let Blocks { splits, tiles, longer_splits, threads } = blocks;
+                    let arguments =
+                        LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output };
+                    gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
+                }
+                Ok(())
+            }
+            Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
+                let vectors_of_row = vectors_of_row(len, size_of::<T>()) as u32;
+                let len = len as u32;
+                let arguments =
+                    RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
+                gpu.launch(kernels.rows, grid, arguments)
+            }
+            Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, splits, .. } => {
+                // At most the grid's blocks.
+                let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize) as u32;
+                let partials = workspace.partials.view_mut().cast::<S>();
+                let tickets = workspace.tickets.view_mut();
+                let arguments = ColumnArgs {
+                    operator,
+                    input,
+                    rows,
+                    columns,
+                    pitch,
+                    batch_pitch,
+                    folded_rows,
+                    lanes,
+                    tiles,
+                    splits,
+                    partials,
+                    tickets,
+                    output,
+                };
+                gpu.launch(kernels.columns, grid, arguments)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kernels::ops::Product;
+    use kernels::reduce::reduction::{Kernels, Reduction};
+
+    use super::*;
+    use crate::SimtOptions;
+
+    #[test]
+    fn there_may_be_more_shared_rows_than_a_grid_is_high() {
+        const ROWS: usize = 65_537;
+        const LEN: usize = 257;
+        let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
+        let Kernels::OfStates(kernels) = Reduction::<f64>::kernels(Product) else { panic!("it has no states") };
+        // One of two splits is a tile, the other one element.
+        let blocks = Blocks { splits: 2, tiles: 1, longer_splits: 0, threads: 32 };
+        let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
+        let planned: Planned<f64, f64> = Planned::new(ByStates { kernels, plan });
+        let mut numbers = vec![1.0; ROWS * LEN];
+        numbers.chunks_mut(LEN).zip(1..).for_each(|(row, number)| row[LEN - 1] = f64::from(number));
+        let input = gpu.upload(&numbers).unwrap();
+        let mut output = gpu.zeroed(ROWS).unwrap();
+        let mut workspace = Workspace::new(&gpu, planned.workspace_size()).unwrap();
+        let shape = Shape::rows(ROWS, LEN);
+        planned.start(&gpu, shape, &mut workspace, input.view(), output.view_mut()).unwrap();
+        let found = gpu.download(&output).unwrap();
+        assert!(found.into_iter().eq((1..=ROWS).map(|number| number as f64)));
+    }
+}

@@ -1,0 +1,92 @@
+//! A planned reduction of one shape, whatever its kernels are.
+
+use cuda_std::element::{Element, Plain};
+
+use super::Shape;
+use super::workspace::{Workspace, WorkspaceSize};
+use crate::{Error, Gpu, View, ViewMut};
+
+/// A reduction of one shape by an operator's kernels.
+pub(super) struct Planned<T, R>(Box<dyn Launches<T, R>>);
+
+/// What a [`Planned`] reduction needs, and its launch.
+pub(super) trait Launches<T, R>: Send + Sync {
+    fn workspace_size(&self) -> WorkspaceSize;
+
+    /// Launches it in a workspace with enough capacity. The views belong to this device and have the shape's elements
+    /// and outputs.
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error>;
+}
+
+impl<T: Element, R: Plain> Planned<T, R> {
+    pub(super) fn new(launches: impl Launches<T, R> + 'static) -> Self {
+        Self(Box::new(launches))
+    }
+
+    pub(super) fn workspace_size(&self) -> WorkspaceSize {
+        self.0.workspace_size()
+    }
+
+    /// Starts it in a workspace with enough capacity, if the views have the shape that it was planned for.
+    pub(super) fn start(
+        &self,
+        gpu: &Gpu,
+        shape: Shape,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
+        check_input(gpu, shape, input)?;
+        gpu.own(output.memory(), OPERATION)?;
+        if output.len() != shape.outputs() {
+            let (found, expected) = (output.len(), shape.outputs());
+            return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
+        }
+        self.0.launch(gpu, workspace, input, output)
+    }
+}
+
+/// The operation's name, for messages.
+pub(super) const OPERATION: &str = "reduce";
+
+/// Checks that some memory could hold a shape's elements.
+pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
+    if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
+        return Err(Error::Shape {
+            operation: OPERATION,
+            what: "the number of elements of each output",
+            found: shape.elements_each(),
+            expected: "with the outputs more than any memory has".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// Checks that an input belongs to this device and has the shape's elements, before outputs are allocated.
+pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
+    gpu.own(input.memory(), OPERATION)?;
+    if let Some((rows, columns)) = input.matrix() {
+        shape.check_matrix(OPERATION, rows, columns)?;
+    }
+    match shape.elements().filter(|&elements| input.len() < elements) {
+        Some(expected) => Err(Error::Length { operation: OPERATION, what: "the input", found: input.len(), expected }),
+        None => Ok(()),
+    }
+}
+
+/// The grid's extents, if a grid can have them.
+pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u32, u32), Error> {
+    let too_many = |_| Error::Shape {
+        operation,
+        what: "the number of blocks",
+        found: x,
+        expected: "more than a grid has".to_owned(),
+    };
+    Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
+}
