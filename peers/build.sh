@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds libwarpfold_cublas.so, and libwarpfold_cub.so: one object for each element type, several at a time, since CUB takes long to compile.
+# Builds libwarpfold_cublas.so, and libwarpfold_cub.so: one object for each element type, several at a time, since CUB
+# takes long to compile.
 set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p build

@@ -83,8 +83,8 @@ extern "C" int warpfold_cub_version() { return CUB_VERSION; }
 #endif
 
 // Reduces each of `rows` rows of `length` elements, or each of `rows` segments by their `offsets` if that is not null.
-// With `scratch` null only says how many bytes of it are needed. Indices go to `index`. Returns a cudaError_t, or -1 for
-// an operator that CUB has not in this form.
+// With `scratch` null only says how many bytes of it are needed. Indices go to `index`. Returns a cudaError_t, or -1
+// for an operator that CUB has not in this form.
 extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t rows, int64_t length,
                          const void *offsets, void *scratch, size_t *scratch_bytes, cudaStream_t stream) {
     auto input = static_cast<const Element *>(in);

@@ -14,8 +14,8 @@ static cublasHandle_t handle() {
     return made;
 }
 
-// Writes `factor` times the transpose of a matrix of `rows` x `columns` elements of `size` bytes, row after row, to `out`.
-// Returns a cublasStatus_t, or -1 for a size that cuBLAS has no type of.
+// Writes `factor` times the transpose of a matrix of `rows` x `columns` elements of `size` bytes, row after row, to
+// `out`. Returns a cublasStatus_t, or -1 for a size that cuBLAS has no type of.
 extern "C" int warpfold_cublas_transpose(int size, double factor, const void *in, void *out, int64_t rows,
                                          int64_t columns, cudaStream_t stream) {
     cublasHandle_t cublas = handle();

@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""Times PyTorch's reductions and transposes. Reads one JSON object a line, writes one a line: the median time in microseconds, or null.
+"""Times PyTorch's reductions and transposes. Reads one JSON object a line, writes one a line: the median time in
+microseconds, or null.
 
 In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
-     {"op": "transpose", "kind": "transpose" | "scaled" | "permute-102" | "permute-210", "size": 4, "batch": 1, "rows": 1024, "columns": 1024}
+     {"op": "transpose", "kind": "transpose" | "scaled" | "permute-102" | "permute-210", "size": 4, "batch": 1,
+      "rows": 1024, "columns": 1024}
 Out: {"us": 4.2}
 """
 

@@ -18,8 +18,8 @@ sanitize() {
     local tool=$1 name=$2 options="" log status
     # One test asks for more memory than there is, on purpose.
     [ "$tool" = memcheck ] && options="--report-api-errors no"
-    # initcheck loses what is written while other threads start kernels: of a CUDA program of 16 threads, with nothing of
-    # warpfold in it and all results right, it reports uninitialized memory each time.
+    # initcheck loses what is written while other threads start kernels: of a CUDA program of 16 threads, with nothing
+    # of warpfold in it and all results right, it reports uninitialized memory each time.
     [[ $tool == initcheck && "64 threads with a stream each" == *"$name"* ]] && options="--force-blocking-launches"
     log=$(WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" $options --error-exitcode 9 \
         tests/gpu --test-threads 1 "$name" 2>&1)
@@ -103,7 +103,8 @@ sanitize)
     if [ $# -gt 0 ]; then
         names=$(printf '%s\n' "$@")
     else
-        # Those of all tests without their last words (`sum of f32 by`, `reduction: Sum of`), and without what another begins.
+        # Those of all tests without their last words (`sum of f32 by`, `reduction: Sum of`), and without what another
+        # begins.
         names=$(tests/gpu --list | sed -n 's/: test$//p' | sed 's/ [^ ]*$//' | LC_ALL=C sort -u |
             awk 'kept == "" || index($0, kept) != 1 { kept = $0; print }')
     fi

@@ -38,10 +38,10 @@
 //! is always the same one.
 //!
 //! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A
-//! minimum, a maximum and the index of either are an [`Error::Empty`] if an output needs one. A shape without outputs
-//! (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) lacks no value, so every operator gives an empty buffer. NumPy
-//! raises there for minima, maxima and their indices; here a program that reduces a batch of any size needs no special
-//! case.
+//! minimum, a maximum and the index of either are an [`Error::Empty`](crate::Error::Empty) if an output needs one. A
+//! shape without outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) lacks no value, so every operator gives an
+//! empty buffer. NumPy raises there for minima, maxima and their indices; here a program that reduces a batch of any
+//! size needs no special case.
 //!
 //! **Special numbers.** As in NumPy: a sum, minimum or maximum of elements with NaN is NaN; of several NaN, or several
 //! equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless

@@ -57,8 +57,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let stale = prebuilt::stale();
     if let (Some(why), false) = (&stale, options.unreleased) {
         anyhow::bail!(
-            "the prebuilt kernels are not those of the sources: {why}; renew them by `cargo xtask build-ptx --pack` and \
-             commit host/prebuilt, or try the packages between two releases by `cargo xtask package --unreleased`"
+            "the prebuilt kernels are not those of the sources: {why}; renew them by `cargo xtask build-ptx --pack` \
+             and commit host/prebuilt, or try the packages between two releases by `cargo xtask package --unreleased`"
         );
     }
     let packages = packages()?;

@@ -61,7 +61,8 @@ pub fn try_all(registry: &Registry, all: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A program for a GPU: its sum, or the error of a machine without one. One that asks for the executor must not compile.
+/// A program for a GPU: its sum, or the error of a machine without one. One that asks for the executor must not
+/// compile.
 fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let new = NewCrate::create(registry, "gpu", "", toolchain)?;
     let (built, time) = new.build(GPU_ALONE)?;

@@ -38,7 +38,7 @@ impl NamedParameter {
 /// the value reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no parameter of the type `{Self}`",
-    label = "a number, a struct that derives `Plain`, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
+    label = "a number, a `Plain` struct, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
 )]
 pub unsafe trait Parameter<'launch> {
     /// The number of slots: 1 for a number or a pointer, 2 for a view or a slice, one for each 8 bytes of a struct.
@@ -50,8 +50,8 @@ pub unsafe trait Parameter<'launch> {
     /// Makes the parameter from its slots.
     ///
     /// # Safety
-    /// `slots` begins with [`Parameter::SLOTS`] slots, made from an argument for this parameter type. Memory that they refer to
-    /// is valid for `'launch`.
+    /// `slots` begins with [`Parameter::SLOTS`] slots, made from an argument for this parameter type. Memory that they
+    /// refer to is valid for `'launch`.
     unsafe fn from_slots(slots: &[u64]) -> Self;
 }
 

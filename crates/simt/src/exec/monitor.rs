@@ -169,8 +169,8 @@ impl Monitor {
         self.site(access.location, Action::Memory(access.kind))
     }
 
-    /// A plain load or store, or an atomic operation on shared memory. Later accesses by the same instruction take the fast path, if they can.
-    /// `element_of_shared` names an offset in shared memory.
+    /// A plain load or store, or an atomic operation on shared memory. Later accesses by the same instruction take the
+    /// fast path, if they can. `element_of_shared` names an offset in shared memory.
     #[inline(always)]
     pub fn plain(
         &mut self,

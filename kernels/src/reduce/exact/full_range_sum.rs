@@ -23,7 +23,7 @@ pub const TERMS: usize = 8;
 /// Terms are extracted from the bin of the largest downwards, until nothing is left. So the time of an addition grows
 /// with the range of the terms' exponents.
 ///
-/// Source: that of [`Window`](exact_sum::Window); Neal, "Fast exact summation using small and large superaccumulators",
+/// Source: that of [`Window`]; Neal, "Fast exact summation using small and large superaccumulators",
 /// 2015.
 #[derive(Clone, Copy)]
 pub struct WideSums<G: Grid> {
@@ -41,8 +41,8 @@ impl<G: Grid> WideSums<G> {
         if needed < finite { needed } else { finite }
     };
 
-    /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range. No higher than windows,
-    /// so that a bin's constant plus a term that is rounded up is finite.
+    /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range. No higher than
+    /// windows, so that a bin's constant plus a term that is rounded up is finite.
     const TOP: i32 = {
         let (top, highest) = (G::UNIT + Self::MANTISSA * Self::BINS - 1, Window::<G::Format>::HIGHEST);
         if top < highest { top } else { highest }

@@ -17,7 +17,7 @@ pub type Lengths<'a> = &'a dyn Fn(usize, &mut SmallRng) -> Vec<usize>;
 /// last segment; and of some of them alone.
 ///
 /// # Errors
-/// As for [`check`].
+/// As for [`check`](super::check).
 pub fn segments(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source: &mut SmallRng) -> Result<(), String> {
     segments_of::<f32>(gpu, lengths, kinds, source)?;
     segments_of::<f64>(gpu, lengths, kinds, source)?;
@@ -82,7 +82,7 @@ fn segments_of<T: Exact>(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source
 /// Checks that long segments with extreme values, each in another chunk, between short ones, leave the workspace clean.
 ///
 /// # Errors
-/// As for [`check`].
+/// As for [`check`](super::check).
 pub fn segments_leave_workspaces_clean(gpu: &Gpu) -> Result<(), String> {
     long_segments_of::<f32>(gpu)?;
     long_segments_of::<f64>(gpu)

@@ -1,8 +1,8 @@
 //! Global memory, by relaxed atomics of the access's width. They compile to ordinary moves on the usual processors, and
 //! they define the behaviour of kernels whose threads race: blocks run on several cores.
 //!
-//! A user's debug build compiles this without optimization, with the checks that the standard library's pointer functions
-//! have there. So the accesses use loops, casts and fields in place of iterators and functions.
+//! A user's debug build compiles this without optimization, with the checks that the standard library's pointer
+//! functions have there. So the accesses use loops, casts and fields in place of iterators and functions.
 
 use core::mem::size_of;
 use core::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
