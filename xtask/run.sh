@@ -2,9 +2,9 @@
 # Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
 #   ./run.sh                      tests, then the examples, then all ladders
 #   ./run.sh cust                 the tests of cust and cuda_driver on the device, and the examples
-#   ./run.sh unpack               nothing but unpacks `bench`, `tests/` and the examples, as every other command does first
-#   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four tools,
-#                                 which come with the CUDA toolkit; as many at once as there are processors
+#   ./run.sh unpack               unpacks `bench`, `tests/` and the examples, as every other command does first
+#   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four
+#                                 tools, which come with the CUDA toolkit; as many at once as there are processors
 #   ./run.sh tables [NAME...]     what docs/benchmarks has tables of, or these runs of it, as JSON in the folder $TABLES
 #                                 (else tables/); `cargo xtask tables` makes a page of it. About six minutes on an H100.
 #                                 Peers are measured as far as peers/build.sh has built them and python3 has PyTorch.
@@ -15,7 +15,7 @@ export WARPFOLD_BENCH="$PWD/bench"
 
 # One tool over the tests with a name in theirs: a line with what both said, and all of it if something was wrong.
 sanitize() {
-    local tool=$1 name=$2 options="" log status
+    local tool=$1 name=$2 options="" log status counts
     # One test asks for more memory than there is, on purpose.
     [ "$tool" = memcheck ] && options="--report-api-errors no"
     # initcheck loses what is written while other threads start kernels: of a CUDA program of 16 threads, with nothing
@@ -24,7 +24,8 @@ sanitize() {
     log=$(WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" $options --error-exitcode 9 \
         tests/gpu --test-threads 1 "$name" 2>&1)
     status=$?
-    echo "$tool, \"$name\": $(grep -o '[0-9]* passed; [0-9]* failed; [0-9]* ignored' <<<"$log"), $(grep -h SUMMARY <<<"$log" | tr -d =)"
+    counts=$(grep -o '[0-9]* passed; [0-9]* failed; [0-9]* ignored' <<<"$log")
+    echo "$tool, \"$name\": $counts, $(grep -h SUMMARY <<<"$log" | tr -d =)"
     [ $status -eq 0 ] || { echo "$log"; return 1; }
 }
 export -f sanitize
@@ -56,7 +57,8 @@ table() {
         return 1
     fi
     {
-        printf '{"name": "%s", "date": "%s", "commit": "%s", ' "$name" "$(date -u +%F)" "$(cat commit 2>/dev/null || echo unknown)"
+        printf '{"name": "%s", "date": "%s", ' "$name" "$(date -u +%F)"
+        printf '"commit": "%s", ' "$(cat commit 2>/dev/null || echo unknown)"
         printf '"driver": %s, "pytorch": %s, ' "$driver" "$pytorch"
         printf '"command": "%s", "exit": %d, "seconds": %d, "report":\n' "bench $*" "$status" $((SECONDS - began))
         cat "$report"
@@ -123,14 +125,18 @@ sanitize)
     # racecheck looks at a block's shared memory, and at that of 64 threads' blocks for longer than anybody waits.
     [ -z "$names" ] || for tool in $tools; do
         sed "s/^/$tool /" <<<"${names%$'\n'}"
-    done | grep -vE "^racecheck (64|many) threads" | xargs -P "$(nproc)" -d '\n' -I{} bash -c 'set -- {}; tool=$1; shift; sanitize "$tool" "$*"' || failed=1
+    done | grep -vE "^racecheck (64|many) threads" |
+        xargs -P "$(nproc)" -d '\n' -I{} bash -c 'set -- {}; tool=$1; shift; sanitize "$tool" "$*"' || failed=1
     ;;
 tables)
     shift
     folder=${TABLES:-tables}
     mkdir -p "$folder" || exit 1
     for name in "$@"; do
-        grep -q "^$name " <<<"$runs" || { echo "no run is called \"$name\"; they are: $(cut -d ' ' -f 1 <<<"$runs" | xargs)" >&2; exit 2; }
+        grep -q "^$name " <<<"$runs" || {
+            echo "no run is called \"$name\"; they are: $(cut -d ' ' -f 1 <<<"$runs" | xargs)" >&2
+            exit 2
+        }
     done
     driver=$(version nvidia-smi --query-gpu=driver_version --format=csv,noheader)
     pytorch=$(version python3 -c 'from importlib.metadata import version; print(version("torch"))')
