@@ -12,7 +12,7 @@ use kernels::transpose::tuning::{
 
 use crate::{Error, MULTIPROCESSORS, View, ViewMut};
 
-/// Matrices to transpose, with the distances between their rows and between them, in elements.
+/// Matrices to transpose, with the distances between rows and between matrices, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Strides {
     pub rows: usize,
@@ -89,8 +89,7 @@ impl Strides {
         bytes <= in_registers_bytes(size) && batch <= 65535
     }
 
-    /// The better one of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer
-    /// threads.
+    /// The better of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer threads.
     pub(super) fn register_kernel<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
         let [few, many] = kernels;
         let grids = [few, many].map(|kernel| self.register_grid(size, kernel.block().x as usize));
