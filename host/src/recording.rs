@@ -108,7 +108,7 @@ impl Gpu {
     fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
         #[cfg(feature = "simt")]
         if simt::lane::is_running() {
-            // Lanes take turns on one thread.
+            // The lanes of a kernel take turns on one thread, so they would share its recording.
             return Err(Error::InsideKernel { operation: "record" });
         }
         let handle = self.handle();

@@ -59,7 +59,7 @@ impl ControlFlowRung {
         match self {
             Self::BranchByThread => "every 2nd lane: a warp runs both branches",
             Self::BranchByWarp => "every 2nd warp: a warp runs one",
-            Self::Predicated => "a branch so small that it is none",
+            Self::Predicated => "a short branch, replaced by predicates",
             Self::LoopRolled => "a counter, a test and a jump each step",
             Self::LoopUnrolled => "the same steps, eight after one another",
             Self::SyncCount => "the barrier counts",
