@@ -331,7 +331,7 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
     columns.div_ceil(lanes * columns::COLUMNS)
 }
 
-/// Lanes of a row of threads, at most as many as the columns need.
+/// The number of lanes of a row of threads, at most as many as the columns need.
 ///
 /// If all blocks have enough columns, it is half a block: the longer the contiguous segment of a row that a block
 /// reads, the better. Otherwise several blocks share a tile's rows, and fewer columns mean fewer partials. It is then
@@ -374,8 +374,8 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
 
 /// How many blocks share a row of `tiles` tiles, one of `rows`.
 ///
-/// As many as run at once, but no block has a single tile where others have two: two tiles in flight take less time
-/// than the partials of two blocks.
+/// As many as run at once, but at most one for each two tiles: two tiles in flight take less time than the partials of
+/// two blocks.
 fn splits_of_row(tiles: usize, rows: usize) -> usize {
     (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }

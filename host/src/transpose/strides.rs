@@ -33,8 +33,8 @@ pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item
     (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
 }
 
-/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]: if no
-/// multiprocessor has two of them, or by [`SMALL_BLOCKS_OF_BUSIEST`].
+/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]. They are if
+/// no multiprocessor has two small blocks; for more blocks [`SMALL_BLOCKS_OF_BUSIEST`] is the limit.
 fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, SMALL_REGISTERS_BLOCK) < of_busiest(many, REGISTERS_BLOCK);
