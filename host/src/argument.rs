@@ -7,8 +7,8 @@ use cuda_std::launch::{ScalarParameter, Visitor};
 use crate::backend::Memory;
 use crate::buffer::{View, ViewMut};
 
-/// The host's side of a launch. In a struct of arguments, a [`View`] is the kernel's `Global` or slice, a [`ViewMut`]
-/// its `GlobalMut` or pointer to write to. Numbers are the same on both sides.
+/// The host's side of a launch. In a struct of arguments, a [`View`] stands for the kernel's `Global` or slice, and a
+/// [`ViewMut`] for its `GlobalMut` or mutable pointer. Numbers are the same on both sides.
 pub enum Host {}
 
 impl Side for Host {

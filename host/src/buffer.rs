@@ -12,7 +12,7 @@ use crate::{Error, Gpu};
 
 /// Elements in a device's memory.
 ///
-/// It belongs to the [`Gpu`] that made it, which gets it back when it is dropped.
+/// A buffer belongs to the [`Gpu`] that made it. Its memory is returned when it is dropped.
 pub struct Buffer<T> {
     memory: Memory,
     len: usize,
@@ -24,8 +24,8 @@ impl<T: Plain> Buffer<T> {
         Ok(Self { memory: Memory::new(backend, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
     }
 
-    /// A workspace, which kernels find zeroed and leave so. After a failed kernel, the next launch still finds it
-    /// zeroed.
+    /// A workspace, which kernels find zeroed and leave zeroed. After a failed kernel, it is zeroed before the next
+    /// launch.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
         let memory = Memory::workspace(backend, bytes_of::<T>(len)?, "allocate a workspace")?;
         Ok(Self { memory, len, elements: PhantomData })
@@ -76,7 +76,7 @@ pub struct View<'a, T> {
     elements: PhantomData<&'a [T]>,
 }
 
-/// Elements that a kernel reads and writes. Nothing else can use them meanwhile.
+/// Elements that a kernel reads and writes. Nothing else can use the elements while the view exists.
 pub struct ViewMut<'a, T> {
     memory: &'a mut Memory,
     address: u64,
@@ -98,7 +98,7 @@ impl<'a, T: Plain> View<'a, T> {
     /// `len` elements from `start` on.
     ///
     /// # Errors
-    /// They are not all in this view.
+    /// The elements are not all in this view.
     pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
         let address = slice(self.address, self.len, start, len, size_of::<T>())?;
         Ok(Self { address, len, matrix: None, ..self })
@@ -164,7 +164,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
         ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
     }
 
-    /// The same elements, while this view is not used: for several kernels in turn.
+    /// The same elements, for several kernels in turn. This view cannot be used meanwhile.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         ViewMut { memory: self.memory, address: self.address, len: self.len, elements: PhantomData }
     }
@@ -182,7 +182,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     /// `len` elements from `start` on.
     ///
     /// # Errors
-    /// They are not all in this view.
+    /// The elements are not all in this view.
     pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
         let address = slice(self.address, self.len, start, len, size_of::<T>())?;
         Ok(Self { address, len, ..self })
@@ -226,7 +226,7 @@ fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> R
     }
 }
 
-/// Checks that the target of a copy has as many elements as its source.
+/// Checks that the source and the target of a copy have the same length.
 fn same_length(operation: &'static str, found: usize, expected: usize) -> Result<(), Error> {
     if found == expected { Ok(()) } else { Err(Error::Length { operation, what: "the target", found, expected }) }
 }

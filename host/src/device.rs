@@ -2,7 +2,7 @@
 
 use crate::occupancy::Multiprocessor;
 
-/// A device's name and sizes. What an executor lacks is `None`.
+/// A device's name and sizes. Fields that the executor lacks are `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {

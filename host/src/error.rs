@@ -13,9 +13,9 @@ const WITHOUT_A_GPU: &str = "to run on the CPU, use `Gpu::simt()` or `Gpu::first
 const WITHOUT_A_GPU: &str =
     "to run on the CPU, enable the feature `simt` of `warpfold`, and use `Gpu::first_or_simt()`";
 
-/// Why a call did not do what was asked.
+/// Why a call failed.
 ///
-/// `Debug` shows the message, too: it is what a program prints whose `main` returns the error.
+/// `Debug` shows the message, too, because a program whose `main` returns the error prints its `Debug` form.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -58,7 +58,7 @@ pub enum Error {
         device: u32,
     },
 
-    /// A byte of the embedded PTX is not as it was written.
+    /// The embedded PTX is damaged.
     #[error(
         "the kernels of `{library}` in this program are damaged ({what}): get its sources again, and build it anew"
     )]
@@ -117,7 +117,7 @@ pub enum Error {
     Length {
         /// The operation.
         operation: &'static str,
-        /// What has the length.
+        /// The argument with the wrong length.
         what: &'static str,
         /// Its length.
         found: usize,

@@ -20,12 +20,11 @@ use crate::{DeviceInfo, Error};
 
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
 ///
-/// A clone is another handle of the same device. All work on it is in one order. Calls return once their work is
-/// started; calls that return data to the host, once it is done. [`Gpu::fork`] makes a second order of work, and
-/// [`Gpu::record`] records work, to start it all at once.
+/// A clone is another handle of the same device. The device does the work of a handle and its clones in one order. A
+/// call returns once its work is started; a call that returns data to the host, once the work is done. [`Gpu::fork`]
+/// makes a handle with its own order of work, and [`Gpu::record`] records work, to start it all at once.
 ///
-/// The executor is there with the feature `simt` (`cargo add warpfold --features simt`), and only then `Gpu::simt` and
-/// `Gpu::first_or_simt`.
+/// The feature `simt` (`cargo add warpfold --features simt`) adds the executor, `Gpu::simt` and `Gpu::first_or_simt`.
 #[derive(Clone)]
 pub struct Gpu {
     shared: Arc<Shared>,
@@ -55,8 +54,8 @@ impl Gpu {
     pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
         let mut all = vec![&ptx::KERNELS];
         for &library in libraries {
-            // A kernel is found by its crate's name: a kernel of another crate of that name would be launched with the
-            // wrong arguments.
+            // A kernel is found by its crate's name. If two crates had one name, a kernel could be launched with the
+            // arguments of another.
             if all.iter().any(|other| other.name() == library.name()) {
                 return Err(Error::DuplicateLibrary { library: library.name().to_owned() });
             }
@@ -108,8 +107,8 @@ impl Gpu {
 
     /// The same device and memory with its own order of work: on CUDA, a stream.
     ///
-    /// Threads that each have one do not wait for each other. Buffers of one are buffers of the other. Nothing orders
-    /// the work of the two: before one uses what the other has written, [`Gpu::synchronize`] the other.
+    /// Threads with separate handles do not wait for each other. Both handles can use the same buffers. Nothing orders
+    /// the work of the two handles: before one uses what the other has written, call [`Gpu::synchronize`] on the other.
     ///
     /// # Errors
     /// The driver has no more streams.
@@ -122,7 +121,7 @@ impl Gpu {
     /// Another library can use it to work in the same order. While this thread [records](Gpu::record), it is the
     /// recording's own stream, which exists until the recording ends; what another library starts on it is recorded,
     /// but the memory that it uses is not kept. Otherwise it is this handle's stream, which exists as long as the
-    /// handle or a buffer of it. So ask for the stream where it is used.
+    /// handle or a buffer made by it. So call this function where the stream is used.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
         self.backend().stream()
     }
@@ -255,8 +254,8 @@ impl Gpu {
         self.backend().synchronize()
     }
 
-    /// How long the device takes for what `work` starts on it. By the device's clock (CUDA events), or in the executor
-    /// by the host's.
+    /// The time that the device takes for what `work` starts on it: by the device's clock (CUDA events), or in the
+    /// executor by the host's.
     ///
     /// # Errors
     /// An error of `work`, or failed work on the device.

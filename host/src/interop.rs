@@ -8,7 +8,7 @@ use crate::ptx::Library;
 /// A library of PTX that [`include_library!`](crate::include_library) has not embedded: read from elsewhere, or written
 /// by hand.
 ///
-/// `archive` is what `cuda_builder`'s `Built::pack` makes. Empty, it is a library without PTX.
+/// `archive` is what `cuda_builder`'s `Built::pack` makes. An empty archive makes a library without PTX.
 ///
 /// ```compile_fail,E0133
 /// use warpfold::ptx::Library;

@@ -9,8 +9,8 @@
 //!
 //! Any stable Rust from 1.88 on builds it, without a CUDA toolkit or a compiler for kernels. The package has the
 //! kernels as PTX for compute capability 7.5, 8.0 and 9.0, which newer devices run, too; the NVIDIA driver, from CUDA
-//! 11.8 on, compiles a kernel when it is first used. Linux and Windows, 64 bits. Without a driver the program starts,
-//! and [`Gpu::new`] is an error.
+//! 11.8 on, compiles a kernel when it is first used. The host is 64-bit Linux or Windows. Without a driver the program
+//! starts, and [`Gpu::new`] is an error.
 //!
 //! # A first sum
 //! ```
@@ -55,7 +55,7 @@
 //! All give the same bits. [`Gpu::profile`] counts a kernel's memory accesses in the executor. The last two need the
 //! feature `simt`; without it they do not exist, and rustc finds no function of that name.
 //!
-//! In a debug build the executor takes 15 to 30 times what it takes in release, because cargo does not optimize
+//! In a debug build the executor takes 15 to 30 times as long as in release, because cargo does not optimize
 //! dependencies there. The program's `Cargo.toml` can ask for it:
 //!
 //! ```toml
@@ -64,8 +64,8 @@
 //! ```
 //!
 //! # Errors
-//! Nothing here panics or is undefined for any argument: what cannot be done is an [`Error`], which names what was
-//! wrong, what is allowed and what to do. A `main` that returns it prints its text.
+//! No function panics or has undefined behaviour, whatever its arguments. A call that cannot be done returns an
+//! [`Error`], which names what was wrong, what is allowed and what to do. A `main` that returns it prints its text.
 //!
 //! ```
 //! use warpfold::{Error, Gpu};
@@ -90,7 +90,7 @@
 //! another library owns.
 //!
 //! # Features
-//! None is on by default.
+//! No feature is on by default.
 //!
 //! | feature | adds |
 //! |---|---|
@@ -107,14 +107,14 @@
 //! - [Exact sums](https://github.com/warpfold/warpfold/blob/main/docs/exact.md): the method, its cost, and the test of
 //!   each claim.
 //! - [Counters](https://github.com/warpfold/warpfold/blob/main/docs/counters.md): testing kernels without a GPU.
-//! - [Examples](https://github.com/warpfold/warpfold/tree/main/examples): kernels and operators of your own, written
-//!   with `cuda_std` (package `warpfold-cuda-std`), built by `cuda_builder` (`warpfold-cuda-builder`), and launched by
+//! - [Examples](https://github.com/warpfold/warpfold/tree/main/examples): custom kernels and operators, written with
+//!   `cuda_std` (package `warpfold-cuda-std`), built by `cuda_builder` (`warpfold-cuda-builder`), and launched by
 //!   [`Gpu::launch`] with checked arguments.
 //! - [The ladder](https://github.com/warpfold/warpfold/blob/main/docs/ladder/README.md): how GPU kernels get fast.
-//! - [Benchmarks](https://github.com/warpfold/warpfold/blob/main/docs/benchmarks/README.md), beside CUB, cuBLAS and
-//!   PyTorch.
+//! - [Benchmarks](https://github.com/warpfold/warpfold/blob/main/docs/benchmarks/README.md), compared with CUB, cuBLAS
+//!   and PyTorch.
 
-// Some links are to what the feature `simt` adds.
+// Some links point to items that exist only with the feature `simt`.
 #![cfg_attr(not(feature = "simt"), allow(rustdoc::broken_intra_doc_links))]
 
 mod argument;
@@ -161,7 +161,8 @@ pub use simt::{
 #[cfg(feature = "simt")]
 pub use watch::{SimtOptions, under_schedules};
 
-/// Grids are planned for this device, whichever runs them: the computation and its order depend on the shape alone.
+/// Grids are planned for a device with this many multiprocessors, whichever device runs them, so that the computation
+/// and its order depend on the shape alone.
 pub(crate) use kernels::MULTIPROCESSORS;
 
 /// The package's README, whose program runs as a test.

@@ -1,7 +1,7 @@
 //! Recorded work, started as one: on CUDA, a graph.
 //!
-//! A thread records, on one handle: what it starts there goes to a recorder, a second backend. So no handle has state
-//! that other threads could change, and their work meanwhile is done as usual.
+//! A recording belongs to one thread and one handle. What the thread starts on the handle goes to a recorder, a second
+//! backend. So no handle has state that other threads could change, and the work of other threads is done as usual.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -108,7 +108,7 @@ impl Gpu {
     fn record_once(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Recording, Error> {
         #[cfg(feature = "simt")]
         if simt::lane::is_running() {
-            // Lanes take turns on one thread.
+            // The lanes of a kernel take turns on one thread, so they would share its recording.
             return Err(Error::InsideKernel { operation: "record" });
         }
         let handle = self.handle();

@@ -45,7 +45,7 @@ struct Shared {
     context: Context,
 }
 
-/// A kernel in the context, with the module that it is in.
+/// A kernel loaded in the context, with its module.
 #[derive(Clone)]
 struct Loaded {
     function: CUfunction,
@@ -54,11 +54,11 @@ struct Loaded {
     _module: Arc<Module>,
 }
 
-// SAFETY: a handle that the driver takes from any thread.
+// SAFETY: the driver accepts the handle from any thread.
 unsafe impl Send for Loaded {}
 
-/// The errors from here to `LAST_FAULT` are kernel faults, from a broken stack to a failed launch. All lose the
-/// context.
+/// The errors from here to `LAST_FAULT` are kernel faults, from a broken stack to a failed launch. Each of them
+/// destroys the context.
 const FIRST_FAULT: CUresult = CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR;
 const LAST_FAULT: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 
@@ -85,10 +85,10 @@ fn name(error: CudaError) -> String {
     }
 }
 
-/// Ordered with the legacy default stream, which is PyTorch's.
+/// Work on the stream is ordered with the legacy default stream, which PyTorch uses.
 const STREAM_FLAGS: StreamFlags = StreamFlags::DEFAULT;
 
-/// Dependent launches can be recorded from this version on.
+/// The first driver version that can record dependent launches.
 const EARLY_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
 
 /// Loads the driver and starts it.
@@ -152,7 +152,7 @@ impl CudaDevice {
         Ok(Self { stream, is_recorder, shared: self.shared.clone() })
     }
 
-    /// [`CudaDevice::enter`] for what cannot be recorded: the driver would discard the whole recording.
+    /// [`CudaDevice::enter`] for a call that cannot be recorded: the driver would discard the whole recording.
     fn enter_unrecorded(&self, operation: &'static str) -> Result<(), Error> {
         if self.is_recorder {
             return Err(Error::Recording { operation });
@@ -205,7 +205,7 @@ impl Backend for CudaDevice {
                 blocks: ask(DeviceAttribute::MaxBlocksPerMultiprocessor)?,
                 registers: ask(DeviceAttribute::MaxRegistersPerMultiprocessor)?,
                 shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?,
-                // The architecture's numbers, as in the executor: the driver does not know the granularity.
+                // The architecture's numbers, as in the executor: the driver does not report the granularity.
                 reserved_shared_bytes: known.map_or(1024, |known| known.reserved_shared_bytes),
                 shared_granularity: known.map_or(128, |known| known.shared_granularity),
             }),
@@ -290,7 +290,8 @@ impl Backend for CudaDevice {
         for parameter in call.parameters {
             let (own, rest) = slots.split_at(parameter.slots);
             slots = rest;
-            // Memory is an address and a length, two parameters of the entry. Anything else is one, of any size.
+            // A memory argument is two parameters of the entry: an address and a length. Any other argument is one
+            // parameter, of any size.
             arguments.push(own.as_ptr().cast_mut().cast::<c_void>());
             if parameter.element.is_some() {
                 arguments.push(own[1..].as_ptr().cast_mut().cast());
@@ -378,8 +379,8 @@ impl Backend for CudaDevice {
     }
 
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
-        // A stream that nothing else uses: what other threads do meanwhile is done, not recorded. Relaxed, as they may
-        // do anything.
+        // Nothing else uses this stream, so other threads' work is done meanwhile, not recorded. The mode is relaxed
+        // because those threads may call any function of the driver.
         let recorder = self.with_own_stream(true)?;
         recorder.stream.begin_capture(CaptureMode::Relaxed).map_err(failed("begin a recording"))?;
         Ok(Arc::new(recorder))
@@ -416,7 +417,7 @@ impl Backend for CudaDevice {
 
 /// A CUDA graph.
 struct Graph {
-    // Dropped before the context may be.
+    // Dropped before the context.
     executable: GraphExec,
     shared: Arc<Shared>,
 }

@@ -21,7 +21,7 @@ const ALIGNMENT: usize = 256;
 
 /// The executor.
 pub(crate) struct Executor {
-    /// In a recorder: what it records instead of doing it.
+    /// In a recorder: the recorded steps.
     recording: Option<Mutex<Vec<Step>>>,
     shared: Arc<Shared>,
 }
@@ -29,7 +29,8 @@ pub(crate) struct Executor {
 /// What all handles of an executor share.
 struct Shared {
     options: SimtOptions,
-    /// Orders everything that touches memory, forks' work too: it is the host's memory, which no two may write at once.
+    /// Orders everything that touches memory, including the work of forks: two threads must not write the host's memory
+    /// at once.
     order: Mutex<()>,
 }
 
@@ -73,10 +74,10 @@ impl Executor {
         Self { recording: None, shared: Arc::new(Shared { options, order: Mutex::default() }) }
     }
 
-    /// Does a step, or records it.
+    /// Runs a step, or records it.
     ///
     /// # Safety
-    /// The memory that it names exists, now and when a recording of it is started.
+    /// The memory that the step names exists, now and when a recording of the step is started.
     unsafe fn step(&self, step: Step) -> Result<(), Error> {
         match &self.recording {
             Some(recording) => recording.lock().unwrap_or_else(PoisonError::into_inner).push(step),
@@ -86,7 +87,7 @@ impl Executor {
         Ok(())
     }
 
-    /// Refuses what cannot be recorded.
+    /// Refuses an operation that cannot be recorded.
     fn refuse_to_record(&self, operation: &'static str) -> Result<(), Error> {
         if self.recording.is_some() { Err(Error::Recording { operation }) } else { Ok(()) }
     }
@@ -137,12 +138,13 @@ impl Backend for Executor {
         self.refuse_to_record(operation)?;
         let free = free_bytes();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
-        // Linux would hand out more than is free, and end the process when it is used.
+        // Linux would grant more memory than is free, and kill the process when it is used.
         if bytes > free {
             return Err(refusal());
         }
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| refusal())?;
-        // SAFETY: the layout's size is not 0. Zeroed, because device memory is any bits but never undefined ones.
+        // SAFETY: the layout's size is not 0. Zeroed, because device memory has arbitrary bits, but is never
+        // uninitialized.
         let address = unsafe { alloc::alloc_zeroed(layout) };
         if address.is_null() { Err(refusal()) } else { Ok(address.expose_provenance() as u64) }
     }
@@ -240,7 +242,7 @@ fn place_mut(address: u64) -> *mut u8 {
 }
 
 impl Shared {
-    /// Waits until nothing else touches memory. A kernel cannot wait: it would wait for its own launch.
+    /// Waits until nothing else touches memory. A call inside a kernel cannot wait: it would wait for its own launch.
     fn in_order(&self, operation: &'static str) -> Result<MutexGuard<'_, ()>, Error> {
         if simt::lane::is_running() {
             return Err(Error::InsideKernel { operation });
@@ -248,10 +250,10 @@ impl Shared {
         Ok(self.order.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Does a step.
+    /// Runs a step.
     ///
     /// # Safety
-    /// The memory that it names exists.
+    /// The memory that the step names exists.
     unsafe fn run(&self, step: &Step) -> Result<(), Error> {
         let _in_order = self.in_order(step.operation())?;
         // SAFETY: as promised by the caller; a lane of the launch calls its thread with its slots.
@@ -302,12 +304,13 @@ impl Shared {
 }
 
 thread_local! {
-    /// The profiles that this thread counts its launches to, with the device's number. The last one of a device is the
-    /// innermost.
+    /// The open profiles in which this thread's launches are counted, each with its device's number. The last profile
+    /// of a device is the innermost.
     static PROFILES: RefCell<Vec<(usize, Profile)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A profile that counts this thread's launches on one device. Its end is the end of the counting, also after a panic.
+/// A profile that counts this thread's launches on one device. The counting ends when it is dropped, also after a
+/// panic.
 struct OpenProfile {
     device: usize,
     is_open: bool,
@@ -331,7 +334,7 @@ impl OpenProfile {
         });
     }
 
-    /// The counts. An enclosing profile has them, too.
+    /// Ends the counting and returns the counts, which an enclosing profile has, too.
     fn end(mut self) -> Profile {
         self.close()
     }

@@ -1,4 +1,4 @@
-//! Values that are made when they are first asked for.
+//! Values that are made on first use.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use crate::Error;
 
-/// A value for each key, made once, whichever threads ask for it.
+/// A value for each key, made once even if several threads ask for it.
 pub(crate) struct Loads<K, V> {
     made: Mutex<HashMap<K, V>>,
 }

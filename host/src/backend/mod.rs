@@ -18,12 +18,12 @@ use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
-/// A backend. All of its work is in one order: a call sees what earlier calls started.
+/// A backend, which does all of its work in one order: a call sees the effects of all earlier calls.
 pub trait Backend: Send + Sync + Any {
     /// The device's description.
     fn info(&self) -> Result<DeviceInfo, Error>;
 
-    /// Whether its times are those of a GPU.
+    /// Whether the backend's times are those of a GPU.
     fn is_gpu(&self) -> bool;
 
     /// Bytes of memory that are free.
@@ -89,23 +89,23 @@ pub trait Backend: Send + Sync + Any {
     /// What a recorder has recorded. Can be called once.
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error>;
 
-    /// The CUDA stream of its work, for other libraries; `None` in the executor.
+    /// The CUDA stream of the backend's work, for other libraries; `None` in the executor.
     fn stream(&self) -> Option<*mut c_void>;
 
-    /// Counts what lanes do in all that this thread starts in `work`. Only the executor does.
+    /// Counts what lanes do in all launches that this thread starts in `work`. Only the executor counts.
     #[cfg(feature = "simt")]
     fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error>;
 
-    /// How long the device takes for what `work` starts, by the device's clock if it has one.
+    /// The time that the device takes for what `work` starts, by the device's clock if it has one.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
 }
 
 /// Recorded work.
 pub trait Recorded: Send + Sync {
-    /// Starts it on the backend that it was recorded on; a recorder refuses it.
+    /// Starts the work on the backend that it was recorded on. A recorder refuses it.
     ///
     /// # Safety
-    /// All memory that it uses still exists.
+    /// All memory that the work uses still exists.
     unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error>;
 }
 
@@ -137,7 +137,7 @@ pub struct Call<'a> {
     pub thread: unsafe fn(&[u64]),
 }
 
-/// Memory of a backend. A clone is the same memory, which is freed with the last of them.
+/// Memory of a backend. A clone is the same memory, which is freed when the last clone is dropped.
 #[derive(Clone)]
 pub struct Memory(Arc<Allocation>);
 
@@ -146,15 +146,15 @@ struct Allocation {
     address: u64,
     bytes: usize,
     /// Whether a kernel has failed, and may not have left the memory zeroed. Only for a workspace, which kernels find
-    /// zeroed and leave so.
+    /// zeroed and leave zeroed.
     is_unclean: Option<AtomicBool>,
 }
 
 /// The address of empty memory: aligned for everything, and never accessed.
 const NOWHERE: u64 = 256;
 
-/// The widest access of a kernel, in bytes. Memory is a whole number of them, so an access that begins inside ends
-/// inside.
+/// The widest access of a kernel, in bytes. The size of memory is a multiple of it, so that an access that begins
+/// inside also ends inside.
 const ACCESS: usize = 16;
 
 /// The bytes allocated for `bytes` bytes.
@@ -173,7 +173,7 @@ impl Memory {
         Self::allocate(backend, bytes, operation, None)
     }
 
-    /// New zeroed memory, which every kernel finds zeroed, and leaves so unless it fails.
+    /// New zeroed memory. Every kernel finds it zeroed, and leaves it zeroed unless the kernel fails.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         let memory = Self::allocate(backend, bytes, operation, Some(AtomicBool::new(true)))?;
         memory.make_clean()?;
@@ -192,7 +192,7 @@ impl Memory {
         };
         let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_unclean }));
         if !bytes.is_multiple_of(ACCESS) {
-            // Kernels load 16 bytes of which they use some, and a checker must find the others written.
+            // Kernels load 16 bytes even if they use fewer, and a checker would report the others as unwritten.
             let last = (bytes / ACCESS * ACCESS) as u64;
             // SAFETY: the memory's own last 16 bytes.
             unsafe { backend.fill(address + last, 0, ACCESS)? };
@@ -226,7 +226,7 @@ impl Memory {
         self.0.bytes
     }
 
-    /// Whether it belongs to a backend, or to another one on the same device.
+    /// Whether the memory belongs to `backend`, or to another backend on the same device.
     pub(crate) fn is_of(&self, backend: &Arc<dyn Backend>) -> bool {
         Arc::ptr_eq(&self.0.backend, backend) || self.0.backend.device_id() == backend.device_id()
     }
@@ -235,7 +235,7 @@ impl Memory {
 impl Drop for Allocation {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: it is ours, from `new`, and this is its end.
+            // SAFETY: `new` allocated the memory, and nothing uses it after this.
             unsafe { self.backend.free(self.address, self.bytes.next_multiple_of(ACCESS)) };
         }
     }

@@ -28,7 +28,7 @@ pub enum ControlFlowRung {
 }
 
 impl ControlFlowRung {
-    /// All of them, in order.
+    /// All kernels of the lab, in order.
     pub const ALL: [Self; 8] = [
         Self::BranchByThread,
         Self::BranchByWarp,
@@ -54,12 +54,12 @@ impl ControlFlowRung {
         }
     }
 
-    /// What it shows, in a few words.
+    /// What the kernel shows, in a few words.
     pub fn summary(self) -> &'static str {
         match self {
             Self::BranchByThread => "every 2nd lane: a warp runs both branches",
             Self::BranchByWarp => "every 2nd warp: a warp runs one",
-            Self::Predicated => "a branch so small that it is none",
+            Self::Predicated => "a short branch, replaced by predicates",
             Self::LoopRolled => "a counter, a test and a jump each step",
             Self::LoopUnrolled => "the same steps, eight after one another",
             Self::SyncCount => "the barrier counts",
@@ -68,15 +68,15 @@ impl ControlFlowRung {
         }
     }
 
-    /// The rung of that name.
+    /// The rung with this name.
     ///
     /// # Errors
-    /// There is none; the error lists them.
+    /// No rung has this name. The error lists all names.
     pub fn from_name(name: &str) -> Result<Self, Error> {
         find(&Self::ALL, name, Self::name)
     }
 
-    /// Whether it does the work of the rung before in another way, so that their times can be compared.
+    /// Whether the rung does the work of the rung before it in another way, so that their times can be compared.
     pub fn is_variant(self) -> bool {
         matches!(self, Self::BranchByWarp | Self::LoopUnrolled | Self::SyncAnd | Self::SyncOr)
     }
@@ -84,7 +84,7 @@ impl ControlFlowRung {
     /// Starts the kernel over all of `input`.
     ///
     /// # Errors
-    /// `output` has another length than `input`, or one of the two is another device's.
+    /// The lengths of `output` and `input` differ, or one of the two belongs to another device.
     pub fn start(self, gpu: &Gpu, input: &Buffer<u32>, output: &mut Buffer<u32>) -> Result<(), Error> {
         if output.len() != input.len() {
             let (found, expected) = (output.len(), input.len());

@@ -31,7 +31,7 @@ fn grid_of(kernel: KernelId, blocks: usize) -> Result<u32, Error> {
     })
 }
 
-/// The rung of that name.
+/// The rung with this name.
 fn find<R: Copy>(rungs: &[R], name: &str, name_of: impl Fn(R) -> &'static str) -> Result<R, Error> {
     rungs.iter().copied().find(|&rung| name_of(rung) == name).ok_or_else(|| Error::NoSuchRung {
         what: "rung",

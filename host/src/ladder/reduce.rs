@@ -18,7 +18,7 @@ type Reading<T> = Kernel<shared::FoldArgs<'static, T>>;
 /// A rung that folds its input in place, and leaves a partial sum for each block.
 type InPlace<T> = Kernel<global::FoldInPlaceArgs<'static, T>>;
 
-/// A number with instances of the ladders' kernels: all types in shared memory, `f32` and `i32` in global memory.
+/// A type of number that the ladders' kernels sum: every type in shared memory, `f32` and `i32` in global memory.
 pub trait LadderElement: Number {
     /// The sum of no elements.
     #[doc(hidden)]
@@ -185,7 +185,7 @@ impl ReduceRung {
         Self::Unroll8CompleteConst,
     ];
 
-    /// The ladder in shared memory, and on to the kernel that [`Gpu::sum`] launches for floats.
+    /// The ladder in shared memory. Its last rung is the kernel that [`Gpu::sum`] launches for floats.
     pub const SHARED: [Self; 11] = [
         Self::DivergentModulo,
         Self::StridedIndex,
@@ -200,7 +200,7 @@ impl ReduceRung {
         Self::ExactLongRows,
     ];
 
-    /// All of both ladders.
+    /// All rungs of both ladders.
     pub fn all() -> impl Iterator<Item = Self> {
         Self::GLOBAL.into_iter().chain(Self::SHARED)
     }
@@ -231,7 +231,7 @@ impl ReduceRung {
         }
     }
 
-    /// What it changes from the rung before, in a few words.
+    /// What the rung changes, compared with the rung before it, in a few words.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Neighbored => "every 2nd, 4th, ... thread adds",
@@ -257,10 +257,10 @@ impl ReduceRung {
         }
     }
 
-    /// The rung of that name.
+    /// The rung with this name.
     ///
     /// # Errors
-    /// There is none; the error lists them.
+    /// No rung has this name. The error lists all names.
     pub fn from_name(name: &str) -> Result<Self, Error> {
         let all: Vec<Self> = Self::all().collect();
         find(&all, name, Self::name)
@@ -276,7 +276,7 @@ impl ReduceRung {
         self == Self::ExactLongRows
     }
 
-    /// Whether the rung's block is fixed.
+    /// Whether the rung's block size is fixed.
     pub fn has_own_block(self) -> bool {
         matches!(self, Self::SingleLaunch | Self::ExactLongRows)
     }
@@ -355,7 +355,7 @@ impl<T: LadderElement> Reduction<T> {
     /// Call it before each start whose result is read. A start that is only timed does not need it.
     ///
     /// # Errors
-    /// `input` has another length than the reduction was prepared for, or is another device's.
+    /// The reduction was prepared for another length than that of `input`, or `input` belongs to another device.
     pub fn load(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         self.check(input)?;
         match &mut self.steps {
@@ -367,7 +367,7 @@ impl<T: LadderElement> Reduction<T> {
     /// Starts the sum of `input`, or of its copy for a rung that works in place.
     ///
     /// # Errors
-    /// `input` has another length than the reduction was prepared for, or is another device's.
+    /// The reduction was prepared for another length than that of `input`, or `input` belongs to another device.
     pub fn start(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         self.check(input)?;
         match &mut self.steps {

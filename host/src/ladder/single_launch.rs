@@ -1,4 +1,4 @@
-//! The rung `single_launch`, which needs a ticket beside its partials.
+//! The rung `single_launch`, which needs a ticket in addition to its partials.
 
 use std::mem::size_of;
 

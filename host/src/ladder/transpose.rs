@@ -6,7 +6,7 @@ use kernels::ladder::transpose::{self as ladder, TransposeArgs, VECTORIZED_TILE,
 use super::{find, grid_of};
 use crate::{Error, Gpu, Matrix};
 
-/// A kernel that transposes.
+/// The handle of a transpose kernel.
 pub(crate) type Transpose = Kernel<TransposeArgs<'static, f32>>;
 
 /// The rungs of the transpose ladder, from the first to the last.
@@ -40,7 +40,7 @@ pub enum TransposeRung {
 }
 
 impl TransposeRung {
-    /// All of them, in order.
+    /// All rungs, in order.
     pub const ALL: [Self; 12] = [
         Self::CopyRow,
         Self::CopyColumn,
@@ -74,7 +74,7 @@ impl TransposeRung {
         }
     }
 
-    /// What it changes from the rung before, in a few words.
+    /// What the rung changes, compared with the rung before it, in a few words.
     pub fn summary(self) -> &'static str {
         match self {
             Self::CopyRow => "a copy along the rows: the ceiling",
@@ -92,10 +92,10 @@ impl TransposeRung {
         }
     }
 
-    /// The rung of that name.
+    /// The rung with this name.
     ///
     /// # Errors
-    /// There is none; the error lists them.
+    /// No rung has this name. The error lists all names.
     pub fn from_name(name: &str) -> Result<Self, Error> {
         find(&Self::ALL, name, Self::name)
     }
@@ -122,7 +122,7 @@ impl TransposeRung {
         }
     }
 
-    /// Blocks of a launch.
+    /// The number of blocks of a launch.
     fn blocks(self, rows: usize, columns: usize) -> usize {
         match self {
             Self::Serial => 1,
@@ -137,7 +137,7 @@ impl TransposeRung {
     /// Starts the transpose of `matrix` into `result`. A copy keeps the elements' order. Allocates nothing.
     ///
     /// # Errors
-    /// `result` is not of the transposed shape, or one of the two is another device's.
+    /// `result` does not have the transposed shape, or one of the two belongs to another device.
     pub fn start(self, gpu: &Gpu, matrix: &Matrix<f32>, result: &mut Matrix<f32>) -> Result<(), Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];

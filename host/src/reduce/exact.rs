@@ -80,7 +80,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 true => {
                     let at_once = AtOnce { rows: rows_in_flight(size), blocks: BLOCKS_AT_ONCE * MULTIPROCESSORS };
                     let tiles = Tiles::filling(rows, columns, batches, size, at_once);
-                    // A single batch does not use its pitch, which must not look misaligned.
+                    // A single batch does not use its pitch, so the pitch must not make it look misaligned.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                     Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
                 }
@@ -209,7 +209,7 @@ pub(super) struct Lanes {
 }
 
 impl Lanes {
-    /// Whether lanes take rows of `len` elements of `size` bytes; blocks take longer ones.
+    /// Whether lanes reduce rows of `len` elements of `size` bytes. Blocks reduce longer rows.
     pub fn take(len: usize, size: usize) -> bool {
         len / (16 / size) <= 32 * rows::VECTORS
     }

@@ -26,8 +26,9 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! Segments of any lengths have their offsets in device memory: [`SegmentReducer`]. The dot product reduces two inputs:
-//! [`Gpu::dot`](crate::Gpu::dot). Running sums of floats stay on the device as [`ExactSums`].
+//! [`SegmentReducer`] reduces segments of any lengths, whose offsets are in device memory.
+//! [`Gpu::dot`](crate::Gpu::dot) reduces two inputs to their dot product. [`ExactSums`] are running sums of floats that
+//! stay on the device.
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even: it
 //! does not depend on the order of the elements, the alignment, the layout, the other rows, or the device. Means and

@@ -47,7 +47,8 @@ macro_rules! dots {
 
             fn pairs(_: Token) -> PairKernel<$type, Self::Output> {
                 let states_per_split = tile_state::tile_states_per_value::<<Dot as Operator<$type>>::State>();
-                // SAFETY: no holder of the handle can launch it: only the plans below do, with what they have checked.
+                // SAFETY: no holder of the handle can launch the kernel: only the plans below do, with arguments that
+                // they have checked.
                 PairKernel::InOrder { kernel: unsafe { pairs::pairs::handle::<Self, $type>() }, states_per_split }
             }
         }
@@ -91,8 +92,8 @@ pub struct PairReducer<T: Element, R: Plain> {
 }
 
 impl Gpu {
-    /// The dot product of two vectors; 0 for no elements. Floats give the exact one, rounded once (of `f16` and `bf16`
-    /// to `f32`); integers are summed in 64 bits. See [`Dot`].
+    /// The dot product of two vectors; 0 for no elements. Floats give the exact product, rounded once (of `f16` and
+    /// `bf16` to `f32`); integers are summed in 64 bits. See [`Dot`].
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -235,7 +236,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         self.blocks.map_or(WorkspaceSize::default(), |blocks| blocks.workspace_size(self.rows, states_per_split, words))
     }
 
-    /// Starts it in a workspace with enough capacity.
+    /// Starts the reduction in a workspace with enough capacity.
     fn start(
         &self,
         gpu: &Gpu,

@@ -1,8 +1,8 @@
 //! Chooses the kernel that reduces a shape, and its grid.
 //!
-//! Kernel and grid are part of the order in which elements are combined. An operator that keeps an order has those of a
-//! single row or column of the same length, so its order is a function of the length and the types. Others have what is
-//! fastest for the shape. Neither depends on the device.
+//! The kernel and the grid are part of the order in which elements are combined. An operator that keeps an order has
+//! the kernel and grid of a single row or column of the same length, so its order is a function of the length and the
+//! types. Any other operator has those that are fastest for the shape. Neither depends on the device.
 
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
@@ -46,7 +46,7 @@ pub(super) enum Plan {
         folded_rows: u32,
         lanes: u32,
         splits: u32,
-        /// Matrices of which a block has a tile.
+        /// Matrices in which a block has a tile.
         batches_of_block: usize,
     },
 }
@@ -67,7 +67,7 @@ impl Plan {
                 }
                 // Empty rows do not use the pitch, which may be beyond any address.
                 let pitch = if len == 0 { 0 } else { pitch };
-                // In the order of a single row.
+                // The elements are combined in the order of a single row.
                 let beside = if is_any_order { rows } else { 1 };
                 Self::LongRows {
                     rows,
@@ -84,7 +84,7 @@ impl Plan {
                 } else {
                     Tiles::in_order(rows, columns, in_flight)
                 };
-                // A single batch does not use its pitch, which must not look misaligned.
+                // A single batch does not use its pitch, so the pitch must not make it look misaligned.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                 Self::Columns {
                     batches,
@@ -176,7 +176,7 @@ impl Blocks {
         let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if rows > 1 {
-            // Small blocks, so that others load while one rounds: all rows at once, or a warp for each.
+            // Small blocks, so that other blocks load while one rounds: all rows run at once, or each has one warp.
             let of_row = (MOST_THREADS * MULTIPROCESSORS / rows).clamp(32, MOST_THREADS);
             alone.min(1 << of_row.ilog2())
         } else if alone <= MOST_THREADS {
@@ -227,7 +227,7 @@ fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
 }
 
-/// What a device runs at once of a kernel for columns.
+/// How much of a kernel for columns a device runs at once.
 #[derive(Clone, Copy)]
 pub(super) struct AtOnce {
     /// Rows that a thread has in flight.
@@ -331,12 +331,12 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
     columns.div_ceil(lanes * columns::COLUMNS)
 }
 
-/// Lanes of a row of threads, at most as many as the columns need.
+/// The number of lanes of a row of threads, at most as many as the columns need.
 ///
-/// Half a block if all blocks have enough columns: the longer the contiguous segment of a row that a block reads, the
-/// better. Otherwise several blocks share a tile's rows, and fewer columns mean fewer partials: half a warp, or a warp
-/// if accesses are of single elements, so that a warp's are contiguous. More, up to the whole block, if there are too
-/// few rows for more rows of threads with four rounds of loads each.
+/// If all blocks have enough columns, it is half a block: the longer the contiguous segment of a row that a block
+/// reads, the better. Otherwise several blocks share a tile's rows, and fewer columns mean fewer partials. It is then
+/// half a warp, or a warp if accesses are of single elements, so that a warp's accesses are contiguous. It is more, up
+/// to the whole block, if there are too few rows for more rows of threads with four rounds of loads each.
 fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
     let fewest = if tiles_of_columns(columns, MANY_LANES).saturating_mul(batches) >= at_once.blocks {
@@ -354,11 +354,11 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
 /// Threads of a block that folds a row of `vectors` vectors, one of `rows`; at most [`MOST_THREADS`].
 ///
 /// A thread has two tiles in flight. A row that one block can load this way has no partials, and gets no more threads
-/// than that takes, since every further warp lengthens the block's last fold. A single longer row is first spread over
-/// the multiprocessors, in small blocks; if there is enough for all, in blocks of 512, of which two fit. With many
-/// rows, blocks are small, so that others load while one folds its last states. With very many rows, the last blocks
-/// are a small part of all: long rows have as many threads as load them in two rounds, and so fewer last folds.
-/// (`docs/notes/whole-inputs.md`)
+/// than its loads take, since every further warp lengthens the block's last fold. A single longer row is first spread
+/// over the multiprocessors in small blocks. If it is long enough for all of them, blocks have 512 threads, and two fit
+/// a multiprocessor. With many rows, blocks are small, so that other blocks load while one folds its last states. With
+/// very many rows, the last blocks are a small part of all: long rows have as many threads as load them in two rounds,
+/// and so fewer last folds. (`docs/notes/whole-inputs.md`)
 fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
     let most = match rows {
@@ -374,8 +374,8 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
 
 /// How many blocks share a row of `tiles` tiles, one of `rows`.
 ///
-/// As many as run at once, but none for a single tile if others have two: two tiles in flight take less time than the
-/// partials of two blocks.
+/// As many as run at once, but at most one for each two tiles: two tiles in flight take less time than the partials of
+/// two blocks.
 fn splits_of_row(tiles: usize, rows: usize) -> usize {
     (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }

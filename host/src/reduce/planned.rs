@@ -1,4 +1,4 @@
-//! A planned reduction of one shape, whatever its kernels are.
+//! A planned reduction of one shape, by any kind of kernels.
 
 use cuda_std::element::{Element, Plain};
 
@@ -13,8 +13,8 @@ pub(super) struct Planned<T, R>(Box<dyn Launches<T, R>>);
 pub(super) trait Launches<T, R>: Send + Sync {
     fn workspace_size(&self) -> WorkspaceSize;
 
-    /// Launches it in a workspace with enough capacity. The views belong to this device and have the shape's elements
-    /// and outputs.
+    /// Launches the reduction in a workspace with enough capacity. The views belong to this device and have the shape's
+    /// elements and outputs.
     fn launch(
         &self,
         gpu: &Gpu,
@@ -33,7 +33,7 @@ impl<T: Element, R: Plain> Planned<T, R> {
         self.0.workspace_size()
     }
 
-    /// Starts it in a workspace with enough capacity, if the views have the shape that it was planned for.
+    /// Starts the reduction in a workspace with enough capacity, if the views have the planned shape.
     pub(super) fn start(
         &self,
         gpu: &Gpu,

@@ -17,8 +17,8 @@ fn at_once(is_exact: bool) -> (usize, usize) {
     (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
 }
 
-/// The kernels of a reduction to results of type `R`, whatever its states are. The first queues long segments, which
-/// the second reduces.
+/// The kernels of a reduction to results of type `R`, for any kind of states. The first queues long segments, which the
+/// second reduces.
 enum SegmentKernels<T: Element, R: Plain> {
     OfStates {
         /// The operator's value.
@@ -118,7 +118,7 @@ impl Gpu {
             let expected = "more than any memory has".to_owned();
             return Err(Error::Shape { operation: OPERATION, what, found, expected });
         }
-        // An input that one warp folds has nothing to queue.
+        // If one warp folds the input, there is nothing to queue.
         let has_long = elements > segments::WARP_VECTORS * (16 / size);
         let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
         let (places, residues) = match &kernels {
@@ -270,11 +270,11 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         }
     }
 
-    /// Waits for what was started, and checks all of its offsets.
+    /// Waits for the reductions started so far, and checks all of their offsets.
     ///
     /// # Errors
-    /// Some were not in order, or beyond their input (names the first such segment, and forgets it); or work has
-    /// failed.
+    /// Some offsets were not in order, or beyond their input (the error names the first such segment, which is then
+    /// forgotten); or work has failed.
     pub fn check(&mut self) -> Result<(), Error> {
         let fault = self.gpu.download(&self.notes)?[FAULT];
         if fault == 0 {

@@ -12,8 +12,8 @@ use crate::Error;
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
 /// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
 ///
-/// A [`Matrix`](crate::Matrix) is reduced as a whole or by its own rows and columns, all or the first of them. Its
-/// [`buffer`](crate::Matrix::buffer) has no rows, so it takes any shape that is not longer.
+/// A [`Matrix`](crate::Matrix) is reduced as a whole, or by all or the first of its own rows or columns. Its
+/// [`buffer`](crate::Matrix::buffer) has no rows, so it can be reduced by any shape that is not longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -95,7 +95,7 @@ impl Shape {
             })
         };
         let (batches, columns) = (product(&extents[..axis])?, product(&extents[axis + 1..])?);
-        // The product of all extents, so that nothing below overflows; with an extent of 0, of the others.
+        // The product of all extents, so that nothing below overflows. Extents of 0 are left out.
         let others: Vec<usize> = extents.iter().copied().filter(|&extent| extent > 0).collect();
         product(&others)?;
         if columns == 1 {

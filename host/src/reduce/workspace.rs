@@ -92,7 +92,7 @@ impl Workspaces {
             drop(waiting);
             return Ok(Workspace { copy: copy_of(gpu, size.copy)?, ..workspace });
         }
-        // Too small for this call, and so for similar ones: a larger one replaces it.
+        // This workspace is too small for this call and for similar ones, so a larger one replaces it.
         let before = waiting.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
         drop(waiting);
         Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..before.or(size) })

@@ -23,8 +23,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The matrix is not square, or is another device's. (Other shapes move elements along long cycles, which is slower
-    /// than writing a second matrix: [`Gpu::transpose`] does that.)
+    /// The matrix is not square, or belongs to another device. (In other shapes elements move along long cycles, which
+    /// is slower than [`Gpu::transpose`], which writes a second matrix.)
     pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::new(matrix.rows(), matrix.columns());
         self.transpose_views_in_place(shape, matrix.buffer_mut())
@@ -33,8 +33,8 @@ impl Gpu {
     /// Transposes square matrices in place. `shape`'s two pitches are equal.
     ///
     /// # Errors
-    /// The matrices are not square, the pitches differ, the view is shorter than the shape or another device's, or no
-    /// memory could hold the shape.
+    /// The matrices are not square, the pitches differ, the view is shorter than the shape or belongs to another
+    /// device, or no memory could hold the shape.
     pub fn transpose_views_in_place<'m, T: Plain>(
         &self,
         shape: Transposition,
@@ -70,7 +70,7 @@ impl Gpu {
         }
         match size_of::<T>() {
             1 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
                         in_place_tiles::handle::<u8, { elements(1) }>(),
@@ -83,7 +83,7 @@ impl Gpu {
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             2 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
                         in_place_tiles::handle::<u16, { elements(2) }>(),
@@ -96,7 +96,7 @@ impl Gpu {
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             4 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
                         in_place_tiles::handle::<u32, { elements(4) }>(),
@@ -109,7 +109,7 @@ impl Gpu {
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
             8 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
                         in_place_tiles::handle::<u64, { elements(8) }>(),
@@ -120,7 +120,7 @@ impl Gpu {
             }
             _ => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements(16) }>(); 2] };
                 self.launch_in_place(aligned[0], aligned, shape, matrices.cast())
             }

@@ -11,7 +11,7 @@ use super::strides::{MAX_BLOCKS, Strides};
 use super::tiling::Tiling;
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A matrix to transpose, with the ways of its rows and of the rows of its transpose.
+/// A matrix to transpose, with the numbers of interleaved rows on the input's and the output's side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InterleavedMatrix {
     pub rows: usize,
@@ -47,7 +47,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
                         interleaved_tiles::handle::<u8, { tile_elements(1) }>(),
@@ -57,7 +57,7 @@ impl Gpu {
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
             2 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
                         interleaved_tiles::handle::<u16, { tile_elements(2) }>(),
@@ -67,7 +67,7 @@ impl Gpu {
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
             4 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
                         interleaved_tiles::handle::<u32, { tile_elements(4) }>(),
@@ -77,7 +77,7 @@ impl Gpu {
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
             8 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
                         interleaved_tiles::handle::<u64, { tile_elements(8) }>(),
@@ -88,7 +88,7 @@ impl Gpu {
             }
             _ => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe { [aligned_interleaved_tiles::handle::<u128, { tile_elements(16) }>(); 2] };
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }

@@ -19,7 +19,7 @@ use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_many, vector
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Transposes the matrices. The shape has elements, and the views have room for it.
+    /// Transposes the matrices. The shape is not empty, and the views are long enough for it.
     pub(super) fn transpose_by_tiles<T: Plain>(
         &self,
         strides: Strides,
@@ -28,7 +28,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         match size_of::<T>() {
             1 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
@@ -54,7 +54,7 @@ impl Gpu {
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             2 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
@@ -84,7 +84,7 @@ impl Gpu {
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             4 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
@@ -110,7 +110,7 @@ impl Gpu {
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
             8 => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
@@ -137,7 +137,7 @@ impl Gpu {
             }
             _ => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let by_vectors = unsafe {
                     ByVectors {
                         many: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_many_waves(16, true) }>(),

@@ -83,12 +83,12 @@ impl Transposition {
         Ok(Self::new(rows, columns))
     }
 
-    /// Whether the transpose is a copy: of vectors, without gaps.
+    /// Whether the transpose is a copy: of one row or one column, without gaps.
     const fn is_copy(&self) -> bool {
         (self.rows == 1 || self.columns == 1) && self.input_pitch == self.columns && self.output_pitch == self.rows
     }
 
-    /// The strides of the shape. A pitch that separates no two rows may be any number, and is replaced.
+    /// The strides of the shape. The pitch of a single row may be any number, and is replaced.
     const fn strides(&self) -> Strides {
         let Self { rows, columns, batch, .. } = *self;
         let input_pitch = if batch * rows == 1 { columns } else { self.input_pitch };
@@ -97,8 +97,8 @@ impl Transposition {
         Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch }
     }
 
-    /// Checks that both views are the device's and have room for the shape. Gives the input's elements, 0 if there is
-    /// nothing to do.
+    /// Checks that both views belong to the device and are long enough for the shape. Returns the number of the input's
+    /// elements, 0 if there is nothing to do.
     fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
         gpu.own(input.memory(), OPERATION)?;
         gpu.own(output.memory(), OPERATION)?;
@@ -116,12 +116,12 @@ impl Transposition {
         Ok(needed_in)
     }
 
-    /// The input's elements, if memory could hold them.
+    /// The number of the input's elements, if memory could hold them.
     fn input_elements(&self, size: usize) -> Option<usize> {
         needed(self.batch, self.rows, self.input_pitch, self.columns, size)
     }
 
-    /// The output's elements, if memory could hold them.
+    /// The number of the output's elements, if memory could hold them.
     fn output_elements(&self, size: usize) -> Option<usize> {
         needed(self.batch, self.columns, self.output_pitch, self.rows, size)
     }
@@ -146,7 +146,7 @@ impl Gpu {
     /// The transpose, as a new matrix.
     ///
     /// # Errors
-    /// The matrix is another device's, or there is no memory for the result.
+    /// The matrix belongs to another device, or there is no memory for the result.
     pub fn transpose<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
         self.transpose_into(matrix, &mut result)?;
@@ -156,7 +156,7 @@ impl Gpu {
     /// Writes the transpose of `matrix` to `result`. Allocates nothing.
     ///
     /// # Errors
-    /// `result` has not the transposed shape, or one of the two is another device's.
+    /// `result` does not have the transposed shape, or one of the two belongs to another device.
     pub fn transpose_into<T: Plain>(&self, matrix: &Matrix<T>, result: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::between(matrix, result)?;
         self.transpose_views(shape, matrix, result.buffer_mut())
@@ -167,7 +167,7 @@ impl Gpu {
     /// that implement it. Their bits are copied. Allocates nothing.
     ///
     /// # Errors
-    /// A view is shorter than the shape, or another device's; or no memory could hold the shape.
+    /// A view is shorter than the shape, or belongs to another device; or no memory could hold the shape.
     pub fn transpose_views<'i, 'o, T: Plain>(
         &self,
         shape: Transposition,

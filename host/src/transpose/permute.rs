@@ -25,8 +25,8 @@ impl Gpu {
     /// Permutes the axes of an array of three axes: axis `d` of the output is axis `axes[d]` of the input, as in
     /// NumPy's `transpose`. `shape` is the input's; both are in row-major order without gaps. Allocates nothing.
     ///
-    /// Axes of one element are left out, and axes that stay neighbours are merged. What is left is a copy, a transpose,
-    /// a batch of transposes, a transpose of contiguous segments, or a transpose with interleaved rows.
+    /// Axes of one element are left out, and axes that stay neighbours are merged. The result is a copy, a transpose, a
+    /// batch of transposes, a transpose of contiguous segments, or a transpose with interleaved rows.
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -41,8 +41,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// `axes` does not name each axis once, a view is not of the shape's length or is another device's, or no memory
-    /// could hold the shape.
+    /// `axes` does not name each axis once, a view does not have the shape's length or belongs to another device, or no
+    /// memory could hold the shape.
     pub fn permute<'i, 'o, T: Plain>(
         &self,
         shape: [usize; 3],

@@ -183,7 +183,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The matrix is another device's, or there is no memory for the result.
+    /// The matrix belongs to another device, or there is no memory for the result.
     pub fn transpose_scaled<T: ScaledElement>(&self, factor: T, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
         let shape = Transposition::between(matrix, &result)?;
@@ -194,7 +194,7 @@ impl Gpu {
     /// The conjugate transpose, as a new matrix.
     ///
     /// # Errors
-    /// As [`Gpu::transpose_scaled`].
+    /// As for [`Gpu::transpose_scaled`].
     pub fn conjugate_transpose<T: ScaledElement>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
         let shape = Transposition::between(matrix, &result)?;
@@ -205,7 +205,7 @@ impl Gpu {
     /// [`Gpu::transpose_views`] with each element [scaled](Scaling). Allocates nothing.
     ///
     /// # Errors
-    /// As there.
+    /// As for [`Gpu::transpose_views`].
     pub fn transpose_views_scaled<'i, 'o, T: ScaledElement>(
         &self,
         shape: Transposition,

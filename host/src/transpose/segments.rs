@@ -25,8 +25,9 @@ pub(super) struct SegmentMatrix {
 }
 
 impl Gpu {
-    /// Transposes a matrix of segments: as elements of the segments' size, if an element has that size; else packed, or
-    /// segment by segment if they are long, with the widest access at whose multiples all segments begin and end.
+    /// Transposes a matrix of segments. If an element type has the segments' size, each segment is moved as one
+    /// element. Other segments are packed, and long ones are moved one by one. Accesses are the widest for which all
+    /// segments begin and end at multiples of their size.
     pub(super) fn permute_segments<T: Plain>(
         &self,
         matrix: SegmentMatrix,
@@ -34,7 +35,7 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let bytes = matrix.len * size_of::<T>();
-        // The largest power of two, up to 16, at whose multiples everything begins.
+        // The largest power of two, up to 16, to which everything is aligned.
         let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
         if bytes == unit {
             let strides = Strides::of_matrix(matrix.rows, matrix.columns);
@@ -48,7 +49,7 @@ impl Gpu {
         let of = |size: usize| SegmentMatrix { len: bytes / size, ..matrix };
         match (unit, bytes < long_segment(unit)) {
             (1, true) => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
                         packed_segments::handle::<u8, { capacity(1) }>(),
@@ -58,7 +59,7 @@ impl Gpu {
                 self.pack_segments(kernels, of(1), input.cast(), output.cast())
             }
             (2, true) => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
                         packed_segments::handle::<u16, { capacity(2) }>(),
@@ -68,7 +69,7 @@ impl Gpu {
                 self.pack_segments(kernels, of(2), input.cast(), output.cast())
             }
             (4, true) => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
                         packed_segments::handle::<u32, { capacity(4) }>(),
@@ -78,7 +79,7 @@ impl Gpu {
                 self.pack_segments(kernels, of(4), input.cast(), output.cast())
             }
             (_, true) => {
-                // SAFETY: only this plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
                         packed_segments::handle::<u64, { capacity(8) }>(),
@@ -88,27 +89,27 @@ impl Gpu {
                 self.pack_segments(kernels, of(8), input.cast(), output.cast())
             }
             (1, false) => {
-                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_segments::handle::<u8>() };
                 self.copy_segments(kernel, of(1), input.cast(), output.cast())
             }
             (2, false) => {
-                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_segments::handle::<u16>() };
                 self.copy_segments(kernel, of(2), input.cast(), output.cast())
             }
             (4, false) => {
-                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_aligned_segments::handle::<u32>() };
                 self.copy_aligned_segments(kernel, of(4), input.cast(), output.cast())
             }
             (8, false) => {
-                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_aligned_segments::handle::<u64>() };
                 self.copy_aligned_segments(kernel, of(8), input.cast(), output.cast())
             }
             (_, false) => {
-                // SAFETY: only this plan launches it, with arguments that it has made for views that have the shape.
+                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_aligned_segments::handle::<u128>() };
                 self.copy_aligned_segments(kernel, of(16), input.cast(), output.cast())
             }
@@ -146,7 +147,7 @@ impl Gpu {
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_per_row(len, size);
-        // After this many rows, a row of the output begins at the same place in a word.
+        // The number of rows after which a row of the output begins at the same place in a word again.
         let rows_until_repeat =
             elements_per_store(size) >> (rows * len).trailing_zeros().min(elements_per_store(size).ilog2());
         let step = (PACKED_BLOCK / threads).max(rows_until_repeat as usize) as u32;

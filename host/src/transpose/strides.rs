@@ -12,7 +12,7 @@ use kernels::transpose::tuning::{
 
 use crate::{Error, MULTIPROCESSORS, View, ViewMut};
 
-/// Matrices to transpose, with the distances between their rows and between them, in elements.
+/// Matrices to transpose, with the distances between rows and between matrices, in elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Strides {
     pub rows: usize,
@@ -33,8 +33,8 @@ pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item
     (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
 }
 
-/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]: if no
-/// multiprocessor has two of them, or by [`SMALL_BLOCKS_OF_BUSIEST`].
+/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]. They are if
+/// no multiprocessor has two small blocks; for more blocks [`SMALL_BLOCKS_OF_BUSIEST`] is the limit.
 fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, SMALL_REGISTERS_BLOCK) < of_busiest(many, REGISTERS_BLOCK);
@@ -89,8 +89,7 @@ impl Strides {
         bytes <= in_registers_bytes(size) && batch <= 65535
     }
 
-    /// The better one of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer
-    /// threads.
+    /// The better of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer threads.
     pub(super) fn register_kernel<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
         let [few, many] = kernels;
         let grids = [few, many].map(|kernel| self.register_grid(size, kernel.block().x as usize));

@@ -38,14 +38,14 @@ impl Thin {
     }
 
     /// [`Thin::of`] matrices whose rows begin and end at multiples of 16 bytes, if packing is better than tiles:
-    /// tall-skinny ones whose rows are one or two vectors. Tiles would load each of these in another lane, far apart.
+    /// tall-skinny ones whose rows are one or two vectors. Tiles would load each row in another lane, far apart.
     pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
         let [columns, bytes] = TALL_SKINNY_OF_VECTORS;
         Self::of(strides).filter(|&thin| thin == Self::TallSkinny && strides.columns <= columns && size <= bytes)
     }
 }
 
-/// The elements of the long side for a block, at most `most`: as many as leave enough blocks.
+/// The elements of the long side for a block: at most `most`, and few enough that there are enough blocks.
 fn extent_of_block(long: usize, batch: usize, most: usize, size: usize) -> usize {
     let sector = SECTOR / size;
     let enough = long.saturating_mul(batch).div_ceil(PACKED_BLOCKS).next_multiple_of(sector);
@@ -167,6 +167,6 @@ mod tests {
         );
         assert_eq!([of(129, 5000), of(1000, 1), of(32, 2)], [None, None, Some(Thin::TallSkinny)]);
         let pitched = Strides { input_pitch: 3, ..Strides::of_matrix(100, 2) };
-        assert_eq!(Thin::of(&pitched), None, "gaps between rows that are few columns");
+        assert_eq!(Thin::of(&pitched), None, "tall-skinny with gaps between rows");
     }
 }

@@ -1,4 +1,4 @@
-//! How matrices are cut in tiles, by kernel.
+//! How each kernel divides matrices into tiles.
 
 use cuda_std::element::Plain;
 use kernels::transpose::tiled::access::sector_aligned::{HALO, overlap};
@@ -18,7 +18,7 @@ enum Prefetched {
     Nothing,
     /// The rest of a row's last line, or last sector.
     Lines,
-    /// The rest of a row's last pair of lines, if rows are not a whole number of pairs apart, and always of bytes.
+    /// The rest of a row's last pair of lines: always for bytes, else if rows are not a whole number of pairs apart.
     Pairs,
 }
 
@@ -104,7 +104,7 @@ impl Tiling {
     /// twice as high as wide, so that its rows are long on both sides: rows of large tiles of vectors have 128 to 512
     /// bytes, which is four to sixteen sectors (of bytes, on one side only). Tiles that overlap the next tile are
     /// square or twice as wide as high, so that they overlap less. A narrower matrix gets a narrower and higher tile,
-    /// because what is outside of the matrix is lost; a lower matrix gets a wider one.
+    /// because the part of a tile outside of the matrix is wasted; a lower matrix gets a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.micro_tiles.ilog2();
         let log_of_needed = |micro_tiles: usize| micro_tiles.next_power_of_two().ilog2();

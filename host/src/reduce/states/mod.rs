@@ -109,10 +109,10 @@ const OTHER_WORDS: usize = 4;
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// Each sum holds up to 2^50 elements: more are an [`Error::TooManyElements`] before anything is added. The check
-/// counts the elements of the sum that has most. After merging sums whose largest are in different places, it may fail
-/// below 2^50. What a [`Recording`](crate::Recording) adds counts once when recorded, and each time when the sums are
-/// downloaded.
+/// Each sum holds up to 2^50 elements: more are an [`Error::TooManyElements`] before anything is added. The check uses
+/// the largest number of elements of any sum. After merging sums whose largest numbers are at different indices, it may
+/// fail below 2^50. Elements that a [`Recording`](crate::Recording) adds count once when recorded, and once for each
+/// start when the sums are downloaded.
 ///
 /// A sum takes 128 bytes of device memory, 576 for `f64`.
 pub struct ExactSums<T: ExactElement> {
@@ -291,7 +291,8 @@ impl<T: ExactElement> ExactSums<T> {
         }
     }
 
-    /// Adds the elements of other sums, each to the sum of the same index. Work on the device, as [`ExactSums::add`].
+    /// Adds the elements of other sums, each to the sum of the same index. The device does this after all work started
+    /// earlier, as for [`ExactSums::add`].
     ///
     /// # Errors
     /// The numbers of sums differ, the others belong to another device, or a sum would have more than 2^50 elements:
@@ -380,7 +381,7 @@ impl<T: ExactElement> ExactSums<T> {
         Err(Error::Length { operation: OPERATION, what, found, expected: self.len })
     }
 
-    /// The most elements of a sum with `further` more, if they fit.
+    /// The largest number of elements of a sum with `further` more, if it is within the limit.
     fn most_with(&self, further: u64) -> Result<u64, TooManyElements> {
         let count = self.most.saturating_add(further);
         if count > MAX_ELEMENTS { Err(TooManyElements { count }) } else { Ok(count) }
