@@ -70,7 +70,7 @@ fn peak(info: &DeviceInfo) -> Option<f64> {
     info.theoretical_bandwidth().filter(|&bandwidth| bandwidth > 0.0).map(|bandwidth| bandwidth / 1e9)
 }
 
-/// The device and its first response times.
+/// The device, and the times of its first two sums.
 #[derive(Serialize)]
 struct FirstResponses {
     #[serde(flatten)]

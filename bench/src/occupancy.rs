@@ -232,7 +232,7 @@ fn kernel_of_sum(rung: ReduceRung) -> &'static str {
 
 /// The ladder of an entry, as `bench ladder` names it.
 fn family(entry: &str) -> &'static str {
-    // Sums of this name have the block in theirs; the transpose has no choice of block.
+    // The entries of this sum have the block size in their names. The transpose has a fixed block size.
     if entry == vectorized::handle::<f32>().id().entry {
         return "Transpose";
     }

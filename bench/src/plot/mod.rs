@@ -30,7 +30,7 @@ enum Picture {
     Png,
 }
 
-/// A file extension of no known format.
+/// The file extension names no known format.
 #[derive(Debug, thiserror::Error)]
 #[error("plots are drawn as SVG or PNG: name a file that ends in .svg or .png")]
 pub struct UnknownPicture;
