@@ -109,7 +109,7 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
         summary.push((arch, module.entries().len(), most_registers, most_shared, spills));
         for entry in module.entries() {
             let Some(usage) = usages.iter().find(|usage| usage.entry == entry.name) else {
-                bail!("ptxas said nothing of `{}` for {arch}", entry.name);
+                bail!("ptxas reported nothing about `{}` for {arch}", entry.name);
             };
             println!(
                 "{:<8} {:<28} {:>9} {:>12} {:>8}",

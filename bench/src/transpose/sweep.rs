@@ -217,7 +217,7 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
                     let expected = case.kind.change(from[row * columns + column]);
                     if expected.to_pair() != output[to].to_pair() {
                         return Some(format!(
-                            "the element of row {row}, column {column} is not where it should be, or not what"
+                            "the element of row {row}, column {column} is missing or wrong"
                         ));
                     }
                 }

@@ -15,7 +15,7 @@ pub fn check() -> anyhow::Result<()> {
     let program = match find_or_install() {
         Ok(program) => program,
         Err(why) => {
-            println!("skipped: the licences of dependencies, as cargo-deny cannot be had: {why:#}");
+            println!("skipped: the licences of dependencies, because cargo-deny cannot be installed: {why:#}");
             return Ok(());
         }
     };
