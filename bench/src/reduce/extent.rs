@@ -107,7 +107,7 @@ impl FromStr for Lengths {
         if let Some((first, last)) = text.split_once("..") {
             let (first, last) = (count(first)?, count(last)?);
             if first == 0 || last < first {
-                return Err("the first length is more than 0, and the last is longer".to_owned());
+                return Err("the first length is more than 0, and the last is not shorter".to_owned());
             }
             let longer = |len: &usize| len.checked_mul(4).filter(|&len| len <= last);
             return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));

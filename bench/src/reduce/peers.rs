@@ -84,7 +84,7 @@ impl Peers {
         }
         let name = format!("warpfold_cub_{}", case.dtype);
         // SAFETY: `peers/cub.cu` defines it with this signature.
-        let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the peers' library lacks the function")?;
+        let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the library has no such function")?;
         let (output, index) = (gpu.zeroed::<u64>(rows)?, gpu.zeroed::<u64>(rows)?);
         let pointer = |buffer: &Buffer<u64>| buffer.view().device_address() as *mut c_void;
         let offsets = match axis {

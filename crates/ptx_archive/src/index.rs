@@ -31,7 +31,7 @@ pub struct Index<'a> {
     pub archs: Vec<u32>,
     /// Names, sorted.
     pub names: Vec<&'a str>,
-    /// The records, sorted by name, then by architecture.
+    /// The records of all architectures of the first name, then those of the second name, and so on.
     pub records: Vec<Record>,
 }
 

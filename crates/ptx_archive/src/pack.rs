@@ -27,7 +27,7 @@ pub struct Text<'a> {
 pub enum Effort {
     /// Compresses each text by itself, to about a sixth: 30 MB/s on a core.
     Fast,
-    /// Compresses texts with others as dictionaries, to about a twentieth: less than 1 MB/s on a core.
+    /// Compresses texts with others as dictionaries, to about a twentieth: less than 1 MB/s.
     Small,
 }
 
