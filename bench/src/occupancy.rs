@@ -262,8 +262,11 @@ fn assembled(entry: &str, ptx: &str, arch: Arch, threads_per_block: u32) -> anyh
     let ptxas = ptxas::find().context("registers are known only to ptxas: `cargo xtask setup --ptxas` brings it")?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let usages = ptxas::assemble(&ptxas, &[(arch, Module::parse(ptx))], scratch.path())?;
-    let usage =
-        usages.iter().flatten().find(|usage| usage.entry == entry).context("ptxas reported nothing about the kernel")?;
+    let usage = usages
+        .iter()
+        .flatten()
+        .find(|usage| usage.entry == entry)
+        .context("ptxas reported nothing about the kernel")?;
     Ok(Resources { threads_per_block, registers_per_thread: usage.registers, shared_bytes: usage.shared })
 }
 

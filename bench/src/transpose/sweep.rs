@@ -216,9 +216,7 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
                     let to = matrix * strides[0] + row * strides[1] + column * strides[2];
                     let expected = case.kind.change(from[row * columns + column]);
                     if expected.to_pair() != output[to].to_pair() {
-                        return Some(format!(
-                            "the element of row {row}, column {column} is missing or wrong"
-                        ));
+                        return Some(format!("the element of row {row}, column {column} is missing or wrong"));
                     }
                 }
             }

@@ -1,4 +1,4 @@
-//! Calls reach the library that was loaded, with their arguments intact, and what it lacks is named.
+//! Calls reach the loaded library with their arguments intact, and a missing function is named.
 //!
 //! The libraries are compiled by the tests, with `rustc`.
 
