@@ -73,7 +73,7 @@ attributes! {
     ConcurrentManagedAccess = 89, "Whether the host may access managed memory while kernels run.";
     ComputePreemptionSupported = 90, "Whether kernels can be preempted.";
     CanUseHostPointerForRegisteredMem = 91, "Whether registered host memory has the same address on the device.";
-    CooperativeLaunch = 95, "Whether the device supports cooperative launches, in which blocks synchronize across the grid.";
+    CooperativeLaunch = 95, "Whether the device supports cooperative launches, whose grids may synchronize.";
     MaxSharedMemoryPerBlockOptin = 97, "The maximum shared memory of a block in bytes, if its kernel opts in.";
     MaxBlocksPerMultiprocessor = 106, "The maximum number of resident blocks of a multiprocessor.";
     MaxPersistingL2CacheSize = 108, "The maximum size of the L2 cache for persisting accesses, in bytes.";

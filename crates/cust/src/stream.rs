@@ -136,8 +136,8 @@ impl Stream {
     ///
     /// # Safety
     /// - The arguments have the number and the types of the kernel's parameters in PTX.
-    /// - The kernel's use of the arguments is sound. Until the kernel has completed, no other code writes memory that it
-    ///   reads or accesses memory that it writes, and the memory is not freed.
+    /// - The kernel's use of the arguments is sound. Until the kernel has completed, no other code writes memory that
+    ///   the kernel reads or accesses memory that it writes, and the memory is not freed.
     ///
     /// # Errors
     /// [`CudaError::InvalidHandle`] if the kernel belongs to another context; an error of the launch, or of earlier
