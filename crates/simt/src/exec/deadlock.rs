@@ -12,8 +12,8 @@ use super::fault::Place;
 /// A round of a wait is little more than a load, so each block has polled memory many times in this period.
 const DEADLOCK_AFTER: Duration = Duration::from_secs(1);
 
-/// The polls that each waiting block must have made in that period. A thread that was preempted for most of it has not
-/// waited.
+/// The minimum number of polls of each waiting block in that period. A thread with fewer polls was preempted for most
+/// of the period, and has not waited.
 const MIN_POLLS: u32 = 16;
 
 /// Rounds of a wait between checks for a deadlock. Most waits end after a few rounds.

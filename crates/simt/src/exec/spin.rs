@@ -46,8 +46,7 @@ pub(crate) fn end_spin(rounds: u32) {
 }
 
 impl Context {
-    /// Whether the whole block waits: none of its lanes could do anything but spin. `lane` has spun for a number of
-    /// rounds.
+    /// Whether the whole block waits, so that its lanes can only spin. `lane` has spun for a number of rounds.
     fn is_waiting(&self, lane: usize) -> bool {
         let slot = &self.slots[lane];
         if !slot.spins.replace(true) {
