@@ -186,7 +186,7 @@ fn name(tool: Tool) -> &'static str {
     }
 }
 
-/// Installs Miri, a component of a nightly toolchain, unless rustup has one.
+/// Installs Miri, a component of a nightly toolchain, unless it is installed.
 fn find_miri() -> anyhow::Result<()> {
     let is_there = || workspace::output(&mut nightly(&["miri", "--version"])).map(|_| ());
     if is_there().is_ok() {

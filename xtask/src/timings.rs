@@ -17,7 +17,7 @@ pub enum Row {
     Bench,
     /// The first `test`, a second one, and tests and PTX after an edit
     Test,
-    /// The release build of the benchmark, as where there is a GPU of sm_90
+    /// The release build of the benchmark, as on a machine with a GPU of sm_90
     Gpu,
     /// The first `bundle`
     Bundle,

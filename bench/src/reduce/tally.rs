@@ -340,7 +340,7 @@ mod tests {
         assert!(sum.is(Value::F64(1.0)) && sum.is(Value::F64(0.0)) && !sum.is(Value::F64(1e6)));
         let sum = one(Operator::Sum, &[0.1_f32; 10]);
         assert!(sum.is(Value::F32(1.0)) && sum.is(Value::F32(1.000_000_1)) && !sum.is(Value::F32(1.00001)));
-        // Sums of some of them are infinite.
+        // Some partial sums are infinite.
         let sum = one(Operator::Sum, &[f32::MAX, f32::MAX, -f32::MAX]);
         assert!(sum.is(Value::F32(f32::MAX)) && sum.is(Value::F32(f32::INFINITY)));
         let sum = one(Operator::Sum, &[f32::INFINITY, f32::MAX]);
@@ -353,7 +353,7 @@ mod tests {
         let exact = f64::from(f16::from_f32(0.1)) * -2.0;
         assert!(product.is(Value::F64(exact)) && !product.is(Value::F64(exact * 1.001)));
         assert_eq!(one(Operator::Product, &[2.0_f32, -1.0, 0.5, 4.0]).bound, 0.0);
-        // Far from the ends of the range a factor shows, near them any order of the factors may be another result.
+        // Far from the limits of the range, a wrong factor is detected. Near them, any result is accepted.
         assert!(!one(Operator::Product, &[1e18_f32, 1e18]).is(Value::F32(1e35)));
         assert!(one(Operator::Product, &[1e30_f32, 1e30, 1e-30]).is(Value::F32(f32::INFINITY)));
         assert!(one(Operator::Product, &[1e300_f64, 0.0]).is(Value::F64(0.0)));

@@ -17,8 +17,8 @@ use registry::Registry;
 /// The options of `cargo xtask package`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Also tries README's program in the executor, both programs on the oldest supported Rust, and the licences of all
-    /// dependencies
+    /// Also tries README's program in the executor and both programs on the oldest supported Rust, and checks the
+    /// licences of all dependencies
     #[arg(long)]
     all: bool,
     /// For use between releases: takes uncommitted files, and replaces stale prebuilt kernels with current ones for one
