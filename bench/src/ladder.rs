@@ -41,7 +41,7 @@ pub enum Family {
     ControlFlow,
 }
 
-/// What to run; everything, if nothing is named.
+/// The requested ladder and rung; `None` means all.
 #[derive(Debug, Default)]
 pub struct Choice<'a> {
     pub family: Option<Family>,
@@ -142,7 +142,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// What was measured, and what could not be.
+/// The measurements, and the failures.
 #[derive(Default)]
 struct Results {
     sections: Vec<Section>,
@@ -187,7 +187,7 @@ impl Results {
     }
 }
 
-/// What all ladders share.
+/// The parameters that all ladders share.
 struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,

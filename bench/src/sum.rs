@@ -139,7 +139,7 @@ struct Summed {
 }
 
 impl Bench<'_> {
-    /// By the kernel of `Gpu::sum`.
+    /// Sums the extent by the kernel of `Gpu::sum`.
     fn by_library<T: Number>(&self, numbers: &[T]) -> anyhow::Result<Summed>
     where
         Sum: Reduction<T>,
@@ -158,7 +158,7 @@ impl Bench<'_> {
         Ok(Summed { wrong: first_wrong(&sums, &expected), results: Array::of_list(sums), launches: 1, timing })
     }
 
-    /// Of all elements, by a rung of a ladder.
+    /// Sums all elements by a rung of a ladder.
     fn by_rung<T: Number + LadderElement>(
         &self,
         rung: ReduceRung,

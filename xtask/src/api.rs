@@ -11,7 +11,7 @@ use crate::{backend, progress, workspace};
 /// A library whose users would notice a change of its API.
 struct Library {
     package: &'static str,
-    /// Its name in code.
+    /// The library's name in code.
     name: &'static str,
     features: &'static str,
     /// Only items whose lines contain one of these texts. Other items have no users outside.

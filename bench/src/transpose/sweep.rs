@@ -35,7 +35,7 @@ pub struct SweepArguments {
         value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8", "16"]),
     )]
     pub size: Vec<String>,
-    /// What is done to the matrices, joined by commas [default: transpose]
+    /// Operations on the matrices, joined by commas [default: transpose]
     #[arg(long, value_delimiter = ',', value_enum, conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub kind: Vec<Kind>,
     /// All cases of the tables in `docs/benchmarks`

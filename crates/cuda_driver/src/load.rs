@@ -14,8 +14,8 @@ use crate::version::DriverVersion;
 
 /// The environment variable that chooses the driver library, `WARPFOLD_LIBCUDA`.
 ///
-/// Its value is the path of the only library to try, or `none` to behave as on a machine without a driver. If it is
-/// unset or empty, [`load`](crate::load()) searches as usual.
+/// The variable's value is the path of the only library to try, or `none` to behave as on a machine without a driver.
+/// If it is unset or empty, [`load`](crate::load()) searches as usual.
 pub const OVERRIDE_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
 /// Paths of the driver library, the likeliest first. WSL keeps the driver of the Windows host at the second path. Some

@@ -201,7 +201,7 @@ impl From<DriverError> for CudaError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Missing(missing) => Self::MissingFunction(missing),
-            // Success is no error, so it has one.
+            // `from_code` returns `None` only for success, which is not an error.
             error => Self::from_code(error.code()).unwrap_or(Self::UnknownError),
         }
     }

@@ -265,7 +265,7 @@ pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
 ///
 /// # fn launched(module: &Module, stream: &Stream) -> Result<(), cust::error::CudaError> {
 /// let x = [1_u32, 2, 3, 4].as_dbuf()?;
-/// // SAFETY: the kernel is `fn count(x: &[u32])`, and nobody else uses `x` until the stream is done.
+/// // SAFETY: the kernel is `fn count(x: &[u32])`, and no other code uses `x` until the stream is done.
 /// unsafe { launch!(module.count<<<1, 4, 0, stream>>>(x.as_device_ptr(), x.len()))? };
 ///
 /// let count = module.get_function("count")?;

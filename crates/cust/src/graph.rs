@@ -48,7 +48,7 @@ impl Graph {
     /// Takes ownership of a graph of the driver.
     ///
     /// # Safety
-    /// It is a graph of this context, and no other code destroys it.
+    /// `raw` is a graph of this context, and no other code destroys it.
     pub unsafe fn from_raw(raw: CUgraph, context: &Context) -> Self {
         Self { raw, context: context.clone() }
     }
@@ -60,7 +60,7 @@ impl Graph {
     pub fn num_nodes(&self) -> CudaResult<usize> {
         let entered = self.context.enter()?;
         let mut count = 0;
-        // SAFETY: the handle is alive; writes one size, and no nodes, as there is no room for them.
+        // SAFETY: the handle is alive; writes one size, and no nodes, because the pointer to them is null.
         unsafe { entered.driver().cuGraphGetNodes(self.raw, ptr::null_mut(), &mut count)? };
         Ok(count)
     }
@@ -132,7 +132,7 @@ impl Stream {
         if graph.is_null() {
             return Err(CudaError::StreamCaptureInvalidated);
         }
-        // SAFETY: a new graph of this context, which is nobody else's.
+        // SAFETY: a new graph of this context, which no other code has.
         Ok(unsafe { Graph::from_raw(graph, self.context()) })
     }
 }

@@ -135,7 +135,7 @@ fn a_kernel_adds() {
     let mut sums = vec![0_u32; 3];
     let out = DeviceBuffer::<u32>::zeroed(3).unwrap();
 
-    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    // SAFETY: the kernel adds two slices, and no other code uses them.
     unsafe {
         launch!(module.add<<<1, 3, 0, stream>>>(
             a.as_device_ptr(),
@@ -249,7 +249,7 @@ fn work_goes_on_in_a_stream() {
     let (start, end) = (Event::new(EventFlags::DEFAULT).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
     assert_eq!(start.query(), Ok(EventStatus::NotReady));
     start.record(&stream).unwrap();
-    // SAFETY: nobody uses the buffers until the stream is done.
+    // SAFETY: no other code uses the buffers until the stream is done.
     let buffer = unsafe {
         let mut buffer = DeviceBuffer::uninitialized_async(3, &stream).unwrap();
         buffer.async_copy_from(&host, &stream).unwrap();
@@ -293,7 +293,7 @@ fn captured_work_is_launched_many_times() {
     assert_eq!(stream.end_capture().unwrap_err(), CudaError::StreamCaptureUnmatched);
     stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
     let (to, from) = (sum.as_device_ptr(), one.as_device_ptr());
-    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    // SAFETY: the kernel adds two slices, and no other code uses them.
     unsafe { launch!(module.add<<<1, 2, 0, stream>>>(to, 2_usize, from, 2_usize, to)).unwrap() };
     let graph = stream.end_capture().unwrap();
     assert_eq!((graph.num_nodes(), sum.as_host_vec()), (Ok(1), Ok(vec![1, 1])));
@@ -331,7 +331,7 @@ fn objects_keep_their_context_and_enter_it_on_any_thread() {
     event.record(&stream).unwrap();
     let add = module.get_function("add").unwrap();
     let (to, length) = (buffer.as_device_ptr(), buffer.len());
-    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    // SAFETY: the kernel adds two slices, and no other code uses them.
     unsafe {
         assert_eq!(launch!(add<<<1, 2, 0, far>>>(to, length, to, length, to)), Err(CudaError::InvalidHandle));
         launch!(add<<<1, 2, 0, stream>>>(to, length, to, length, to)).unwrap();

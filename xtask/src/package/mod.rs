@@ -41,7 +41,7 @@ pub struct Package {
 }
 
 impl Package {
-    /// Its name and version, as in the names of files.
+    /// The package's name and version, as in the names of files.
     pub fn full_name(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }

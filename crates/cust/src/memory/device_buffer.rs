@@ -74,7 +74,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// No context is current, or no memory is left.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: the elements are written here; if that fails, nobody reads them.
+        // SAFETY: the elements are written here; if that fails, no code reads them.
         let buffer = unsafe { Self::uninitialized(slice.len())? };
         let bytes = buffer.bytes();
         if bytes > 0 {
@@ -189,7 +189,7 @@ impl<T: DeviceCopy + bytemuck::Zeroable> DeviceBuffer<T> {
     /// # Errors
     /// No context is current, or no memory is left.
     pub fn zeroed(len: usize) -> CudaResult<Self> {
-        // SAFETY: the elements are written here; if that fails, nobody reads them.
+        // SAFETY: the elements are written here; if that fails, no code reads them.
         let mut buffer = unsafe { Self::uninitialized(len)? };
         buffer.set_zero()?;
         Ok(buffer)

@@ -146,7 +146,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// No context is current, or an error of the driver.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
         let mut values: Vec<T> = Vec::with_capacity(self.len());
-        // SAFETY: there is room for as many elements as the slice has.
+        // SAFETY: `values` has the capacity for all elements of the slice.
         unsafe { copy::to_host(driver()?, values.as_mut_ptr().cast(), self.as_device_ptr().as_raw(), self.bytes())? };
         // SAFETY: they have been copied. Device memory that a slice is of has values of its type: those that were
         // copied there, or what the launch of a kernel has promised.

@@ -129,7 +129,7 @@ pub struct UnifiedPointer<T>(*mut T);
 
 // SAFETY: an address that devices can access.
 unsafe impl<T> DeviceCopy for UnifiedPointer<T> {}
-// SAFETY: an address; whoever reads through it answers for that.
+// SAFETY: an address; reading through it is unsafe, and the reader's responsibility.
 unsafe impl<T> Send for UnifiedPointer<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for UnifiedPointer<T> {}

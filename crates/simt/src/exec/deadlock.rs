@@ -52,7 +52,7 @@ struct Wait {
     block: u64,
     place: Place,
     location: &'static Location<'static>,
-    /// Its polls since the timer was restarted.
+    /// The block's polls since the timer was restarted.
     polls: u32,
 }
 
@@ -118,7 +118,7 @@ impl RunningBlocks {
         if is_deadlock && cores.deadlocked.is_empty() {
             cores.deadlocked = cores.waiting.clone();
         }
-        // The first block that reports the deadlock ends, and no longer waits. The others must report it all the same.
+        // The first block that reports the deadlock ends, and no longer waits. The others must report it nevertheless.
         if !is_deadlock && !cores.deadlocked.iter().any(|wait| wait.block == block) {
             return None;
         }

@@ -8,7 +8,7 @@ use super::operation::Operation;
 use super::slot::{Slot, State, Wait};
 use super::warp;
 
-/// What [`complete_all`] has achieved.
+/// The progress of [`complete_all`].
 pub(super) enum Progress {
     /// Some lanes have become ready.
     Made,

@@ -15,7 +15,7 @@ pub(crate) struct Participant {
     /// The thread's linear index in its block.
     pub thread: usize,
     pub location: &'static Location<'static>,
-    /// What the thread does, for findings.
+    /// The verb for the thread's operation, for findings.
     pub verb: &'static str,
 }
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::stamp::Stamp;
 use crate::events::sync::Fence;
 
-/// What a thread knew at a fence.
+/// A thread's knowledge at a fence.
 #[derive(Debug)]
 pub(super) struct Release {
     pub block: u32,
