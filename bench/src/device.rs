@@ -77,7 +77,7 @@ struct FirstResponses {
     device: Device,
     /// Upload, sum and download with the process' first kernel: the driver compiles it, or has it in its cache.
     first_sum_ms: f64,
-    /// The same a second time.
+    /// The same work a second time.
     second_sum_ms: f64,
 }
 

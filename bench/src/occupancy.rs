@@ -61,7 +61,7 @@ struct Row {
     limit: &'static str,
     /// The bytes that the kernel's PTX lets a thread have in flight.
     bytes_in_flight_per_thread: u32,
-    /// The same for all resident threads.
+    /// The bytes in flight of all resident threads of a multiprocessor.
     bytes_in_flight_per_multiprocessor: u32,
     /// The share of the bytes in flight that saturate the bandwidth, if known.
     share_of_bytes_in_flight_needed: Option<f64>,
@@ -72,7 +72,7 @@ struct Report {
     device: String,
     multiprocessor: String,
     rows: Vec<Row>,
-    /// By Little's law, if there is a device whose bandwidth is known.
+    /// The required bytes in flight by Little's law, if the device's bandwidth is known.
     bytes_in_flight_needed_per_multiprocessor: Option<f64>,
     latency_ns: f64,
 }

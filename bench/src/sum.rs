@@ -111,7 +111,7 @@ fn array(
     })
 }
 
-/// In addition to the numbers: their copies on the device, the copy for a rung that works in place, and the results.
+/// The memory needed beside the numbers: their copies on the device, the copy for a rung in place, and the results.
 fn need<T: Number>(plan: &Plan, extent: &Extent, rung: Option<ReduceRung>) -> Need {
     let bytes = bytes_of::<T>(extent.elements());
     let copies = plan.copies(bytes) + u128::from(rung.is_some_and(ReduceRung::is_in_place));
@@ -126,7 +126,7 @@ struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
     extent: Extent,
-    /// For random numbers no rung rounds.
+    /// Whether the numbers are random: then no rung rounds.
     is_random: bool,
 }
 

@@ -79,8 +79,8 @@ struct Tolerated {
 
 impl Tolerated {
     /// ptxas spills a few words outside of loops, even if registers are left. Reductions of columns have at most 64
-    /// registers a thread and many loads in flight. Reductions of segments have at most 80, which is faster by up to 40
-    /// %. Exact sums have paths for rare data with arrays in the stack frame, and these paths spill. On sm_75, where
+    /// registers a thread and many loads in flight. Reductions of segments have at most 80, which is faster by up to
+    /// 40 %. Exact sums have paths for rare data with arrays in the stack frame, and these paths spill. On sm_75, where
     /// sums over lanes are shuffles, they spill thousands of bytes.
     fn of(entry: &str, arch: Arch) -> Self {
         let (spilled, spilled_in_calls, stack) = match entry {

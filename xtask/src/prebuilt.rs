@@ -52,7 +52,7 @@ pub fn stale() -> Option<String> {
 }
 
 /// Replaces the archive in a package's folder by one of the current kernels, for one architecture. It uses the PTX that
-/// `build-ptx` and the tests have compiled. Its compression is fast, so the archive is larger.
+/// `build-ptx` and the tests have compiled. The compression is fast, so the archive is larger.
 pub fn replace(package: &Path) -> anyhow::Result<()> {
     let built = build_ptx::build(&[build_ptx::NEWEST])?;
     let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Fast))?;

@@ -45,7 +45,7 @@ const KERNEL: (&str, &str, &str) = (
     "let mask = (1_u32 << self.shape.down).wrapping_sub(1);",
 );
 
-/// The same for a plan.
+/// A line of one plan and an equivalent line.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
     "if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {",

@@ -81,7 +81,7 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// In units of 1/96 inch.
+    /// The chart's height in units of 1/96 inch.
     fn height(&self) -> u32 {
         match self {
             Self::Bars(bars) => bars.height(),

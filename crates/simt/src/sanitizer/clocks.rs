@@ -42,7 +42,7 @@ pub(super) struct Clocks {
     /// The block's first phase.
     first_phase: u32,
     warps: Vec<WarpClock>,
-    /// By warp: the number of its current epoch; 0 until it is needed.
+    /// The number of each warp's current epoch; 0 until it is needed.
     epochs: [u32; 32],
     threads: Vec<ThreadClock>,
     /// The acquires of all threads, as of the last barrier.
