@@ -14,7 +14,7 @@ pub fn or_dash(text: Option<String>) -> Cell {
     right(text.unwrap_or_else(|| "-".to_owned()))
 }
 
-/// A cell that says whether a result was right, if there is one.
+/// A cell with the verdict on a result; `none` without a result.
 pub fn verdict(correct: Option<bool>) -> Cell {
     match correct {
         Some(true) => Cell::new("right"),

@@ -41,18 +41,18 @@ use crate::transpose::TransposeArguments;
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         the executor even where there is a GPU, for a machine to read
 
-Results are printed with all digits: reading them gives the same bits. A kernel's results are one
-number, or in JSON a list of several, which spaces separate in CSV. A result that is no finite
-number is \"inf\", \"-inf\" or \"nan\", in JSON as a string; null (in CSV an empty field) is what does not
-exist: the result of a case that failed, or a time that was not taken.
+Results are printed with all digits: reading them gives the same bits. A kernel's result is one
+number, or several: a list in JSON, separated by spaces in CSV. A result that is infinite or NaN is
+\"inf\", \"-inf\" or \"nan\", in JSON as a string. A missing value is null in JSON and an empty field in
+CSV: the result of a case that failed, or a time that was not measured.
 
 Exit code:
     0  all results are right
     1  a result is wrong, or a kernel failed
-    2  the command line or an input cannot be used, for one case of several too: the others are measured and printed
+    2  the command line or an input cannot be used, even for one of several cases: the others are measured and printed
     3  results are printed, but could not all be written: --plot, --output, or standard output
   130  interrupted (Ctrl-C, SIGTERM): what was measured before is printed; a second interrupt ends at once, without
-Of several of these 130 is given before 1, 1 before 2, 2 before 3."
+If several apply, 130 takes precedence over 1, 1 over 2, and 2 over 3."
 )]
 pub struct Cli {
     #[command(subcommand)]

@@ -11,7 +11,7 @@ pub struct CountersRow {
     pub load_requests: u64,
     pub load_sectors: u64,
     pub load_bytes: u64,
-    /// In percent, as nvprof's `gld_efficiency`.
+    /// The efficiency of loads in percent, as nvprof's `gld_efficiency`.
     pub load_efficiency: Option<f64>,
     pub store_requests: u64,
     pub store_sectors: u64,

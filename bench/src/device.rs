@@ -70,14 +70,14 @@ fn peak(info: &DeviceInfo) -> Option<f64> {
     info.theoretical_bandwidth().filter(|&bandwidth| bandwidth > 0.0).map(|bandwidth| bandwidth / 1e9)
 }
 
-/// The device and its first response times.
+/// The device, and the times of its first two sums.
 #[derive(Serialize)]
 struct FirstResponses {
     #[serde(flatten)]
     device: Device,
     /// Upload, sum and download with the process' first kernel: the driver compiles it, or has it in its cache.
     first_sum_ms: f64,
-    /// The same a second time.
+    /// The same work a second time.
     second_sum_ms: f64,
 }
 

@@ -51,7 +51,7 @@ pub fn write(
     write().map(|_| ()).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// For a symbolic link the file behind it is replaced, not the link.
+/// The file to replace: for a symbolic link, the link's target.
 fn target(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }

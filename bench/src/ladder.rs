@@ -41,7 +41,7 @@ pub enum Family {
     ControlFlow,
 }
 
-/// What to run; everything, if nothing is named.
+/// The requested ladder and rung; `None` means all.
 #[derive(Debug, Default)]
 pub struct Choice<'a> {
     pub family: Option<Family>,
@@ -142,7 +142,7 @@ pub fn run(
     Ok(outcome)
 }
 
-/// What was measured, and what could not be.
+/// The measurements, and the failures.
 #[derive(Default)]
 struct Results {
     sections: Vec<Section>,
@@ -162,7 +162,7 @@ impl Results {
         }
     }
 
-    /// Measures each of `rungs` by `one`, which puts it into the section.
+    /// Measures each of `rungs` with `one`, which adds the result to the section.
     fn measure<R: Copy>(
         &mut self,
         mut section: Section,
@@ -187,7 +187,7 @@ impl Results {
     }
 }
 
-/// What all ladders share.
+/// The parameters that all ladders share.
 struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
@@ -203,7 +203,7 @@ impl Bench<'_> {
         Scale { device: self.device, copy: self.copy, bytes }
     }
 
-    /// Starts a rung for the first time, so that its result can be checked. The executor counts it meanwhile.
+    /// Runs a rung once, so that its result can be checked. The executor counts its operations.
     fn first(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Option<Profile>, Error> {
         if self.gpu.is_cuda() {
             return work().map(|()| None);
@@ -219,7 +219,7 @@ impl Bench<'_> {
         }
         let n = self.numbers.n(self.gpu);
         let bytes = bytes_of::<T>(n);
-        // Rungs that work in place have a copy of each input.
+        // A rung that works in place has its own copy of each input.
         let need = Need { device: 2 * self.plan.copies(bytes) * bytes, host: bytes };
         need.check(self.gpu, &format!("sums of {n} {}", T::TYPE), "choose a smaller --n")?;
         let numbers: Vec<T> = data::random(n)?;

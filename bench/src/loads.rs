@@ -203,11 +203,11 @@ mod tests {
 
     #[test]
     fn loops() {
-        // Used in the iteration after its load: next to this iteration's load there is no other.
+        // The load's result is used in the next iteration, so only one load is in flight at a time.
         let pipelined = "$L1:\nadd.s32 %r9, %r9, %r1;\nld.global.b32 %r1, [%rd1];\n@%p1 bra $L1;";
         assert_eq!(of(pipelined, "%r1"), 4);
-        // Two loads in each iteration, the second for use after the loop; the first is used before the second, or after
-        // it.
+        // Two loads in each iteration. The second load's result is used after the loop, the first load's before or
+        // after the second load.
         let carried =
             "$L1:\nld.global.b32 %r1, [%rd1];\nadd.s32 %r9, %r9, %r1;\nld.global.b32 %r2, [%rd2];\n@%p1 bra $L1;";
         assert_eq!(of(carried, "%r2"), 4);

@@ -152,7 +152,7 @@ impl Plan {
 }
 
 impl Timing {
-    /// From at least one sample.
+    /// The timing from at least one sample.
     fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         Self { median: times[times.len() / 2], fastest: times[0] }

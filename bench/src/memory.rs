@@ -25,7 +25,7 @@ pub fn bytes_of<T>(len: usize) -> u128 {
 }
 
 impl Need {
-    /// Refuses a need that exceeds the free memory; `what` has the need, and `instead` says how to reduce it.
+    /// Refuses a need that exceeds the free memory. `what` names the work, and `instead` says how to reduce the need.
     pub fn check(self, gpu: &Gpu, what: &str, instead: &str) -> anyhow::Result<()> {
         let of_host = free_host_memory();
         if gpu.is_cuda() {
@@ -92,7 +92,7 @@ fn of_groups(groups: &str, root: &Path) -> Option<usize> {
             }
             _ => return None,
         };
-        // In a container the group may have its name from outside: then the existing folders are those above it.
+        // In a container, the group's path may be the host's. Then only the folders above it exist here.
         let own = root.join(group.trim_start_matches('/'));
         own.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| left(folder, files)).min()
     };

@@ -61,7 +61,7 @@ struct Row {
     limit: &'static str,
     /// The bytes that the kernel's PTX lets a thread have in flight.
     bytes_in_flight_per_thread: u32,
-    /// The same for all resident threads.
+    /// The bytes in flight of all resident threads of a multiprocessor.
     bytes_in_flight_per_multiprocessor: u32,
     /// The share of the bytes in flight that saturate the bandwidth, if known.
     share_of_bytes_in_flight_needed: Option<f64>,
@@ -72,7 +72,7 @@ struct Report {
     device: String,
     multiprocessor: String,
     rows: Vec<Row>,
-    /// By Little's law, if there is a device whose bandwidth is known.
+    /// The required bytes in flight by Little's law, if the device's bandwidth is known.
     bytes_in_flight_needed_per_multiprocessor: Option<f64>,
     latency_ns: f64,
 }
@@ -232,7 +232,7 @@ fn kernel_of_sum(rung: ReduceRung) -> &'static str {
 
 /// The ladder of an entry, as `bench ladder` names it.
 fn family(entry: &str) -> &'static str {
-    // Sums of this name have the block in theirs; the transpose has no choice of block.
+    // The entries of this sum have the block size in their names. The transpose has a fixed block size.
     if entry == vectorized::handle::<f32>().id().entry {
         return "Transpose";
     }
@@ -262,8 +262,11 @@ fn assembled(entry: &str, ptx: &str, arch: Arch, threads_per_block: u32) -> anyh
     let ptxas = ptxas::find().context("registers are known only to ptxas: `cargo xtask setup --ptxas` brings it")?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let usages = ptxas::assemble(&ptxas, &[(arch, Module::parse(ptx))], scratch.path())?;
-    let usage =
-        usages.iter().flatten().find(|usage| usage.entry == entry).context("ptxas said nothing of the kernel")?;
+    let usage = usages
+        .iter()
+        .flatten()
+        .find(|usage| usage.entry == entry)
+        .context("ptxas reported nothing about the kernel")?;
     Ok(Resources { threads_per_block, registers_per_thread: usage.registers, shared_bytes: usage.shared })
 }
 

@@ -59,9 +59,9 @@ fn ask(
 ) -> anyhow::Result<serde_json::Value> {
     writeln!(questions, "{question}").context("it has ended")?;
     let mut answer = String::new();
-    let bytes = answers.read_line(&mut answer).context("it cannot be heard")?;
+    let bytes = answers.read_line(&mut answer).context("its answer cannot be read")?;
     ensure!(bytes > 0, "it has ended");
-    serde_json::from_str(&answer).context("its answer is no JSON")
+    serde_json::from_str(&answer).context("its answer is not JSON")
 }
 
 impl Drop for PyTorch {

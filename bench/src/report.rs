@@ -37,7 +37,7 @@ pub struct Row {
     pub share_of_copy: Option<f64>,
     pub speedup_over_first: Option<f64>,
     pub speedup_over_previous: Option<f64>,
-    /// Its memory counters, all launches together; in the executor.
+    /// The kernel's memory counters, summed over all launches; only in the executor.
     pub counters: Option<CountersRow>,
     pub barriers_per_block: Option<f64>,
     #[serde(skip)]

@@ -111,7 +111,7 @@ fn array(
     })
 }
 
-/// In addition to the numbers: their copies on the device, the copy for a rung that works in place, and the results.
+/// The memory needed beside the numbers: their copies on the device, the copy for a rung in place, and the results.
 fn need<T: Number>(plan: &Plan, extent: &Extent, rung: Option<ReduceRung>) -> Need {
     let bytes = bytes_of::<T>(extent.elements());
     let copies = plan.copies(bytes) + u128::from(rung.is_some_and(ReduceRung::is_in_place));
@@ -126,7 +126,7 @@ struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
     extent: Extent,
-    /// For random numbers no rung rounds.
+    /// Whether the numbers are random: then no rung rounds.
     is_random: bool,
 }
 
@@ -139,7 +139,7 @@ struct Summed {
 }
 
 impl Bench<'_> {
-    /// By the kernel of `Gpu::sum`.
+    /// Sums the extent by the kernel of `Gpu::sum`.
     fn by_library<T: Number>(&self, numbers: &[T]) -> anyhow::Result<Summed>
     where
         Sum: Reduction<T>,
@@ -158,7 +158,7 @@ impl Bench<'_> {
         Ok(Summed { wrong: first_wrong(&sums, &expected), results: Array::of_list(sums), launches: 1, timing })
     }
 
-    /// Of all elements, by a rung of a ladder.
+    /// Sums all elements by a rung of a ladder.
     fn by_rung<T: Number + LadderElement>(
         &self,
         rung: ReduceRung,

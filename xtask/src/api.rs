@@ -8,17 +8,17 @@ use anyhow::{Context, bail};
 
 use crate::{backend, progress, workspace};
 
-/// A library whose users would notice a change.
+/// A library whose users would notice a change of its API.
 struct Library {
     package: &'static str,
-    /// Its name in code.
+    /// The library's name in code.
     name: &'static str,
     features: &'static str,
-    /// Only items with one of these texts; the others have no users outside.
+    /// Only items whose lines contain one of these texts. Other items have no users outside.
     only: &'static [&'static str],
 }
 
-/// What users call, and what warpfold exports of its other packages.
+/// The libraries that users call, and the packages whose items warpfold exports.
 const LIBRARIES: [Library; 7] = [
     Library { package: "warpfold", name: "warpfold", features: "simt,serde", only: &[""] },
     Library {
@@ -34,7 +34,7 @@ const LIBRARIES: [Library; 7] = [
     Library { package: "warpfold-simt", name: "simt", features: "", only: &[""] },
 ];
 
-/// Compares the libraries' items with the lists, or writes these.
+/// Compares the libraries' items with the lists, or writes the lists.
 pub fn run(renew: bool) -> anyhow::Result<()> {
     let folder = workspace::root().join("xtask/api");
     let rustdoc = rustdoc()?;
@@ -84,8 +84,8 @@ fn items(library: &Library, rustdoc: &Path) -> anyhow::Result<String> {
     Ok(lines.map(|line| line + "\n").collect())
 }
 
-/// A program that runs rustdoc with its unstable options. For cargo the variable that allows them would be a reason to
-/// build dependencies again, whose build scripts look at it.
+/// Writes a program that runs rustdoc with its unstable options. The variable that allows them is not set for cargo,
+/// because some dependencies' build scripts read it, and cargo would build these dependencies again.
 fn rustdoc() -> anyhow::Result<PathBuf> {
     let file = workspace::target().join("rustdoc-with-json.sh");
     fs::write(&file, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n").context("cannot write a program")?;
@@ -94,7 +94,7 @@ fn rustdoc() -> anyhow::Result<PathBuf> {
     Ok(file)
 }
 
-/// The lines of only one of the lists, in order.
+/// The lines that only one of the lists has, in order.
 fn differences(listed: &str, found: &str) -> Vec<String> {
     let (before, now): (BTreeSet<&str>, BTreeSet<&str>) = (listed.lines().collect(), found.lines().collect());
     let gone = before.difference(&now).map(|line| format!("- {line}"));

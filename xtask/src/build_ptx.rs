@@ -69,8 +69,8 @@ pub fn newest_up_to(arch: Arch) -> Arch {
     USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
 }
 
-/// Bytes that an entry may spill (stores and loads together), that a function that it calls may spill, and that its
-/// stack frame may have.
+/// Limits of an entry, in bytes: what it may spill (stores and loads together), what a function that it calls may
+/// spill, and the size of its stack frame.
 struct Tolerated {
     spilled: u32,
     spilled_in_calls: u32,
@@ -78,10 +78,10 @@ struct Tolerated {
 }
 
 impl Tolerated {
-    /// ptxas spills a few words even where registers are left, outside the loops. Columns have at most 64 registers a
-    /// thread and many loads in flight; segments at most 80, which is faster by up to 40 %. Exact sums have paths for
-    /// data that are rarely met, with arrays in the stack frame, and these paths spill: on sm_75, where sums over lanes
-    /// are shuffles, thousands of bytes.
+    /// ptxas spills a few words outside of loops, even if registers are left. Reductions of columns have at most 64
+    /// registers a thread and many loads in flight. Reductions of segments have at most 80, which is faster by up to
+    /// 40 %. Exact sums have paths for rare data with arrays in the stack frame, and these paths spill. On sm_75, where
+    /// sums over lanes are shuffles, they spill thousands of bytes.
     fn of(entry: &str, arch: Arch) -> Self {
         let (spilled, spilled_in_calls, stack) = match entry {
             _ if entry.starts_with("exact_") && arch == Arch::SM_75 => (14_000, 7_500, 1_100),
@@ -109,7 +109,7 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
         summary.push((arch, module.entries().len(), most_registers, most_shared, spills));
         for entry in module.entries() {
             let Some(usage) = usages.iter().find(|usage| usage.entry == entry.name) else {
-                bail!("ptxas said nothing of `{}` for {arch}", entry.name);
+                bail!("ptxas reported nothing about `{}` for {arch}", entry.name);
             };
             println!(
                 "{:<8} {:<28} {:>9} {:>12} {:>8}",

@@ -1,6 +1,6 @@
 //! `cargo xtask build-ptx --pack`: the archive of prebuilt kernels in `host/prebuilt`.
 
-// What `host/build.rs` checks of it.
+// The checks that `host/build.rs` makes.
 #[path = "../../host/build/sources.rs"]
 mod sources;
 
@@ -16,7 +16,7 @@ use ptx_archive::Archive;
 use crate::build_ptx::{self, USUAL};
 use crate::{progress, setup, workspace};
 
-/// Renews the archive. With `verify`, compares it with the sources instead, and fails if it is not what they give.
+/// Renews the archive. With `verify`, compares the archive with the sources instead, and fails if they differ.
 pub fn run(verify: bool) -> anyhow::Result<()> {
     setup::run(false)?;
     let root = workspace::root();
@@ -39,7 +39,7 @@ pub fn run(verify: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Why the archive is not what the sources give, unless it is.
+/// The reason why the archive is stale; `None` if it matches the sources.
 pub fn stale() -> Option<String> {
     let host = workspace::root().join("host");
     let Ok(listed) = fs::read_to_string(host.join(sources::SOURCES)) else {
@@ -51,8 +51,8 @@ pub fn stale() -> Option<String> {
     sources::difference(workspace::root(), &listed).map(|file| format!("{file} has changed since"))
 }
 
-/// Puts the kernels as they are now, for one architecture, into the folder of a package, in place of its own. It takes
-/// those that `build-ptx` and the tests have compiled, and packs them fast, in more bytes.
+/// Replaces the archive in a package's folder by one of the current kernels, for one architecture. It uses the PTX that
+/// `build-ptx` and the tests have compiled. The compression is fast, so the archive is larger.
 pub fn replace(package: &Path) -> anyhow::Result<()> {
     let built = build_ptx::build(&[build_ptx::NEWEST])?;
     let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Fast))?;
@@ -62,7 +62,7 @@ pub fn replace(package: &Path) -> anyhow::Result<()> {
     fs::write(package.join(sources::SOURCES), list).context("cannot write the list of sources")
 }
 
-/// Fails unless the archive and its list are what the sources give.
+/// Fails unless the archive and its list match the sources.
 fn compare(root: &Path, built: &Built, archive: &Path, listed: &Path) -> anyhow::Result<()> {
     let bytes = fs::read(archive).with_context(|| format!("cannot read `{}`", archive.display()))?;
     let found = fs::read_to_string(listed).with_context(|| format!("cannot read `{}`", listed.display()))?;
@@ -112,17 +112,18 @@ fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
     Ok(different)
 }
 
-/// The parts of the builder that decide what the PTX is; the compiler does not read them for the device.
+/// The builder's files that affect the PTX. The device compilation does not read them, so its list of sources lacks
+/// them.
 const BUILDER: [&str; 3] = ["arch.rs", "cargo.rs", "ptx.rs"];
 
-/// What the PTX was built from, as `host/build/sources.rs` describes it.
+/// The list of the PTX's inputs, in the format of `host/build/sources.rs`.
 fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
     let mut text = format!("archive {:016x}\n", sources::digest(archive));
     let _ = writeln!(text, "compiler {}", DeviceToolchain::find()?.full_version);
     for package in packages()? {
         let _ = writeln!(text, "package {package}");
     }
-    // The manifest of the workspace and its lock file have much else, too: `package` lines stand for them.
+    // The workspace's manifest and lock file also contain unrelated entries, so `package` lines replace them.
     let is_own = |file: &&Path| !matches!(file.to_str(), Some("Cargo.toml" | "Cargo.lock"));
     let builder = BUILDER.map(|file| root.join("crates/cuda_builder/src").join(file));
     let files = built.sources.iter().chain(&builder).filter_map(|file| file.strip_prefix(root).ok());
@@ -136,7 +137,7 @@ fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The packages from registries that the kernels use on the device, `name version` each.
+/// The registry packages that the kernels use on the device, each as `name version`.
 fn packages() -> anyhow::Result<BTreeSet<String>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold-kernels"]);
@@ -176,7 +177,7 @@ mod tests {
         assert!(differences(&now, &archive[1..]).is_err());
     }
 
-    /// The packages that the library needs with these features, with its build script's.
+    /// The packages that the library and its build script need with these features.
     fn needed(features: &str) -> String {
         let mut cargo = workspace::cargo();
         cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold"]);

@@ -46,7 +46,7 @@ pub fn find_or_install() -> anyhow::Result<PathBuf> {
     }
     let _ = fs::remove_dir_all(&wheels);
     let _ = fs::remove_dir_all(&unpacked);
-    find().context("ptxas was fetched and is not there")
+    find().context("ptxas was fetched, but cannot be found")
 }
 
 /// Finds a program of that name in a folder named `bin`.

@@ -186,7 +186,7 @@ fn name(tool: Tool) -> &'static str {
     }
 }
 
-/// Installs Miri, a component of a nightly toolchain, unless rustup has one.
+/// Installs Miri, a component of a nightly toolchain, unless it is installed.
 fn find_miri() -> anyhow::Result<()> {
     let is_there = || workspace::output(&mut nightly(&["miri", "--version"])).map(|_| ());
     if is_there().is_ok() {
@@ -196,8 +196,8 @@ fn find_miri() -> anyhow::Result<()> {
     install.args(["toolchain", "install", "nightly", "--profile", "minimal", "-c", "miri,rust-src"]);
     eprintln!("soundness: installing Miri with {}", workspace::shown(&install));
     progress::while_saying("installing Miri", || workspace::output(&mut install))
-        .context("no nightly toolchain with Miri can be had here")?;
-    is_there().context("Miri was installed and does not run")
+        .context("no nightly toolchain with Miri can be installed here")?;
+    is_there().context("Miri was installed, but does not run")
 }
 
 /// Cargo of the nightly toolchain.
@@ -214,8 +214,8 @@ fn find_valgrind() -> anyhow::Result<()> {
     if is_there().is_ok() {
         return Ok(());
     }
-    setup::install_package("valgrind").context("valgrind is not here, and cannot be installed")?;
-    is_there().context("valgrind was installed and does not run")
+    setup::install_package("valgrind").context("valgrind is missing, and cannot be installed")?;
+    is_there().context("valgrind was installed, but does not run")
 }
 
 /// The arguments of a test program.
@@ -270,7 +270,7 @@ fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
     // By name, so that they run in the same order each time.
     let mut programs = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
-        let message: Value = serde_json::from_str(line).context("cargo says what is no JSON")?;
+        let message: Value = serde_json::from_str(line).context("a message of cargo is not JSON")?;
         let Some(program) = message["executable"].as_str() else { continue };
         let name = message["target"]["name"].as_str().context("cargo names no target")?.to_owned();
         let manifest = PathBuf::from(message["manifest_path"].as_str().context("cargo names no manifest")?);

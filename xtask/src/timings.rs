@@ -17,7 +17,7 @@ pub enum Row {
     Bench,
     /// The first `test`, a second one, and tests and PTX after an edit
     Test,
-    /// The release build of the benchmark, as where there is a GPU of sm_90
+    /// The release build of the benchmark, as on a machine with a GPU of sm_90
     Gpu,
     /// The first `bundle`
     Bundle,
@@ -45,7 +45,7 @@ const KERNEL: (&str, &str, &str) = (
     "let mask = (1_u32 << self.shape.down).wrapping_sub(1);",
 );
 
-/// The same for a plan.
+/// A line of one plan and an equivalent line.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
     "if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {",

@@ -1,5 +1,5 @@
-"""Prints the hashes of `bench exact` by Python's integers, which round nothing: the inputs, the exact results, each
-rounded once, and the CRC-32 of their bits.
+"""Prints the hashes of `bench exact`, computed with Python's integers, which never round: the inputs, the exact
+results, each rounded once, and the CRC-32 of their bits.
 
     python3 hashes.py
 """
@@ -58,7 +58,7 @@ def vectors(kind, length, random, exponent, mantissa):
 
 
 def integer(bits, exponent, mantissa):
-    """In units of the least number of the format."""
+    """The number as an integer, in units of the smallest positive number of the format."""
     field, fraction = bits >> mantissa & ((1 << exponent) - 1), bits & ((1 << mantissa) - 1)
     magnitude = fraction if field == 0 else (fraction | 1 << mantissa) << (field - 1)
     return -magnitude if bits >> (exponent + mantissa) else magnitude
@@ -79,22 +79,22 @@ def nearest(numerator, denominator, unit, exponent, mantissa):
         if kept <= 1 << (mantissa + 1):
             break
         last_place += 1
-    # The highest bit, and a carry, add 1 to the exponent's field.
+    # The leading bit and a carry each add 1 to the exponent field.
     bits = min((last_place - least << mantissa) + kept, (2 * bias + 1) << mantissa)
     return bits | (numerator < 0) << (exponent + mantissa)
 
 
 def root(square, unit, exponent, mantissa):
-    """The bits of the number nearest to the root of square * 2^unit, whose exponent is even."""
+    """The bits of the number nearest to the square root of square * 2^unit, for an even unit."""
     places = 300
     scaled = square << (2 * places)
     found = math.isqrt(scaled)
-    # One bit more says whether something is below.
+    # The last bit is sticky: the root is inexact.
     return nearest(2 * found + (found * found != scaled), 1, unit // 2 - places - 1, exponent, mantissa)
 
 
 def results(x, y, columns, by_column, name):
-    """Sums, means, sums of squares, norms, of f32 sums in f64, and of rows dot products."""
+    """Sums, means, sums of squares and norms; for f32 also sums in f64; for rows also dot products."""
     of, to = FORMATS[name], "f64" if name == "f64" else "f32"
     unit = 2 - (1 << (of[0] - 1)) - of[1]
     rows = len(x) // columns if columns else 1

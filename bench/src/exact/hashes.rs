@@ -62,7 +62,7 @@ enum Layout {
     Columns(usize, usize),
 }
 
-/// Lengths that one lane, a warp, a block and several blocks sum; short rows, several per warp; columns.
+/// Lengths that are summed by one lane, a warp, a block and several blocks; short rows, several per warp; columns.
 const LAYOUTS: [Layout; 8] = [
     Layout::Rows(1, 0),
     Layout::Rows(1, 1),

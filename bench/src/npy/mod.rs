@@ -87,7 +87,7 @@ pub fn read(gpu: &Gpu, path: &Path, asked: Option<ElementType>) -> anyhow::Resul
     read_from(gpu, BufReader::new(file), size, &shown, asked)
 }
 
-/// The size is `size` bytes, if known.
+/// [`read`] from an open file of `size` bytes, if the size is known.
 fn read_from(
     gpu: &Gpu,
     mut file: impl BufRead,
@@ -110,7 +110,7 @@ fn read_from(
     let (Some(elements), Some(bytes)) = (elements, bytes) else {
         bail!("the shape in `{shown}` is larger than any memory");
     };
-    // The header takes less than the difference.
+    // This check ignores the length of the header. A smaller shortfall is detected when the elements are read.
     if let Some(size) = size.filter(|&size| (bytes as u64) > size) {
         bail!(
             "`{shown}` is truncated: its header says {}, and the whole file has {}",

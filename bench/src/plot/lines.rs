@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use super::{Bound, FRAME_COLOR, MESH_COLOR, failed};
 
-/// In units of 1/96 inch.
+/// The chart's height in units of 1/96 inch.
 pub(super) const HEIGHT: u32 = 460;
 
 /// A chart of lines over the number of elements, in powers of two.

@@ -30,7 +30,7 @@ enum Picture {
     Png,
 }
 
-/// A file extension of no known format.
+/// The file extension names no known format.
 #[derive(Debug, thiserror::Error)]
 #[error("plots are drawn as SVG or PNG: name a file that ends in .svg or .png")]
 pub struct UnknownPicture;
@@ -81,7 +81,7 @@ pub enum Chart {
 }
 
 impl Chart {
-    /// In units of 1/96 inch.
+    /// The chart's height in units of 1/96 inch.
     fn height(&self) -> u32 {
         match self {
             Self::Bars(bars) => bars.height(),

@@ -1,4 +1,4 @@
-//! What is measured: an operator, a type, and a shape.
+//! The cases of `bench reduce`: an operator, a type and a shape each.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use super::file::FileArguments;
 use crate::element::ElementType;
 use crate::exact::Kind;
 
-/// `bench reduce`.
+/// The arguments of `bench reduce`.
 #[derive(Debug, Args)]
 pub struct ReduceArguments {
     /// Reduces the array in this NumPy file (.npy, of any type, C order) instead of random numbers, and prints the
@@ -26,19 +26,19 @@ pub struct ReduceArguments {
     /// Types of the elements, joined by commas [default: f32, or i32 of operators that take integers]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
-    /// Shapes, joined by commas: `2^28` (all of it), `1024x1024:rows` (a result for each row), `1024x1024:columns`,
-    /// `2^20x256:skewed` (2^20 segments by offsets, of 256 elements in the mean, their lengths by a power law), or
-    /// `2^10..2^30` (lengths in steps of 4) [default: 2^28 on a GPU, 2^20 in the executor]
+    /// Shapes, joined by commas: `2^28` (the whole input), `1024x1024:rows` (a result for each row),
+    /// `1024x1024:columns`, `2^20x256:skewed` (2^20 segments by offsets, of 256 elements on average, with lengths by a
+    /// power law), or `2^10..2^30` (lengths in steps of 4) [default: 2^28 on a GPU, 2^20 in the executor]
     #[arg(long, value_delimiter = ',')]
     pub shape: Vec<Lengths>,
-    /// Elements between the start of the memory and the first that is reduced: 1 is the worst alignment
+    /// The number of elements before the first reduced one: 1 gives the worst alignment
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
-    /// The elements, of operators on floats whose results are exact; --peers then means CUB alone [default: random
-    /// whole numbers from 1 to 16]
+    /// The kind of elements, for operators on floats whose results are exact; --peers then means CUB alone [default:
+    /// random whole numbers from 1 to 16]
     #[arg(long, value_enum, conflicts_with = "offset")]
     pub data: Option<Kind>,
-    /// Everything that `docs/benchmarks` has a table of
+    /// All cases of the tables in `docs/benchmarks`
     #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset", "data"])]
     pub all: bool,
     /// The cases of these tables of `docs/benchmarks`, joined by commas
@@ -46,8 +46,8 @@ pub struct ReduceArguments {
         "all", "op", "dtype", "shape", "offset", "data"
     ])]
     pub table: Vec<TableName>,
-    /// Also times CUB and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this machine
-    /// have them
+    /// Also times CUB and PyTorch, if this folder (`peers` of the source, after its build.sh) and this machine have
+    /// them
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
@@ -56,13 +56,13 @@ pub struct ReduceArguments {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operator {
-    /// The sum, of integers in 64 bits
+    /// The sum; of integers in 64 bits
     Sum,
     /// The sum in the integers' own type, wrapping
     WrappingSum,
     /// The sum of f32 in f64
     SumInF64,
-    /// The product, of integers in 64 bits, wrapping past those
+    /// The product; of integers in 64 bits, wrapping
     Product,
     Min,
     Max,
@@ -75,20 +75,20 @@ pub enum Operator {
     Any,
     All,
     CountNonzero,
-    /// How many are NaN, of floats
+    /// The number of NaN, of floats
     CountNan,
-    /// How many are neither infinite nor NaN, of floats
+    /// The number of finite elements, of floats
     CountFinite,
     /// The dot product of two inputs
     Dot,
 }
 
-/// What numbers show that nothing was left out.
+/// The kind of input with which a result shows that no element was left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Small whole numbers, whose sums are exact.
     Whole,
-    /// Numbers whose products are exact, and tell each factor that is missing.
+    /// Numbers whose products are exact. A missing factor changes the product.
     Factors,
     /// Small whole numbers, infinities and NaN.
     Special,
@@ -103,7 +103,7 @@ impl Operator {
         }
     }
 
-    /// Whether the library has it for such elements.
+    /// Whether the library has the operator for this type.
     pub fn takes(self, dtype: ElementType) -> bool {
         match self {
             Self::WrappingSum => !dtype.is_float(),
@@ -113,24 +113,24 @@ impl Operator {
         }
     }
 
-    /// Whether it can be checked on elements of this kind: where it is exact.
+    /// Whether results on elements of this kind can be checked: the operator must be exact.
     pub fn takes_data(self, dtype: ElementType, data: Option<Kind>) -> bool {
         let is_exact = matches!(self, Self::Sum | Self::SumInF64 | Self::Mean | Self::SumOfSquares | Self::Norm);
         data.is_none() || dtype.is_float() && is_exact
     }
 
-    /// The numbers of a result.
+    /// The number of values in one result.
     pub fn results_each(self) -> usize {
         if self == Self::MinMax { 2 } else { 1 }
     }
 
-    /// The types that it takes.
+    /// The element types that the operator takes.
     pub fn types(self) -> impl Iterator<Item = ElementType> {
         ElementType::value_variants().iter().copied().filter(move |&dtype| self.takes(dtype))
     }
 }
 
-/// The name of a value as the command line has it.
+/// The name of a value on the command line.
 pub fn name_of(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
 }
@@ -142,12 +142,12 @@ pub struct Case {
     pub dtype: ElementType,
     pub extent: Extent,
     pub offset: usize,
-    /// The kind of the elements, if not that of [`Operator::data`].
+    /// The kind of the elements, if it is not that of [`Operator::data`].
     pub data: Option<Kind>,
 }
 
 impl Case {
-    /// With elements that suit the operator, from the start of the memory.
+    /// A case with the operator's own kind of elements, and no offset.
     const fn new(operator: Operator, dtype: ElementType, extent: Extent) -> Self {
         Self { operator, dtype, extent, offset: 0, data: None }
     }
@@ -161,7 +161,7 @@ impl fmt::Display for Case {
     }
 }
 
-/// Measurements that stand in one table.
+/// The cases of one table.
 pub struct Table {
     pub title: &'static str,
     pub cases: Vec<Case>,
@@ -180,7 +180,7 @@ pub enum TableName {
     Columns,
     /// Sums of segments by offsets, their lengths by a power law
     Segments,
-    /// Exact sums of other data than whole numbers
+    /// Exact sums of data other than whole numbers
     Data,
 }
 
@@ -196,7 +196,7 @@ const SIDES: [(usize, usize); 8] = [
     (1_000_003, 127),
 ];
 
-/// Those of [`SIDES`] that operators and types other than sums of f32 are measured over.
+/// The matrices of [`SIDES`] for operators and types other than sums of f32.
 const FEW_SIDES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
 
 /// The number of segments, and their mean length.
@@ -211,7 +211,7 @@ const SEGMENTS: [(usize, usize); 7] = [
 ];
 
 impl TableName {
-    /// Its cases: as many as `./run.sh tables` measures in a minute, with peers, on an H100.
+    /// The table's cases. On an H100, `./run.sh tables` measures them in a minute, with peers.
     pub fn table(self) -> Table {
         use ElementType::{Bf16, F16, F32, F64, I8};
         use Operator::{Argmax, Dot, Mean, Min, Norm, Product, Sum, SumOfSquares};

@@ -1,4 +1,4 @@
-//! What is reduced.
+//! Inputs of reductions.
 
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
@@ -11,11 +11,11 @@ use crate::element::{ElementType, Number};
 use crate::exact::{Kind, OfBits, Random, vectors};
 use crate::memory;
 
-/// `len` numbers, random within a period, after `offset` others of 19.
+/// `len` random numbers that repeat after a period. `offset` numbers of value 19 come before them.
 ///
-/// Whole ones are from 1 to 16, with one 0 and one 17 late among them, so that a kernel that leaves out a part of the
-/// input does not find the extremes. Factors are odd, or of floats 1 and -1 and a few times 2: no product on the way
-/// rounds, and none hides the next. Of special ones a quarter is infinite, and an eighth NaN.
+/// Whole numbers are from 1 to 16, with one 0 and one 17 near the end: a kernel that leaves out a part of the input
+/// misses these extremes. Integer factors are odd. Float factors are 1 and -1, and a few are 2. So no partial product
+/// is rounded, and no factor hides another. A quarter of special numbers is infinite, and an eighth is NaN.
 pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     const TWOS: usize = 6;
@@ -58,7 +58,7 @@ pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Resu
     Ok(all)
 }
 
-/// `len` numbers of a kind, the same on every machine; they repeat after 65,536.
+/// `len` numbers of a kind, the same on every machine. They repeat after 65,536.
 pub fn numbers_of_kind<T: Number>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     fn wide<T: OfBits + Into<f64>>(kind: Kind, len: usize) -> Vec<f64> {
@@ -82,9 +82,10 @@ pub fn numbers_of_kind<T: Number>(kind: Kind, len: usize) -> anyhow::Result<Vec<
     Ok(all)
 }
 
-/// The offsets of as many segments as the extent has rows, whose lengths follow a power law: few have most of the
-/// elements, most have few, and each has one. So are the degrees of a social graph (Barabasi and Albert, "Emergence of
-/// Scaling in Random Networks", Science 286, 1999).
+/// Offsets of segments whose lengths follow a power law, one segment for each row of the extent.
+///
+/// A few segments have most of the elements, most segments have few, and each has at least one. The degrees of a social
+/// graph have such a distribution (Barabasi and Albert, "Emergence of Scaling in Random Networks", Science 286, 1999).
 pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
     const EXPONENT: f64 = 1.2;
     let mut source = SmallRng::seed_from_u64(20);
@@ -99,7 +100,7 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
         before += weight;
         offsets.push(i as u64 + 1 + (before / total * spare) as u64);
     }
-    // Rounding may have left one out.
+    // Rounding may have left out the last element.
     offsets[extent.rows] = extent.elements() as u64;
     Ok(offsets)
 }

@@ -1,4 +1,4 @@
-//! What the CPU makes of floats whose sums are exact: no result may differ from it.
+//! Exact results on the CPU, for operators on floats whose sums are exact. A kernel's results must equal them.
 
 use warpfold::exact::{ExactDot, ExactSum};
 
@@ -10,10 +10,10 @@ use super::tally::Expected;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;
 
-/// Numbers that one thread sums at a time.
+/// The number of elements that one thread sums at a time.
 const EACH: usize = 1 << 20;
 
-/// Columns that one thread sums at a time, where there are more: the elements of a line of the cache.
+/// The maximum number of columns that one thread sums at a time: the elements of a cache line.
 const COLUMNS_EACH: usize = 16;
 
 /// A sum of elements, or of their squares.
@@ -40,7 +40,7 @@ impl Exact for ExactDot<f64> {
     }
 }
 
-/// What each result should be, if it is made of an exact sum; `offsets` are those of segments.
+/// The expected results of an operator that is made of exact sums, else `None`. `offsets` are those of segments.
 pub fn results<T: Number>(
     operator: Operator,
     extent: &Extent,
@@ -66,7 +66,7 @@ pub fn results<T: Number>(
     Ok(Some(found?.into_iter().map(|value| Expected::exactly(Value::F64(value))).collect()))
 }
 
-/// A result for the sum of each row, column or segment.
+/// The sum of each row, column or segment.
 fn each<E: Exact, T: Number>(
     extent: &Extent,
     offsets: &[u64],
@@ -74,7 +74,7 @@ fn each<E: Exact, T: Number>(
     result: &(dyn Fn(&E) -> f64 + Sync),
 ) -> anyhow::Result<Vec<f64>> {
     let Extent { rows, columns, axis } = *extent;
-    // A panel of neighbouring columns at once, which share cache lines.
+    // A panel of neighbouring columns at once, because they share cache lines.
     let width = (columns / rayon::current_num_threads()).clamp(1, COLUMNS_EACH);
     let panels = columns.div_ceil(width);
     let of_panel = |matrix: usize, panel: usize| -> Vec<f64> {

@@ -1,4 +1,4 @@
-//! What the CPU makes of an array: each result, by as many threads as there are processors.
+//! Expected results, computed by all processors.
 
 use super::cases::Operator;
 use super::exact;
@@ -10,13 +10,13 @@ use crate::element::{Number, Wide};
 use crate::memory;
 use crate::number::Value;
 
-/// Numbers that one thread counts at a time.
+/// The number of elements that one thread tallies at a time.
 const EACH: usize = 1 << 20;
 
-/// Columns that one thread counts at a time, where there are more.
+/// The maximum number of columns that one thread tallies at a time.
 const COLUMNS_EACH: usize = 1 << 12;
 
-/// What each result should be, of a minimum and a maximum two each; `offsets` are those of segments.
+/// The expected results: two each for a minimum and a maximum. `offsets` are those of segments.
 pub fn expected<T: Number>(
     operator: Operator,
     extent: &Extent,
@@ -29,7 +29,7 @@ pub fn expected<T: Number>(
     }
 }
 
-/// What results are by tallies: of floats sums are near the exact ones.
+/// The expected results by tallies. Sums of floats are approximate.
 fn counted<T: Number>(
     operator: Operator,
     extent: &Extent,
@@ -58,18 +58,18 @@ fn counted<T: Number>(
     Ok(expected)
 }
 
-/// What a rung of a ladder should give: the sum in the numbers' own type.
+/// The expected result of a rung of a ladder: the sum in the elements' own type.
 pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
     let operator = if T::TYPE.is_float() { Operator::Sum } else { Operator::WrappingSum };
     let mut expected = counted(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
-    // A rung adds as many elements one after the other as a thread's share of the input.
+    // In a rung, each thread adds its share of the input sequentially.
     expected.bound *= 8.0 + numbers.len() as f64 / 524_288.0;
     Ok(expected)
 }
 
 /// The dot product of two inputs.
 pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
-    // Whole numbers far below 2^53: exact in any order.
+    // The products and sums are whole numbers far below 2^53, so they are exact in any order.
     let of_part = |part: usize| -> f64 {
         let range = part * EACH..((part + 1) * EACH).min(a.len());
         a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.wide().to_f64() * b.wide().to_f64()).sum()
@@ -78,8 +78,8 @@ pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
     Ok(Expected::exactly(Value::F64(if T::TYPE.is_float() { T::MEANS.round(dot) } else { dot })))
 }
 
-/// Bytes on the host of what is made of an array's numbers for each result: tallies, and up to two numbers of 8 bytes
-/// beside what they should be.
+/// The bytes of host memory for expected results: tallies, and for each result up to two values of 8 bytes, each with
+/// its expected value.
 pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
     let (results, threads) = (extent.results() as u128, rayon::current_num_threads() as u128);
     let tallies = match extent.axis {
@@ -91,14 +91,14 @@ pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
     tallies * size_of::<Tally<T::Wide>>() as u128 + results * 2 * (size_of::<Expected>() as u128 + 8)
 }
 
-/// The first result that is not what it should be, in words.
+/// A message about the first wrong result.
 pub fn first_wrong<T: Number>(found: &[T], expected: &[Expected]) -> Option<String> {
     let mut pairs = found.iter().map(|found| found.value()).zip(expected).enumerate();
     let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !expected.is(*found))?;
     Some(format!("result {i} is {found}, should be {}", expected.value))
 }
 
-/// Of some numbers, by as many threads as there are processors.
+/// The tally of all numbers, by all processors.
 fn tally<T: Number>(operator: Operator, numbers: &[T]) -> anyhow::Result<Tally<T::Wide>> {
     let of_part = |part: usize| {
         let first = part * EACH;
@@ -107,7 +107,7 @@ fn tally<T: Number>(operator: Operator, numbers: &[T]) -> anyhow::Result<Tally<T
     Ok(in_parallel(numbers.len().div_ceil(EACH), &of_part)?.into_iter().fold(Tally::new(), Tally::join))
 }
 
-/// Of each of the first `count` columns of some rows, the first of which is row `first`.
+/// The tallies of the first `count` columns of some rows. `first` is the index of the first row.
 fn tally_rows<T: Number>(
     operator: Operator,
     columns: usize,
@@ -122,7 +122,7 @@ fn tally_rows<T: Number>(
     tallies
 }
 
-/// Of each column: a thread has some of the rows, and some of the columns where they are many.
+/// The tally of each column. A thread has some of the rows, and if there are many columns, some of the columns.
 fn tally_columns<T: Number>(operator: Operator, columns: usize, numbers: &[T]) -> anyhow::Result<Vec<Tally<T::Wide>>> {
     let rows = numbers.len() / columns.max(1);
     let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);

@@ -1,4 +1,4 @@
-//! What is reduced to what.
+//! The extents of a reduction: rows, columns, and the reduced axis.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use warpfold::{Error, Shape};
 
 use crate::options::count;
 
-/// Rows and columns, and which axis is reduced.
+/// Rows and columns, and the axis that is reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Extent {
     pub rows: usize,
@@ -25,9 +25,9 @@ pub enum Axis {
     Rows,
     /// A result for each column.
     Columns,
-    /// A result for each of as many segments as there are rows, by offsets: of so many columns in the mean.
+    /// A result for each segment by offsets. `rows` is the number of segments, and `columns` their mean length.
     Skewed,
-    /// A result for each column of each matrix in a batch of so many.
+    /// A result for each column of each matrix in a batch. The value is the number of matrices.
     #[serde(skip)]
     Middle(usize),
 }
@@ -57,7 +57,7 @@ impl Extent {
         batches * self.rows * self.columns
     }
 
-    /// How many results there are.
+    /// The number of results.
     pub fn results(&self) -> usize {
         match self.axis {
             Axis::All => 1,
@@ -67,7 +67,7 @@ impl Extent {
         }
     }
 
-    /// The shape; of segments by offsets, which is none, that of all of them.
+    /// The shape. Segments by offsets have none: for them it is the shape of all elements.
     pub fn shape(&self) -> Result<Shape, Error> {
         Ok(match self.axis {
             Axis::Skewed => Shape::all(self.elements()),
@@ -94,7 +94,7 @@ impl fmt::Display for Extent {
     }
 }
 
-/// `--shape`: one, or lengths in steps of four.
+/// The value of `--shape`: one shape, or lengths in steps of four.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lengths(pub Vec<Extent>);
 
@@ -107,7 +107,7 @@ impl FromStr for Lengths {
         if let Some((first, last)) = text.split_once("..") {
             let (first, last) = (count(first)?, count(last)?);
             if first == 0 || last < first {
-                return Err("lengths go from one that is more than 0 to a longer one".to_owned());
+                return Err("the first length is more than 0, and the last is not shorter".to_owned());
             }
             let longer = |len: &usize| len.checked_mul(4).filter(|&len| len <= last);
             return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));

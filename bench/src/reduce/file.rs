@@ -1,4 +1,4 @@
-//! The array of a file: which of its axes is reduced, and where the results go.
+//! The array of a file: the axis to reduce, and the file for the results.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use crate::npy::{self, Array};
 use crate::number::counted;
 use crate::outcome::Outcome;
 
-/// What `bench sum` and `bench reduce` do with the array of `--input`.
+/// The options of `bench sum` and `bench reduce` for the array of `--input`.
 #[derive(Debug, Args)]
 pub struct FileArguments {
     /// Reduces along this axis of the file's array, counted from 0, or from -1 at the end, as in NumPy [default: the
@@ -27,12 +27,12 @@ pub struct FileArguments {
 }
 
 impl FileArguments {
-    /// Refuses an output that could not be written.
+    /// Refuses an output that cannot be written.
     pub fn check_output(&self) -> anyhow::Result<()> {
         self.output.as_ref().map_or(Ok(()), |file| npy::check_writable(file, self.force))
     }
 
-    /// What is reduced to what, of an array with these extents.
+    /// The extent that reduces an array with these axes.
     pub fn extent(&self, input: &Path, extents: &[usize]) -> anyhow::Result<Extent> {
         let Some(axis) = self.axis else { return Ok(Extent::all(extents.iter().product())) };
         let (input, axes) = (input.display(), extents.len());
@@ -45,7 +45,7 @@ impl FileArguments {
         Ok(Extent::of_axis(extents, from_start)?)
     }
 
-    /// The extents of the results, of which each has `each` numbers.
+    /// The axes of the results' array. Each result has `each` numbers.
     fn extents_of_results(&self, extents: &[usize], each: usize) -> Vec<usize> {
         let mut others = Vec::new();
         if let Some(axis) = self.axis {
@@ -56,8 +56,8 @@ impl FileArguments {
         others
     }
 
-    /// Writes the results of an array with these extents, each of `each` numbers, if that was asked for and they are
-    /// right.
+    /// Writes the results of an array with these axes, if the options name a file and the results are right. Each
+    /// result has `each` numbers.
     pub fn write(&self, outcome: &mut Outcome, mut results: Array, extents: &[usize], each: usize, are_right: bool) {
         if let Some(file) = &self.output {
             results.shape = self.extents_of_results(extents, each);

@@ -1,4 +1,4 @@
-//! `bench reduce`: the library's reductions, checked, timed, and beside what others have.
+//! `bench reduce`: the library's reductions, checked, timed, and compared with CUB's and PyTorch's.
 
 mod cases;
 mod data;
@@ -94,13 +94,13 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     Ok(outcome)
 }
 
-/// The one type that the command line names for a file, if it does.
+/// The type that the command line names for a file, if any.
 fn only(arguments: &ReduceArguments) -> anyhow::Result<Option<ElementType>> {
     ensure!(arguments.dtype.len() <= 1, "--input has elements of one type: give one --dtype, or none");
     Ok(arguments.dtype.first().copied())
 }
 
-/// Every operator that the command line names, of a file's array.
+/// A case for each operator that the command line names, over a file's array.
 fn of_file(file: &Path, array: &Array, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     let operators = operators(arguments);
     let is_one = operators.len() == 1 || arguments.file.output.is_none();
@@ -127,7 +127,7 @@ fn check_takes(operator: Operator, dtype: ElementType) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Every operator of every type over every shape that the command line names.
+/// A case for each combination of operator, type and shape that the command line names.
 fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     let or = |given: Vec<Extent>| {
         let usual = Extent::all(if gpu.is_cuda() { 1 << 28 } else { 1 << 20 });
@@ -152,7 +152,7 @@ fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     Ok(Table { title: "Reductions", cases })
 }
 
-/// The rate at which 4 GiB are read by the least work there is, in GB/s; nothing in the executor.
+/// The bandwidth in GB/s at which a minimal kernel reads 4 GiB; `None` in the executor.
 fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> {
     const ELEMENTS: usize = 1 << 30;
     if !gpu.is_cuda() {

@@ -1,11 +1,11 @@
-//! Work that all processors share.
+//! Distributes work over all processors.
 
 use rayon::prelude::*;
 
 use crate::memory;
 
-/// `work` for each number below `count`, by as many threads as there are processors. Of a `dyn Fn`, so that it is
-/// compiled once, not for each type of element.
+/// The results of `work` for each number below `count`, computed by all processors. `work` is a `dyn Fn`, so that this
+/// function is compiled once, not for each element type.
 pub(super) fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
     let mut all = memory::list(count)?;
     (0..count).into_par_iter().map(work).collect_into_vec(&mut all);

@@ -1,4 +1,4 @@
-//! CUB and PyTorch, where they are: a library that is loaded, and a program that is started.
+//! CUB and PyTorch, if they are installed: a library that is loaded, and a program that is started.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -13,7 +13,7 @@ use super::extent::{Axis, Extent};
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 
-/// Those that were asked for and found.
+/// The peers that were asked for and found.
 #[derive(Default)]
 pub struct Peers {
     cub: Option<Library>,
@@ -35,7 +35,7 @@ type Reduce = unsafe extern "C" fn(
 ) -> c_int;
 
 impl Peers {
-    /// Looks for them in `folder`, and says what is not there.
+    /// Looks for the peers in `folder`, and reports the missing ones.
     pub fn find(folder: &Path) -> Self {
         let library = folder.join("build").join("libwarpfold_cub.so");
         // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
@@ -60,7 +60,7 @@ impl Peers {
         Some(format!("{}.{}.{}", version / 100_000, version / 100 % 1000, version % 100))
     }
 
-    /// CUB's times, back to back and alone, if it has such a reduction; `offsets` are those of segments.
+    /// CUB's times, back to back and alone, if CUB has such a reduction. `offsets` are those of segments.
     pub fn cub(
         &self,
         gpu: &Gpu,
@@ -84,7 +84,7 @@ impl Peers {
         }
         let name = format!("warpfold_cub_{}", case.dtype);
         // SAFETY: `peers/cub.cu` defines it with this signature.
-        let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the peers' library is another one")?;
+        let reduce = unsafe { library.get::<Reduce>(name.as_bytes()) }.context("the library has no such function")?;
         let (output, index) = (gpu.zeroed::<u64>(rows)?, gpu.zeroed::<u64>(rows)?);
         let pointer = |buffer: &Buffer<u64>| buffer.view().device_address() as *mut c_void;
         let offsets = match axis {
@@ -92,9 +92,9 @@ impl Peers {
             _ => std::ptr::null(),
         };
         let call = |input: u64, scratch: *mut c_void, bytes: &mut usize| {
-            // That of the recording, in one.
+            // Inside a recording, this is the recording's stream.
             let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
-            // SAFETY: the memory is the device's and large enough: `bytes` is what a first call has asked for, the
+            // SAFETY: the memory is the device's and large enough: `bytes` is the size that a first call returned, the
             // input has the case's elements, and outputs have up to 8 bytes.
             unsafe {
                 reduce(
@@ -134,13 +134,13 @@ impl Peers {
         Ok(Some(times))
     }
 
-    /// PyTorch's time in microseconds, if it has such a reduction.
+    /// PyTorch's time in microseconds, if PyTorch has such a reduction.
     pub fn pytorch(&mut self, case: &Case) -> Option<f64> {
         self.pytorch.as_mut()?.time(&question(case)?)
     }
 }
 
-/// What PyTorch is asked, if it has such a reduction.
+/// The question for PyTorch, if PyTorch has such a reduction.
 fn question(case: &Case) -> Option<serde_json::Value> {
     let Case { operator, dtype, extent, offset, data } = case;
     let has = matches!(

@@ -1,4 +1,4 @@
-//! One measurement, for an operator and a type that are chosen at run time.
+//! Measures one case, for an operator and a type that are chosen at run time.
 
 use std::borrow::Cow;
 
@@ -25,7 +25,7 @@ use crate::npy::Array;
 use crate::number::Results;
 use crate::outcome::without;
 
-/// The output of a reduction for each result: a number, or two.
+/// The output of a reduction for each result: one number or two.
 trait Given: Sized {
     type Number: Number;
     fn numbers(given: Vec<Self>) -> Vec<Self::Number>;
@@ -45,10 +45,10 @@ impl<T: Number> Given for [T; 2] {
     }
 }
 
-/// A case, and where its numbers come from.
+/// A case, and the source of its elements.
 pub struct Job<'a> {
     pub case: Case,
-    /// Of a file; else random ones.
+    /// The array of a file; `None` for random elements.
     pub array: Option<&'a Array>,
 }
 
@@ -85,7 +85,7 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
             of_type!($measure, $operator, F32 f32)
         };
     }
-    // As `Operator::takes` has it.
+    // The same as in `Operator::takes`.
     match case.operator {
         Operator::Sum => measured!(measure, Sum, all),
         Operator::WrappingSum => measured!(measure, WrappingSum, integers),
@@ -108,7 +108,7 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
     }
 }
 
-/// The times of `start`, back to back and alone. In the executor the one time is as good as any.
+/// The times of `start`, back to back and alone. The executor takes only one time.
 fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Option<Timing>), Error> {
     match plan.first(gpu, start)? {
         first @ Some(_) => Ok((plan.time_after(gpu, first, start)?, None)),
@@ -116,14 +116,14 @@ fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Optio
     }
 }
 
-/// Refuses a case that does not fit in the memory that is free, with so many inputs.
+/// Refuses a case whose `inputs` inputs do not fit in the free memory.
 fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) -> anyhow::Result<()> {
     let Case { extent, offset, .. } = job.case;
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
     let ends = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
-    // A result is 16 bytes at most, and CUB has two of 8 more.
+    // A result has at most 16 bytes, and CUB has two more buffers of 8 bytes each.
     let results = 32 * extent.results() as u128;
-    // The numbers of a file are there, and segments have weights of 8 bytes beside their offsets.
+    // The elements of a file are already in memory. Segments need 8 bytes for a weight beside each offset.
     let own = if job.array.is_some() { 0 } else { input + 2 * ends };
     let need = Need {
         device: inputs * plan.copies(input) * input + ends + results,

@@ -1,4 +1,4 @@
-//! What `bench reduce` prints.
+//! The output of `bench reduce`.
 
 use std::io::{self, Write};
 
@@ -28,20 +28,20 @@ pub struct Row {
     #[serde(skip)]
     extent: Extent,
     pub offset: usize,
-    /// The kind of the elements, if it was chosen.
+    /// The kind of the elements, if the command line names one.
     pub data: Option<Kind>,
-    /// Nothing where no size is known for want of a result.
+    /// `None` without a result, because then the size may be unknown.
     pub bytes: Option<usize>,
-    /// Nothing where there is no result.
+    /// `None` without a result.
     pub correct: Option<bool>,
     pub wrong: Option<String>,
-    /// The results, of a file.
+    /// The results, for a file's array.
     pub result: Option<Results>,
-    /// Why there is no result.
+    /// The reason why there is no result.
     pub error: Option<String>,
-    /// Of many starts in one graph, each.
+    /// The time of one start, from many starts in one graph.
     pub back_to_back_us: Option<f64>,
-    /// Of one start, from event to event.
+    /// The time of a single start, from event to event.
     pub alone_us: Option<f64>,
     pub gigabytes_per_second: Option<f64>,
     pub cub_back_to_back_us: Option<f64>,
@@ -81,7 +81,7 @@ impl Row {
         }
     }
 
-    /// Of a case that has none, and why.
+    /// A row for a case without a result, and the reason.
     pub fn without_result(case: &Case, error: &anyhow::Error) -> Self {
         Self {
             operator: name_of(&case.operator),
@@ -104,7 +104,7 @@ impl Row {
         }
     }
 
-    /// How many times as long another takes.
+    /// A peer's time divided by warpfold's.
     fn times(&self, other: Option<f64>) -> Option<f64> {
         Some(other? / self.back_to_back_us?)
     }
@@ -113,7 +113,7 @@ impl Row {
         Some(self.cub_alone_us? / self.alone_us?)
     }
 
-    /// Against the better of the peers.
+    /// The better peer's time divided by warpfold's.
     fn times_best(&self) -> Option<f64> {
         match (self.times(self.cub_back_to_back_us), self.times(self.pytorch_us)) {
             (Some(cub), Some(pytorch)) => Some(cub.min(pytorch)),
@@ -134,7 +134,7 @@ const CUB_COLOR: RGBColor = RGBColor(90, 150, 60);
 const PYTORCH_COLOR: RGBColor = RGBColor(200, 80, 60);
 
 impl Section {
-    /// Whether it is one operator of one type over several lengths.
+    /// Whether the section has one operator of one type over several lengths.
     fn is_sweep(&self) -> bool {
         let same = |row: &Row| {
             let first = &self.rows[0];
@@ -144,13 +144,13 @@ impl Section {
     }
 }
 
-/// Everything.
+/// The whole output.
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub device: Device,
-    /// The rate at which 4 GiB are read, measured in the same run.
+    /// The bandwidth of reading 4 GiB, measured in the same run.
     pub read_gigabytes_per_second: Option<f64>,
-    /// The version of CUB beside which it was measured.
+    /// The version of CUB that was measured.
     pub cub_version: Option<String>,
     pub sections: Vec<Section>,
 }
@@ -184,7 +184,7 @@ impl Report {
         }
     }
 
-    /// A chart for each section: of lines where one operator went over several lengths, else of bars.
+    /// A chart for each section: lines for one operator over several lengths, else bars.
     pub fn charts(&self) -> Vec<Chart> {
         let bounds: Vec<_> = [
             ("theoretical peak", self.device.peak_gigabytes_per_second, plot::PEAK_COLOR),

@@ -1,4 +1,4 @@
-//! What an operator makes of some numbers, by the CPU.
+//! Tallies: the operators' results on the CPU.
 
 use approx::abs_diff_eq;
 use warpfold::exact::integers;
@@ -7,11 +7,11 @@ use super::cases::Operator;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;
 
-/// What a result should be, and how far it may be off.
+/// An expected result, and its error bound.
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     pub value: Value,
-    /// The most that a float may differ; infinite where any result is right.
+    /// The maximum error of a float; infinite if any result is right.
     pub bound: f64,
 }
 
@@ -20,13 +20,14 @@ impl Expected {
         Self { value, bound: 0.0 }
     }
 
-    /// What is infinite or NaN is so exactly, unless the order of the elements decides that: then any result is right.
+    /// An infinite or NaN value is expected exactly. If the order of the elements decides whether a result leaves the
+    /// range, any result is right.
     fn near(value: f64, error: f64, may_leave_range: bool) -> Self {
         let bound = if value.is_finite() { error } else { 0.0 };
         Self { value: Value::F64(value), bound: if may_leave_range { f64::INFINITY } else { bound } }
     }
 
-    /// The same, to be met exactly.
+    /// The same value, expected exactly.
     pub fn exact(self) -> Self {
         Self::exactly(self.value)
     }
@@ -37,7 +38,7 @@ impl Expected {
             return found == expected;
         }
         let (found, expected) = (found.to_f64(), self.value.to_f64());
-        // Two infinities have no difference.
+        // The difference of two infinities is NaN, so they are compared.
         found == expected
             || found.is_nan() && expected.is_nan()
             || abs_diff_eq!(found, expected, epsilon = self.bound)
@@ -45,8 +46,8 @@ impl Expected {
     }
 }
 
-/// A sum in `f64`, with what rounding took (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher
-/// Summen", 1974).
+/// A compensated sum in `f64` (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen",
+/// 1974).
 #[derive(Clone, Copy, Default)]
 struct Total {
     sum: f64,
@@ -66,22 +67,22 @@ impl Total {
     }
 
     fn value(self) -> f64 {
-        // What an infinite sum has lost is NaN.
+        // The compensation of an infinite sum is NaN.
         if self.sum.is_finite() { self.sum + self.lost } else { self.sum }
     }
 }
 
-/// Everything that an operator asks of some numbers.
+/// The quantities of some numbers that the operators need.
 #[derive(Clone, Copy)]
 pub struct Tally<W> {
     count: u64,
     sum: Total,
-    /// Of integers: the exact sum, and the sum of squares, of which the second is worth 2^128.
+    /// For integers: the exact sum, and the sum of squares as two words, the second in units of 2^128.
     exact_sum: i128,
     exact_squares: [u128; 2],
-    /// The sum of absolute values, of finite numbers.
+    /// The sum of the absolute values of the finite numbers.
     magnitude: f64,
-    /// Of integers, wrapping.
+    /// For integers: wrapping sums.
     wrapped_sum: W,
     wrapped_squares: W,
     min: W,
@@ -93,19 +94,19 @@ pub struct Tally<W> {
     first_nan: u64,
     finite: u64,
     product: W,
-    /// Factors that are no power of two: their products may have to be rounded.
+    /// The number of factors that are not a power of two. Their products may be rounded.
     rough: u64,
-    /// An upper bound of the sum of the factors' absolute logarithms, to base 2.
+    /// An upper bound of the sum of |log2| of the factors.
     exponents: f64,
 }
 
-/// The sum of two integers of 256 bits.
+/// The sum of two 256-bit integers.
 fn long_sum(a: [u128; 2], b: [u128; 2]) -> [u128; 2] {
     let (low, carry) = a[0].overflowing_add(b[0]);
     [low, a[1] + b[1] + u128::from(carry)]
 }
 
-/// The index of no number.
+/// An index that no number has.
 const NONE: u64 = u64::MAX;
 
 impl<W: Wide> Tally<W> {
@@ -132,14 +133,14 @@ impl<W: Wide> Tally<W> {
         }
     }
 
-    /// Of numbers, the first of which is at `first`.
+    /// The tally of some numbers. `first` is the index of the first one.
     pub fn of<T: Number<Wide = W>>(operator: Operator, first: usize, numbers: &[T]) -> Self {
         let mut tally = Self::new();
         numbers.iter().enumerate().for_each(|(i, x)| tally.count(operator, first + i, x.wide()));
         tally
     }
 
-    /// Counts the number at place `i`, as far as the operator asks.
+    /// Adds the number at index `i`, as far as the operator needs.
     pub fn count(&mut self, operator: Operator, i: usize, x: W) {
         match operator {
             Operator::Product => self.multiply(x),
@@ -186,7 +187,7 @@ impl<W: Wide> Tally<W> {
         }
     }
 
-    /// Of these and of others behind them, whose places were counted on.
+    /// Joins the tally of later numbers, whose indices follow those of `self`.
     pub fn join(self, later: Self) -> Self {
         let is_less = self.argmin == NONE || later.argmin != NONE && later.min < self.min;
         let is_more = self.argmax == NONE || later.argmax != NONE && later.max > self.max;
@@ -214,24 +215,24 @@ impl<W: Wide> Tally<W> {
         }
     }
 
-    /// What the operator should give; of a minimum and a maximum both.
+    /// The expected results of the operator: two for a minimum and a maximum.
     pub fn results<T: Number<Wide = W>>(&self, operator: Operator) -> impl Iterator<Item = Expected> + use<T, W> {
         let counted = |count: u64| Expected::exactly(Value::U64(count));
         let extreme = |value: W| {
             let has_nan = self.first_nan != NONE;
             Expected::exactly(if has_nan { Value::F64(f64::NAN) } else { value.value() })
         };
-        // The first NaN is the place of both extremes.
+        // The first NaN is the index of both extremes.
         let place = |place: u64| counted(if self.first_nan == NONE { place } else { self.first_nan });
         let first = match operator {
             Operator::Sum if !W::IS_FLOAT => Expected::exactly(self.wrapped_sum.value()),
-            // Floats' squares have exact sums, not tallies.
+            // Sums of squares of floats are exact, and need no tally.
             Operator::SumOfSquares | Operator::Dot => Expected::exactly(self.wrapped_squares.value()),
             Operator::Product if !W::IS_FLOAT => Expected::exactly(self.product.value()),
             Operator::WrappingSum => Expected::exactly(T::of_wide(self.wrapped_sum).value()),
             Operator::Sum => self.near_sum(T::MEANS),
             Operator::SumInF64 => self.near_sum(Format::Double),
-            // Floats' means and norms have exact sums, not tallies.
+            // Means and norms of floats are exact, and need no tally.
             Operator::Mean => Expected::exactly(Value::F64(integers::mean(self.exact_sum, self.count))),
             Operator::Norm => Expected::exactly(Value::F64(self.norm())),
             Operator::Product => self.near_product(T::MEANS),
@@ -249,7 +250,7 @@ impl<W: Wide> Tally<W> {
         [first].into_iter().chain(second)
     }
 
-    /// A sum of some of the numbers may be infinite where that of all is not.
+    /// The expected sum. A partial sum may be infinite even if the total is finite.
     fn near_sum(&self, format: Format) -> Expected {
         let value = format.round(self.sum.value());
         let error = relative_error(format) * self.magnitude + format.least();
@@ -261,18 +262,18 @@ impl<W: Wide> Tally<W> {
         integers::norm_of_words([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 
-    /// A product of some of the factors may be infinite, or too small for all digits, where that of all is not.
+    /// The expected product. A partial product may overflow or be subnormal even if the total is normal.
     fn near_product(&self, format: Format) -> Expected {
         let product = format.round(self.product.to_f64());
-        // The least number with all digits is 4 over the largest.
+        // The smallest normal number is 4 divided by the largest.
         let may_leave_range = self.exponents >= format.largest().log2() - 2.0;
         let error = 2.0 * self.rough as f64 * format.rounding() * product.abs();
         Expected::near(product, error, may_leave_range)
     }
 }
 
-/// What sums of floats by rungs may be off, over the sum of absolute values: vectors of up to 16 elements are
-/// added as they are, the rest with what rounding took. The CPU computes in `f64`.
+/// The error bound of the rungs' float sums, relative to the sum of absolute values. The rungs add vectors of up to 16
+/// elements plainly, and the rest with compensation. The CPU computes in `f64`.
 fn relative_error(format: Format) -> f64 {
     8.0 * format.rounding().max(f64::EPSILON)
 }
@@ -339,7 +340,7 @@ mod tests {
         assert!(sum.is(Value::F64(1.0)) && sum.is(Value::F64(0.0)) && !sum.is(Value::F64(1e6)));
         let sum = one(Operator::Sum, &[0.1_f32; 10]);
         assert!(sum.is(Value::F32(1.0)) && sum.is(Value::F32(1.000_000_1)) && !sum.is(Value::F32(1.00001)));
-        // Sums of some of them are infinite.
+        // Some partial sums are infinite.
         let sum = one(Operator::Sum, &[f32::MAX, f32::MAX, -f32::MAX]);
         assert!(sum.is(Value::F32(f32::MAX)) && sum.is(Value::F32(f32::INFINITY)));
         let sum = one(Operator::Sum, &[f32::INFINITY, f32::MAX]);
@@ -352,7 +353,7 @@ mod tests {
         let exact = f64::from(f16::from_f32(0.1)) * -2.0;
         assert!(product.is(Value::F64(exact)) && !product.is(Value::F64(exact * 1.001)));
         assert_eq!(one(Operator::Product, &[2.0_f32, -1.0, 0.5, 4.0]).bound, 0.0);
-        // Far from the ends of the range a factor shows, near them any order of the factors may be another result.
+        // Far from the limits of the range, a wrong factor is detected. Near them, any result is accepted.
         assert!(!one(Operator::Product, &[1e18_f32, 1e18]).is(Value::F32(1e35)));
         assert!(one(Operator::Product, &[1e30_f32, 1e30, 1e-30]).is(Value::F32(f32::INFINITY)));
         assert!(one(Operator::Product, &[1e300_f64, 0.0]).is(Value::F64(0.0)));

@@ -60,7 +60,7 @@ impl Kind {
                 Err(format!("--kind scaled takes elements of 4, 8 and 16 bytes (f32, f64, complex f64), not of {size}"))
             }
             Self::InPlace if shape.rows != shape.columns => {
-                Err(format!("--kind in-place takes squares, and {shape} are none"))
+                Err(format!("--kind in-place takes squares, and {shape} is not square"))
             }
             _ => Ok(()),
         }

@@ -61,7 +61,7 @@ impl Peers {
         }
         // SAFETY: `peers/cublas.cu` defines it with this signature.
         let transpose = unsafe { library.get::<Transpose>(b"warpfold_cublas_transpose") }
-            .context("the peers' library is another one")?;
+            .context("the library has no such function")?;
         let output = output.view_mut().device_address() as *mut c_void;
         let (rows, columns) = (case.shape.rows as i64, case.shape.columns as i64);
         let mut failed = 0;

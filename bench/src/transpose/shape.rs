@@ -1,4 +1,4 @@
-//! The matrices that are transposed.
+//! The shapes of the transposed matrices.
 
 use std::fmt;
 use std::str::FromStr;
@@ -8,7 +8,7 @@ use warpfold::Transposition;
 
 use crate::options::count;
 
-/// Matrices.
+/// A batch of matrices of one shape.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Shape {
     pub batch: usize,

@@ -21,7 +21,7 @@ use crate::memory::{self, Need, bytes_of};
 use crate::options::{Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish, without};
 
-/// The cases, if there is more than one matrix of f32.
+/// The options of a run over shapes, element sizes and operations.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
     /// Shapes, joined by commas: `4096x4096`, or `64x1024x2048` for 64 matrices
@@ -35,10 +35,10 @@ pub struct SweepArguments {
         value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8", "16"]),
     )]
     pub size: Vec<String>,
-    /// What is done to the matrices, joined by commas [default: transpose]
+    /// Operations on the matrices, joined by commas [default: transpose]
     #[arg(long, value_delimiter = ',', value_enum, conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub kind: Vec<Kind>,
-    /// Everything that `docs/benchmarks` has a table of
+    /// All cases of the tables in `docs/benchmarks`
     #[arg(long, conflicts_with_all = ["shape", "size", "kind", "input", "output", "rung", "rows", "cols"])]
     pub all: bool,
     /// The cases of these tables of `docs/benchmarks`, joined by commas
@@ -49,8 +49,8 @@ pub struct SweepArguments {
         conflicts_with_all = ["all", "shape", "size", "kind", "input", "output", "rung", "rows", "cols"],
     )]
     pub table: Vec<TableName>,
-    /// Also times cuBLAS and PyTorch, as far as this folder (`peers` of the source, after its build.sh) and this
-    /// machine have them
+    /// Also times cuBLAS and PyTorch, if this folder (`peers` of the source, after its build.sh) and this machine have
+    /// them
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub peers: Option<std::path::PathBuf>,
 }
@@ -73,7 +73,7 @@ pub enum TableName {
 }
 
 impl TableName {
-    /// Its cases: as many as `./run.sh tables` measures in a minute, with peers, on an H100.
+    /// The table's cases. On an H100, `./run.sh tables` measures them in a minute, with peers.
     fn cases(self) -> Vec<Case> {
         let of =
             |kind, size, shapes: &[Shape]| shapes.iter().map(|&shape| Case { kind, shape, size }).collect::<Vec<_>>();
@@ -216,9 +216,7 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
                     let to = matrix * strides[0] + row * strides[1] + column * strides[2];
                     let expected = case.kind.change(from[row * columns + column]);
                     if expected.to_pair() != output[to].to_pair() {
-                        return Some(format!(
-                            "the element of row {row}, column {column} is not where it should be, or not what"
-                        ));
+                        return Some(format!("the element of row {row}, column {column} is missing or wrong"));
                     }
                 }
             }
@@ -284,8 +282,7 @@ fn measure<T: Plain>(
     }
     drop(elements);
     let copy = if gpu.is_cuda() {
-        // A long copy takes longer in a graph than in a stream, and a short one less: the faster of the two is the
-        // bound.
+        // A long copy is faster in a stream, and a short one in a graph. The bound is the faster of the two.
         let mut copy = |i: usize| gpu.copy(&inputs[i % inputs.len()], &mut result);
         let (recorded, streamed) = (plan.time_recorded(gpu, &mut copy)?, plan.time(gpu, &mut copy)?);
         Some(if recorded.median < streamed.median { recorded } else { streamed })

@@ -23,10 +23,10 @@ pub struct Row {
     pub kind: Kind,
     /// Bytes of an element.
     pub size: usize,
-    /// None if there is no result.
+    /// `None` without a result.
     pub correct: Option<bool>,
     pub wrong: Option<String>,
-    /// Why there is no result.
+    /// The reason why there is no result.
     pub error: Option<String>,
     pub median_us: Option<f64>,
     /// Bytes read and written.

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 
 /// Why [`load`](crate::load()) found no driver that can be used.
 ///
-/// It says nothing about devices: a driver that loads may still have no GPU to drive, which
-/// `cuInit` reports.
+/// A driver that loads may still have no GPU. In that case `cuInit` returns an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -16,7 +15,7 @@ pub enum LoadError {
         join(.tried)
     )]
     NoDriver {
-        /// What was looked for, in order.
+        /// The libraries that were tried, in order.
         tried: Vec<Attempt>,
     },
 
@@ -25,11 +24,11 @@ pub enum LoadError {
     NotADriver {
         /// The library.
         path: PathBuf,
-        /// The function that it lacks.
+        /// The missing function.
         missing: &'static str,
     },
 
-    /// The library is the CUDA toolkit's stub, which has every function and serves linking only.
+    /// The library is the CUDA toolkit's stub, which has every function and is only for linking.
     #[error(
         "{} is the CUDA toolkit's stub for linking, not a driver; remove its folder from \
          LD_LIBRARY_PATH, or install the NVIDIA driver",
@@ -40,15 +39,15 @@ pub enum LoadError {
         path: PathBuf,
     },
 
-    /// The driver does not say which version of CUDA it implements.
+    /// The driver does not report the version of CUDA that it implements.
     #[error(
-        "the CUDA driver {} failed to tell its version: cuDriverGetVersion returned {code}",
+        "the CUDA driver {} did not report its version: cuDriverGetVersion returned {code}",
         .path.display()
     )]
     NoVersion {
         /// The library.
         path: PathBuf,
-        /// The [`CUresult`](crate::CUresult) of `cuDriverGetVersion`, as a number.
+        /// The [`CUresult`](crate::CUresult) that `cuDriverGetVersion` returned, as a number.
         code: u32,
     },
 }
@@ -59,7 +58,7 @@ pub enum LoadError {
 pub struct Attempt {
     /// The name or path of the library.
     pub library: String,
-    /// Why it could not be opened.
+    /// The reason why it could not be opened.
     pub reason: String,
 }
 

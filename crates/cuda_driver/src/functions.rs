@@ -1,5 +1,4 @@
-//! The driver: a table of its functions. Each is found by its name when the driver is loaded, and called by a
-//! method of [`Driver`].
+//! The driver's functions. Loading the driver looks up each function by its name. A method of [`Driver`] calls it.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
 use std::fmt;
@@ -11,7 +10,7 @@ use crate::result::{CUresult, DriverError, MissingFunction};
 use crate::types::*;
 use crate::version::DriverVersion;
 
-/// The driver that this process uses: a method for each of its functions.
+/// The driver that this process uses, with a method for each of its functions.
 pub struct Driver {
     functions: Functions,
     version: DriverVersion,
@@ -21,10 +20,10 @@ pub struct Driver {
 }
 
 impl Driver {
-    /// The functions of a library whose driver has this version.
+    /// The functions of a library. `version` is the version of its driver.
     ///
     /// # Safety
-    /// The library is a driver's, and the value is never dropped: functions that it has given out stay in use.
+    /// The library is a driver's. The value is never dropped, because its functions stay in use.
     pub(crate) unsafe fn new(library: Library, version: DriverVersion, path: PathBuf) -> Self {
         // SAFETY: each address is what the driver exports by that name, and is valid until the process ends, as
         // promised by the caller.
@@ -34,29 +33,30 @@ impl Driver {
 
     /// The newest version of CUDA that this driver implements.
     ///
-    /// A kernel whose PTX is of a newer version does not load on it.
+    /// A kernel whose PTX has a newer version cannot be loaded.
     pub fn version(&self) -> DriverVersion {
         self.version
     }
 
-    /// The library that was loaded: on Linux as the dynamic linker found it, elsewhere as it was asked for.
+    /// The path of the loaded library: on Linux as the dynamic linker found it, elsewhere as it was requested.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The address of one of the driver's functions, for those that have no method here. It is valid for as long as
-    /// the process runs.
+    /// The address of one of the driver's functions, for functions without a method here. The address is valid until
+    /// the process ends.
     pub fn function(&self, symbol: &str) -> Option<*mut ()> {
         address_in(&self.library, symbol)
     }
 
-    /// The driver's name for a code, `CUDA_ERROR_...`: it may know a code that [`CUresult`] has no constant for.
+    /// The driver's name for a code, `CUDA_ERROR_...`. The driver may know codes for which [`CUresult`] has no
+    /// constant.
     pub fn error_name(&self, code: CUresult) -> Option<&'static str> {
         // SAFETY: the function writes a pointer to a string that lives as long as the driver, or leaves it null.
         self.text(|text| unsafe { self.cuGetErrorName(code, text) }.is_ok())
     }
 
-    /// What a code means, in the driver's words.
+    /// The driver's description of a code.
     pub fn error_string(&self, code: CUresult) -> Option<&'static str> {
         // SAFETY: as above.
         self.text(|text| unsafe { self.cuGetErrorString(code, text) }.is_ok())
@@ -88,7 +88,7 @@ pub(crate) fn address_in(library: &Library, symbol: &str) -> Option<*mut ()> {
 
 macro_rules! table {
     ($(($major:literal, $minor:literal) $doc:literal $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
-        /// The names of the functions, each with the version of CUDA that brought it.
+        /// The names of the functions, each with the version of CUDA that introduced it.
         pub const FUNCTIONS: &[(&str, DriverVersion)] =
             &[$((stringify!($name), DriverVersion { major: $major, minor: $minor })),*];
 
@@ -102,8 +102,8 @@ macro_rules! table {
             /// Looks up every function.
             ///
             /// # Safety
-            /// `address` gives for a name the address of the driver's function of that name, which stays valid until
-            /// the process ends, or nothing.
+            /// `address` returns the address of the driver's function with the given name, which stays valid until
+            /// the process ends, or `None`.
             pub(crate) unsafe fn find(address: impl Fn(&str) -> Option<*mut ()>) -> Self {
                 Self {
                     $(
@@ -167,57 +167,57 @@ table! {
     cuDriverGetVersion(version: *mut c_int);
     (6, 0) "The name of a code, a string that lives as long as the driver."
     cuGetErrorName(error: CUresult, name: *mut *const c_char);
-    (6, 0) "What a code means, a string that lives as long as the driver."
+    (6, 0) "The description of a code, a string that lives as long as the driver."
     cuGetErrorString(error: CUresult, text: *mut *const c_char);
 
     // Devices.
-    (2, 0) "How many devices there are."
+    (2, 0) "The number of devices."
     cuDeviceGetCount(count: *mut c_int);
     (2, 0) "The device with this ordinal."
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
-    (2, 0) "A device's name, with a zero behind it, in `length` bytes at most."
+    (2, 0) "A device's name, zero-terminated, in at most `length` bytes."
     cuDeviceGetName(name: *mut c_char, length: c_int, device: CUdevice);
-    (3, 2) "Bytes of a device's memory."
+    (3, 2) "The size of a device's memory in bytes."
     cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
     (2, 0) "A property of a device."
     cuDeviceGetAttribute(value: *mut c_int, attribute: CUdevice_attribute, device: CUdevice);
 
     // Contexts.
-    (7, 0) "Retains a device's primary context, which is created if this is the first time."
+    (7, 0) "Retains a device's primary context. The first retain creates it."
     cuDevicePrimaryCtxRetain(context: *mut CUcontext, device: CUdevice);
-    (11, 0) "Releases a device's primary context, which is destroyed if this is the last time."
+    (11, 0) "Releases a device's primary context. The last release destroys it."
     cuDevicePrimaryCtxRelease_v2(device: CUdevice);
     (11, 0) "Sets the flags of a device's primary context."
     cuDevicePrimaryCtxSetFlags_v2(device: CUdevice, flags: c_uint);
     (7, 0) "Whether a device's primary context exists, and its flags."
     cuDevicePrimaryCtxGetState(device: CUdevice, flags: *mut c_uint, is_active: *mut c_int);
-    (11, 0) "Destroys a device's primary context and all that is in it, whoever uses it."
+    (11, 0) "Destroys a device's primary context and everything in it, even if it is in use."
     cuDevicePrimaryCtxReset_v2(device: CUdevice);
-    (4, 0) "Makes a context this thread's current one."
+    (4, 0) "Makes a context current on this thread."
     cuCtxSetCurrent(context: CUcontext);
     (4, 0) "This thread's current context, or null."
     cuCtxGetCurrent(context: *mut CUcontext);
-    (4, 0) "Makes a context this thread's current one, on top of the others."
+    (4, 0) "Pushes a context onto this thread's stack, which makes it current."
     cuCtxPushCurrent_v2(context: CUcontext);
-    (4, 0) "Takes this thread's current context from the top."
+    (4, 0) "Pops the current context from this thread's stack."
     cuCtxPopCurrent_v2(context: *mut CUcontext);
     (2, 0) "The current context's device."
     cuCtxGetDevice(device: *mut CUdevice);
     (7, 0) "The current context's flags."
     cuCtxGetFlags(flags: *mut c_uint);
-    (3, 2) "The version of the interface that a context was created with."
+    (3, 2) "The API version that a context was created with."
     cuCtxGetApiVersion(context: CUcontext, version: *mut c_uint);
-    (2, 0) "Waits for all work of the current context."
+    (2, 0) "Waits for all work in the current context."
     cuCtxSynchronize();
     (3, 1) "A limit of the current context."
     cuCtxGetLimit(value: *mut usize, limit: CUlimit);
     (3, 1) "Sets a limit of the current context."
     cuCtxSetLimit(limit: CUlimit, value: usize);
-    (3, 2) "How the current context divides its on-chip memory."
+    (3, 2) "The current context's split of on-chip memory into L1 cache and shared memory."
     cuCtxGetCacheConfig(config: *mut CUfunc_cache);
-    (3, 2) "Sets how the current context divides its on-chip memory."
+    (3, 2) "Sets the current context's split of on-chip memory into L1 cache and shared memory."
     cuCtxSetCacheConfig(config: CUfunc_cache);
-    (5, 5) "The lowest and the highest priority of a stream."
+    (5, 5) "The lowest and the highest priority of streams."
     cuCtxGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int);
 
     // Modules and kernels.
@@ -237,16 +237,16 @@ table! {
     cuFuncGetAttribute(value: *mut c_int, attribute: CUfunction_attribute, function: CUfunction);
     (9, 0) "Sets a property of a kernel."
     cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
-    (3, 0) "Sets how a kernel wants the on-chip memory divided."
+    (3, 0) "Sets a kernel's preferred split of on-chip memory into L1 cache and shared memory."
     cuFuncSetCacheConfig(function: CUfunction, config: CUfunc_cache);
-    (6, 5) "How many blocks of a kernel a multiprocessor runs at once."
+    (6, 5) "The number of a kernel's blocks that a multiprocessor runs concurrently."
     cuOccupancyMaxActiveBlocksPerMultiprocessor(
         blocks: *mut c_int,
         function: CUfunction,
         block_size: c_int,
         dynamic_shared: usize,
     );
-    (6, 5) "A size of block that fills the device, and the smallest grid of such blocks that does."
+    (6, 5) "A block size that fills the device, and the smallest grid of such blocks that fills it."
     cuOccupancyMaxPotentialBlockSize(
         min_grid_size: *mut c_int,
         block_size: *mut c_int,
@@ -255,7 +255,7 @@ table! {
         dynamic_shared: usize,
         block_size_limit: c_int,
     );
-    (10, 2) "Bytes of dynamic shared memory that leave room for `blocks` blocks on a multiprocessor."
+    (10, 2) "The most dynamic shared memory per block, in bytes, with which `blocks` blocks fit on a multiprocessor."
     cuOccupancyAvailableDynamicSMemPerBlock(
         dynamic_shared: *mut usize,
         function: CUfunction,
@@ -287,7 +287,7 @@ table! {
     // Streams and events.
     (5, 5) "Creates a stream."
     cuStreamCreateWithPriority(stream: *mut CUstream, flags: c_uint, priority: c_int);
-    (4, 0) "Destroys a stream, whose work still ends."
+    (4, 0) "Destroys a stream. Its pending work still completes."
     cuStreamDestroy_v2(stream: CUstream);
     (5, 5) "A stream's flags."
     cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
@@ -295,11 +295,11 @@ table! {
     cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
     (2, 0) "Waits for a stream's work."
     cuStreamSynchronize(stream: CUstream);
-    (2, 0) "Whether a stream's work is done: success, or `CUDA_ERROR_NOT_READY`."
+    (2, 0) "Whether a stream's work has completed: success, or `CUDA_ERROR_NOT_READY`."
     cuStreamQuery(stream: CUstream);
-    (3, 2) "Lets later work of a stream wait for an event."
+    (3, 2) "Makes later work in a stream wait for an event."
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
-    (10, 0) "Calls a function on the host after the work before it."
+    (10, 0) "Calls a function on the host after the stream's earlier work."
     cuLaunchHostFunc(stream: CUstream, function: Option<CUhostFn>, data: *mut c_void);
     (2, 0) "Creates an event."
     cuEventCreate(event: *mut CUevent, flags: c_uint);
@@ -307,7 +307,7 @@ table! {
     cuEventDestroy_v2(event: CUevent);
     (2, 0) "Records an event in a stream."
     cuEventRecord(event: CUevent, stream: CUstream);
-    (2, 0) "Whether an event has happened: success, or `CUDA_ERROR_NOT_READY`."
+    (2, 0) "Whether an event has completed: success, or `CUDA_ERROR_NOT_READY`."
     cuEventQuery(event: CUevent);
     (2, 0) "Waits for an event."
     cuEventSynchronize(event: CUevent);
@@ -315,61 +315,61 @@ table! {
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
 
     // Memory.
-    (3, 2) "Bytes of memory that are free, and all bytes."
+    (3, 2) "The free and the total memory in bytes."
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
     (3, 2) "Allocates device memory."
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     (3, 2) "Frees device memory, or managed memory, after the work that uses it."
     cuMemFree_v2(address: CUdeviceptr);
-    (11, 2) "Allocates device memory in the order of a stream."
+    (11, 2) "Allocates device memory in stream order."
     cuMemAllocAsync(address: *mut CUdeviceptr, bytes: usize, stream: CUstream);
-    (11, 2) "Frees device memory in the order of a stream."
+    (11, 2) "Frees device memory in stream order."
     cuMemFreeAsync(address: CUdeviceptr, stream: CUstream);
     (6, 0) "Allocates managed memory, which host and devices share."
     cuMemAllocManaged(address: *mut CUdeviceptr, bytes: usize, flags: c_uint);
-    (3, 2) "Allocates page-locked memory of the host."
+    (3, 2) "Allocates page-locked host memory."
     cuMemAllocHost_v2(address: *mut *mut c_void, bytes: usize);
-    (2, 0) "Frees page-locked memory of the host."
+    (2, 0) "Frees page-locked host memory."
     cuMemFreeHost(address: *mut c_void);
-    (3, 2) "Copies to the device."
+    (3, 2) "Copies from the host to the device."
     cuMemcpyHtoD_v2(to: CUdeviceptr, from: *const c_void, bytes: usize);
-    (3, 2) "Copies from the device."
+    (3, 2) "Copies from the device to the host."
     cuMemcpyDtoH_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize);
     (3, 2) "Copies on the device."
     cuMemcpyDtoD_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize);
-    (3, 2) "Copies to the device, in a stream."
+    (3, 2) "Copies from the host to the device, in a stream."
     cuMemcpyHtoDAsync_v2(to: CUdeviceptr, from: *const c_void, bytes: usize, stream: CUstream);
-    (3, 2) "Copies from the device, in a stream."
+    (3, 2) "Copies from the device to the host, in a stream."
     cuMemcpyDtoHAsync_v2(to: *mut c_void, from: CUdeviceptr, bytes: usize, stream: CUstream);
     (3, 2) "Copies on the device, in a stream."
     cuMemcpyDtoDAsync_v2(to: CUdeviceptr, from: CUdeviceptr, bytes: usize, stream: CUstream);
-    (3, 2) "Sets bytes."
+    (3, 2) "Fills memory with a byte."
     cuMemsetD8_v2(to: CUdeviceptr, value: u8, count: usize);
-    (3, 2) "Sets 2-byte words."
+    (3, 2) "Fills memory with a 2-byte value."
     cuMemsetD16_v2(to: CUdeviceptr, value: c_ushort, count: usize);
-    (3, 2) "Sets 4-byte words."
+    (3, 2) "Fills memory with a 4-byte value."
     cuMemsetD32_v2(to: CUdeviceptr, value: c_uint, count: usize);
-    (3, 2) "Sets bytes, in a stream."
+    (3, 2) "Fills memory with a byte, in a stream."
     cuMemsetD8Async(to: CUdeviceptr, value: u8, count: usize, stream: CUstream);
-    (3, 2) "Sets 2-byte words, in a stream."
+    (3, 2) "Fills memory with a 2-byte value, in a stream."
     cuMemsetD16Async(to: CUdeviceptr, value: c_ushort, count: usize, stream: CUstream);
-    (3, 2) "Sets 4-byte words, in a stream."
+    (3, 2) "Fills memory with a 4-byte value, in a stream."
     cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream);
 
     // Graphs.
-    (10, 1) "Begins to capture a stream: its work goes to a graph."
+    (10, 1) "Begins to capture a stream's work into a graph."
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     (10, 0) "Ends the capture of a stream."
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
-    (11, 4) "Makes a graph ready to be launched."
+    (11, 4) "Instantiates a graph."
     cuGraphInstantiateWithFlags(executable: *mut CUgraphExec, graph: CUgraph, flags: c_ulonglong);
-    (10, 0) "Launches a graph."
+    (10, 0) "Launches an instantiated graph."
     cuGraphLaunch(executable: CUgraphExec, stream: CUstream);
     (10, 0) "Destroys a graph."
     cuGraphDestroy(graph: CUgraph);
-    (10, 0) "Destroys a graph that is ready to be launched."
+    (10, 0) "Destroys an instantiated graph."
     cuGraphExecDestroy(executable: CUgraphExec);
-    (10, 0) "How many nodes a graph has, if `nodes` is null; else the nodes."
+    (10, 0) "The number of a graph's nodes if `nodes` is null, else the nodes."
     cuGraphGetNodes(graph: CUgraph, nodes: *mut *mut c_void, count: *mut usize);
 }
 

@@ -13,17 +13,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - **No driver** is a [`LoadError`], which says what was looked for.
-//! - **A function that this driver lacks**, because the driver is older, is a [`MissingFunction`]: it names the
-//!   function and the version of CUDA that brought it. Each function is found, or not, on its own.
-//! - **A result code** is a [`CUresult`], an integer with named constants. A code that a newer driver invents is an
-//!   error with its number.
+//! - **A missing driver** is a [`LoadError`], which lists the libraries that were tried.
+//! - **A missing function** of an older driver is a [`MissingFunction`], with the function's name and the version of
+//!   CUDA that introduced it. The lookup of one function does not affect the others.
+//! - **A result code** is a [`CUresult`], an integer with named constants. A code of a newer driver without a constant
+//!   here is an error with its number.
 //!
-//! The types have the names of `cuda.h`. Where a function has a newer version with a suffix (`cuMemAlloc_v2`), that
-//! one is meant, as it is in C, where a macro adds the suffix.
+//! The types have the names of `cuda.h`. If a function has a newer version with a suffix (`cuMemAlloc_v2`), this crate
+//! uses the newer version. In C, a macro adds the suffix.
 //!
-//! Linux (WSL as well) and Windows, 64 bits. Set [`OVERRIDE_VARIABLE`] to choose the library by hand, or to do without
-//! one.
+//! The crate supports 64-bit Linux (also in WSL) and Windows. [`OVERRIDE_VARIABLE`] selects a library, or none.
 
 #![warn(missing_docs)]
 

@@ -14,32 +14,33 @@ use crate::version::DriverVersion;
 
 /// The environment variable that chooses the driver library, `WARPFOLD_LIBCUDA`.
 ///
-/// Its value is the path of the only library to try, or `none` for acting as though the machine had
-/// no driver. Unset and empty mean the usual search.
+/// The variable's value is the path of the only library to try, or `none` to behave as on a machine without a driver.
+/// If it is unset or empty, [`load`](crate::load()) searches as usual.
 pub const OVERRIDE_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
-/// Where a driver may be, the likeliest first. The second is where WSL keeps the driver of the
-/// Windows host, and the third the name that some containers give it.
+/// Paths of the driver library, the likeliest first. WSL keeps the driver of the Windows host at the second path. Some
+/// containers use the third name.
 #[cfg(not(windows))]
 const USUAL_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
 
-/// Where a driver may be: it is looked for among Windows' own libraries only.
+/// Name of the driver library. Only Windows' own libraries are searched.
 #[cfg(windows)]
 const USUAL_LIBRARIES: &[&str] = &["nvcuda.dll"];
 
 /// Finds the NVIDIA driver.
 ///
-/// The first call looks for `libcuda.so.1`, then for `/usr/lib/wsl/lib/libcuda.so.1` and `libcuda.so`, on Windows for
-/// `nvcuda.dll`, or only for what [`OVERRIDE_VARIABLE`] says. Every later call, from any thread, returns what the first
-/// one did: a driver that is installed while the process runs is not seen.
+/// The first call tries `libcuda.so.1`, then `/usr/lib/wsl/lib/libcuda.so.1` and `libcuda.so`; on Windows it tries
+/// `nvcuda.dll`. If [`OVERRIDE_VARIABLE`] is set, it tries only the library that the variable names. Every later call,
+/// from any thread, returns the result of the first call: it does not notice a driver that is installed while the
+/// process runs.
 ///
-/// The driver is not initialized: `cuInit`, or `cust::init`, is still to be called. It is never unloaded.
+/// This function does not initialize the driver: call `cuInit` or `cust::init`. The driver is never unloaded.
 ///
 /// # Errors
 ///
 /// - [`LoadError::NoDriver`] if no library could be opened.
 /// - [`LoadError::NotADriver`], [`LoadError::StubLibrary`] or [`LoadError::NoVersion`] if the first library that could
-///   be opened is of no use.
+///   be opened is not a usable driver.
 #[inline]
 pub fn load() -> Result<&'static Driver, LoadError> {
     static DRIVER: OnceLock<Result<Driver, LoadError>> = OnceLock::new();
@@ -77,13 +78,13 @@ fn find() -> Result<Driver, LoadError> {
 
 type Open = fn(&OsStr) -> Result<Library, libloading::Error>;
 
-/// Opens the library that the person who started the process chose.
+/// Opens the library that the user chose.
 fn open(name: &OsStr) -> Result<Library, libloading::Error> {
     // SAFETY: opening a library runs its initializers. The user chose this library by hand, as with LD_PRELOAD.
     unsafe { Library::new(name) }
 }
 
-/// Opens a driver under one of its usual names.
+/// Opens a driver by one of its usual names.
 fn open_usual(name: &OsStr) -> Result<Library, libloading::Error> {
     #[cfg(windows)]
     {

@@ -4,9 +4,9 @@ use std::fmt;
 
 use crate::version::DriverVersion;
 
-/// What a function of the driver returns: an integer, 0 for success.
+/// The result of a driver function: an integer, 0 for success.
 ///
-/// A newer driver may return a code that has no constant here. It is an error like any other.
+/// A newer driver may return a code without a constant here. Such a code is an error like any other.
 #[repr(transparent)]
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CUresult(pub u32);
@@ -127,7 +127,7 @@ codes! {
     CUDA_ERROR_KEY_ROTATION = 916, "the keys of confidential computing are being rotated";
     CUDA_ERROR_STREAM_DETACHED = 917, "the stream is detached";
     CUDA_ERROR_GRAPH_RECAPTURE_FAILURE = 918, "the graph could not be captured again";
-    CUDA_ERROR_UNKNOWN = 999, "an unknown error inside of the driver";
+    CUDA_ERROR_UNKNOWN = 999, "an unknown error inside the driver";
 }
 
 impl CUresult {
@@ -143,12 +143,12 @@ impl CUresult {
         }
     }
 
-    /// The constant's name, as `CUDA_ERROR_INVALID_VALUE`; none for a code that has no constant here.
+    /// The constant's name, such as `CUDA_ERROR_INVALID_VALUE`; `None` for a code without a constant here.
     pub fn name(self) -> Option<&'static str> {
         self.entry().map(|(_, name, _)| *name)
     }
 
-    /// What the code means, in a few words.
+    /// A short description of the code.
     pub fn meaning(self) -> Option<&'static str> {
         self.entry().map(|(_, _, meaning)| *meaning)
     }
@@ -183,17 +183,17 @@ impl fmt::Debug for CUresult {
 pub struct MissingFunction {
     /// The function's name.
     pub name: &'static str,
-    /// The version of CUDA that brought it.
+    /// The version of CUDA that introduced it.
     pub since: DriverVersion,
     /// The version of CUDA that the driver implements.
     pub have: DriverVersion,
 }
 
-/// Why a call of one of the driver's functions failed.
+/// Why a call of a driver function failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {
-    /// The function returned this code, which is not that of success.
+    /// The function returned this code, which is not success.
     #[error("{0}")]
     Code(CUresult),
 
@@ -203,7 +203,7 @@ pub enum DriverError {
 }
 
 impl DriverError {
-    /// The code that the function returned; of one that is missing, [`CUresult::CUDA_ERROR_NOT_FOUND`].
+    /// The code that the function returned. For a missing function, it is [`CUresult::CUDA_ERROR_NOT_FOUND`].
     pub const fn code(self) -> CUresult {
         match self {
             Self::Code(code) => code,

@@ -28,12 +28,12 @@ macro_rules! handles {
 
 handles! {
     CUctx_st CUcontext, "A context.";
-    CUmod_st CUmodule, "A module: code that is loaded into a context.";
+    CUmod_st CUmodule, "A module: code loaded into a context.";
     CUfunc_st CUfunction, "A kernel in a module.";
     CUstream_st CUstream, "A stream; null is the legacy default stream.";
     CUevent_st CUevent, "An event.";
     CUgraph_st CUgraph, "A graph.";
-    CUgraphExec_st CUgraphExec, "A graph that can be launched.";
+    CUgraphExec_st CUgraphExec, "An instantiated graph, which can be launched.";
 }
 
 /// C enumerations as integers: the driver may return a value that has no constant here.
@@ -57,42 +57,42 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// A property of a device, for `cuDeviceGetAttribute`. `cust::device::DeviceAttribute` names them.
+    /// A property of a device, for `cuDeviceGetAttribute`. `cust::device::DeviceAttribute` has the constants.
     CUdevice_attribute {}
 
     /// A property of a kernel, for `cuFuncGetAttribute`.
     CUfunction_attribute {
-        /// The most threads that a block of it may have.
+        /// The maximum number of threads of the kernel's blocks.
         CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK = 0;
         /// Bytes of static shared memory.
         CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES = 1;
         /// Bytes of constant memory.
         CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES = 2;
-        /// Bytes of local memory a thread.
+        /// Bytes of local memory per thread.
         CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES = 3;
-        /// Registers a thread.
+        /// Registers per thread.
         CU_FUNC_ATTRIBUTE_NUM_REGS = 4;
-        /// Ten times the PTX version that it was compiled for.
+        /// Ten times the PTX version that the kernel was compiled for.
         CU_FUNC_ATTRIBUTE_PTX_VERSION = 5;
-        /// Ten times the compute capability that it was compiled for.
+        /// Ten times the compute capability that the kernel was compiled for.
         CU_FUNC_ATTRIBUTE_BINARY_VERSION = 6;
         /// Whether global loads are cached in L1.
         CU_FUNC_ATTRIBUTE_CACHE_MODE_CA = 7;
-        /// The most bytes of dynamic shared memory that a launch may ask for. It can be set.
+        /// The maximum number of bytes of dynamic shared memory in a launch. It can be set.
         CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES = 8;
         /// Percentage of the L1 cache that is preferred as shared memory. It can be set.
         CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9;
     }
 
-    /// How a kernel wants the memory divided that the L1 cache and shared memory have in common.
+    /// A kernel's preferred split of the memory that the L1 cache and shared memory have in common.
     CUfunc_cache {
-        /// As the device likes.
+        /// No preference.
         CU_FUNC_CACHE_PREFER_NONE = 0;
         /// More shared memory.
         CU_FUNC_CACHE_PREFER_SHARED = 1;
         /// More L1 cache.
         CU_FUNC_CACHE_PREFER_L1 = 2;
-        /// Half and half.
+        /// Equal sizes.
         CU_FUNC_CACHE_PREFER_EQUAL = 3;
     }
 
@@ -104,29 +104,29 @@ numbers! {
         CU_LIMIT_PRINTF_FIFO_SIZE = 1;
         /// Bytes of the heap of `malloc` in kernels.
         CU_LIMIT_MALLOC_HEAP_SIZE = 2;
-        /// How deep kernels that launch kernels may wait for them.
+        /// The maximum nesting depth at which a kernel may wait for kernels that it has launched.
         CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH = 3;
-        /// How many launches from kernels may be pending.
+        /// The maximum number of pending launches from kernels.
         CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT = 4;
-        /// Bytes that a miss fetches into L2, at most.
+        /// The maximum number of bytes that a miss fetches into L2.
         CU_LIMIT_MAX_L2_FETCH_GRANULARITY = 5;
     }
 
     /// An option of `cuModuleLoadDataEx`. Its value is passed in the place of a pointer.
     CUjit_option {
-        /// The most registers that a thread may use.
+        /// The maximum number of registers per thread.
         CU_JIT_MAX_REGISTERS = 0;
         /// A buffer for the compiler's error messages.
         CU_JIT_ERROR_LOG_BUFFER = 5;
-        /// The size of that buffer; the driver writes the length of the messages in its place.
+        /// The size of that buffer. The driver replaces it by the length of the messages.
         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
-        /// Level of optimization, 0 to 4.
+        /// The optimization level, 0 to 4.
         CU_JIT_OPTIMIZATION_LEVEL = 7;
         /// Compile for the device of the current context; takes no value.
         CU_JIT_TARGET_FROM_CUCONTEXT = 8;
         /// Ten times the compute capability to compile for.
         CU_JIT_TARGET = 9;
-        /// What to do with a binary for another GPU: 0 compiles the PTX beside it, 1 takes a compatible binary.
+        /// How to handle a binary for another GPU: 0 compiles the PTX beside it, 1 takes a compatible binary.
         CU_JIT_FALLBACK_STRATEGY = 10;
         /// Whether to generate information for a debugger.
         CU_JIT_GENERATE_DEBUG_INFO = 11;
@@ -134,36 +134,36 @@ numbers! {
         CU_JIT_GENERATE_LINE_INFO = 13;
     }
 
-    /// Which calls a capture of a stream makes an error of.
+    /// Which calls are errors while a stream is captured.
     CUstreamCaptureMode {
         /// Calls of any thread that a graph cannot contain.
         CU_STREAM_CAPTURE_MODE_GLOBAL = 0;
         /// Such calls of the capturing thread.
         CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
-        /// None: such calls are executed at once.
+        /// None: such calls are executed immediately.
         CU_STREAM_CAPTURE_MODE_RELAXED = 2;
     }
 
     /// An attribute of a launch.
     CUlaunchAttributeID {
-        /// The kernel may start before the one before it in the stream is done.
+        /// The kernel may start before the previous kernel in the stream has ended.
         CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION = 6;
     }
 }
 
-/// Bits of the flags of a stream: no synchronization with the legacy default stream.
+/// A flag of a stream: no synchronization with the legacy default stream.
 pub const CU_STREAM_NON_BLOCKING: c_uint = 1;
 
-/// Bits of the flags of an allocation of managed memory: any stream may use it.
+/// A flag of an allocation of managed memory: any stream may use it.
 pub const CU_MEM_ATTACH_GLOBAL: c_uint = 1;
 
 /// A function on the host that a stream calls, `CUhostFn`.
 pub type CUhostFn = unsafe extern "system" fn(data: *mut c_void);
 
-/// Bytes of dynamic shared memory for a size of block, `CUoccupancyB2DSize`.
+/// Returns the bytes of dynamic shared memory for a block size, `CUoccupancyB2DSize`.
 pub type CUoccupancyB2DSize = unsafe extern "system" fn(block_size: c_int) -> usize;
 
-/// How `cuLaunchKernelEx` launches a kernel.
+/// The configuration of a launch by `cuLaunchKernelEx`.
 #[repr(C)]
 #[derive(Debug)]
 #[allow(non_snake_case, reason = "the names of cuda.h")]
@@ -184,9 +184,9 @@ pub struct CUlaunchConfig {
     pub sharedMemBytes: c_uint,
     /// The stream.
     pub hStream: CUstream,
-    /// `numAttrs` attributes; may be null if that is 0.
+    /// `numAttrs` attributes; may be null if `numAttrs` is 0.
     pub attrs: *mut CUlaunchAttribute,
-    /// How many attributes.
+    /// The number of attributes.
     pub numAttrs: c_uint,
 }
 
@@ -218,10 +218,10 @@ pub struct CUlaunchAttribute {
 }
 
 impl CUlaunchAttribute {
-    /// Allows the kernel to start before the one before it in the stream is done: programmatic dependent launch.
+    /// Allows the kernel to start before the previous kernel in the stream has ended: programmatic dependent launch.
     pub const fn programmatic_stream_serialization() -> Self {
         let mut value = [0; 8];
-        // The union's `int`, in its first four bytes: every machine with a CUDA driver is little-endian.
+        // The union's `int` is in its first four bytes: every machine with a CUDA driver is little-endian.
         value[0] = 1;
         Self { id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, pad: [0; 4], value }
     }

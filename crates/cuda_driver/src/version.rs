@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The newest version of CUDA that a driver implements, for example 13.0.
 ///
-/// This is the version of the interface, as in "CUDA 13.0", not the number of the driver's own release, as in
+/// This is the version of the driver API, as in "CUDA 13.0", not the version of the driver's own release, as in
 /// "580.65". Versions are ordered from old to new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverVersion {
@@ -15,7 +15,7 @@ pub struct DriverVersion {
 }
 
 impl DriverVersion {
-    /// Decodes what `cuDriverGetVersion` reports: 1000 times major plus 10 times minor.
+    /// Decodes the value of `cuDriverGetVersion`: 1000 times major plus 10 times minor.
     pub(crate) fn decode(encoded: u32) -> Self {
         Self { major: encoded / 1000, minor: encoded % 1000 / 10 }
     }

@@ -1,4 +1,4 @@
-//! Calls reach the library that was loaded, with their arguments intact, and what it lacks is named.
+//! Calls reach the loaded library with their arguments intact, and a missing function is named.
 //!
 //! The libraries are compiled by the tests, with `rustc`.
 
@@ -127,7 +127,7 @@ fn a_function_that_the_driver_lacks_is_named_with_the_version_that_has_it() {
             SMALL_DRIVER,
         );
     }
-    // SAFETY: there is no function behind this one to misuse.
+    // SAFETY: the library lacks the function, so nothing is called.
     let error = unsafe { driver().cuStreamSynchronize(std::ptr::null_mut()) }.expect_err("it is not there");
     let DriverError::Missing(missing) = error else {
         panic!("{error}");

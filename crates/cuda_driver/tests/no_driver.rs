@@ -1,4 +1,4 @@
-//! What a program sees on a machine without a driver.
+//! The errors on a machine without a driver.
 
 mod support;
 
@@ -42,7 +42,7 @@ fn a_library_that_is_not_there_is_named_with_the_reason() {
 #[test]
 #[cfg(target_os = "linux")]
 fn the_usual_names_are_tried_in_order() {
-    // An empty value means the usual search.
+    // An empty value selects the usual search.
     if !is_child() {
         return run_child("the_usual_names_are_tried_in_order", Path::new(""));
     }

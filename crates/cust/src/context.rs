@@ -1,8 +1,8 @@
-//! Contexts: what a process has on a device.
+//! Contexts: a process's state on a device.
 //!
-//! A [`Context`] is a device's primary context, the one that the CUDA runtime and other libraries use as well. Each
-//! thread has one current context, [`CurrentContext`], in which new objects are created. An object keeps its context
-//! alive and enters it for what it does, so it can be used and dropped on any thread.
+//! A [`Context`] is a device's primary context, which the CUDA runtime and other libraries use as well. Each thread has
+//! one current context, [`CurrentContext`], in which new objects are created. An object keeps its context alive, and
+//! makes it current during its own operations. So an object can be used and dropped on any thread.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -17,20 +17,20 @@ use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
 bitflags::bitflags! {
-    /// How a thread waits for a device, and what a context reserves.
+    /// How threads wait for a device, and what a context allocates.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct ContextFlags: u32 {
-        /// Spin: the least latency.
+        /// Spin: the lowest latency.
         const SCHED_SPIN = 0x01;
         /// Yield to other threads.
         const SCHED_YIELD = 0x02;
-        /// Block: the least work for the processor.
+        /// Block: the lowest CPU load.
         const SCHED_BLOCKING_SYNC = 0x04;
-        /// As the driver thinks best.
+        /// The driver chooses.
         const SCHED_AUTO = 0x00;
-        /// Map page-locked memory of the host. All of today's devices do.
+        /// Map page-locked host memory. All current devices do.
         const MAP_HOST = 0x08;
-        /// Keep local memory that a kernel has needed.
+        /// Keep local memory allocated after a kernel that needed it.
         const LMEM_RESIZE_TO_MAX = 0x10;
     }
 }
@@ -58,15 +58,15 @@ macro_rules! numbers {
 }
 
 numbers! {
-    /// How a kernel or a context wants the memory divided that the L1 cache and shared memory have in common.
+    /// The preferred split of the memory that the L1 cache and shared memory have in common.
     CacheConfig of CUfunc_cache {
-        /// As the device likes.
+        /// No preference.
         PreferNone = CU_FUNC_CACHE_PREFER_NONE,
         /// More shared memory.
         PreferShared = CU_FUNC_CACHE_PREFER_SHARED,
         /// More L1 cache.
         PreferL1 = CU_FUNC_CACHE_PREFER_L1,
-        /// Half and half.
+        /// Equal sizes.
         PreferEqual = CU_FUNC_CACHE_PREFER_EQUAL,
     }
 }
@@ -74,22 +74,22 @@ numbers! {
 numbers! {
     /// A limit of a context.
     ResourceLimit of CUlimit {
-        /// Bytes of a thread's stack.
+        /// The stack size of a thread in bytes.
         StackSize = CU_LIMIT_STACK_SIZE,
-        /// Bytes of the buffer of `printf` in kernels.
+        /// The size of the buffer for `printf` in kernels, in bytes.
         PrintfFifoSize = CU_LIMIT_PRINTF_FIFO_SIZE,
-        /// Bytes of the heap of `malloc` in kernels.
+        /// The size of the heap for `malloc` in kernels, in bytes.
         MallocHeapSize = CU_LIMIT_MALLOC_HEAP_SIZE,
-        /// How deep kernels that launch kernels may wait for them.
+        /// The maximum nesting depth at which a kernel may wait for kernels that it has launched.
         DeviceRuntimeSynchronizeDepth = CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
-        /// How many launches from kernels may be pending.
+        /// The maximum number of pending launches from kernels.
         DeviceRuntimePendingLaunchCount = CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
-        /// Bytes that a miss fetches into L2, at most.
+        /// The maximum number of bytes that a miss fetches into L2.
         MaxL2FetchGranularity = CU_LIMIT_MAX_L2_FETCH_GRANULARITY,
     }
 }
 
-/// The priorities of streams: the smaller the number, the higher the priority.
+/// The range of the streams' priorities. A smaller number is a higher priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamPriorityRange {
     /// The lowest priority.
@@ -98,8 +98,8 @@ pub struct StreamPriorityRange {
     pub greatest: i32,
 }
 
-/// A device's primary context. A clone is the same context; it is released with the last clone and the last object
-/// that was created in it.
+/// A device's primary context. A clone is the same context. The context is released when the last clone and the last
+/// object that was created in it are dropped.
 #[derive(Clone)]
 pub struct Context {
     retained: Arc<Retained>,
@@ -119,7 +119,7 @@ unsafe impl Sync for Retained {}
 
 impl Drop for Retained {
     fn drop(&mut self) {
-        // While this is locked, no thread asks the driver about a context that may be the one being destroyed.
+        // While the list is locked, no thread asks the driver about a context that may be the one being destroyed.
         let mut contexts = Contexts::lock();
         // SAFETY: it was retained once for this value, and nothing that uses it is left.
         let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
@@ -127,16 +127,16 @@ impl Drop for Retained {
     }
 }
 
-/// The contexts that are retained, by their handles.
+/// The retained contexts, by their handles.
 ///
-/// No [`Context`] may be dropped while they are locked: the last one locks them.
+/// No [`Context`] may be dropped while the list is locked, because dropping the last clone locks it.
 struct Contexts(Vec<(Handle, Weak<Retained>)>);
 
-/// A context's handle, to compare with.
+/// A context's handle, only for comparisons.
 #[derive(PartialEq)]
 struct Handle(CUcontext);
 
-// SAFETY: the handle is compared with others and nothing else.
+// SAFETY: the handle is only compared with others.
 unsafe impl Send for Handle {}
 
 impl Contexts {
@@ -151,7 +151,7 @@ impl Contexts {
         Some(Context { retained })
     }
 
-    /// Retains a device's primary context, or finds the one that is retained already.
+    /// Retains a device's primary context, or finds the retained one.
     fn retain(&mut self, driver: &'static Driver, device: CUdevice) -> CudaResult<Context> {
         let mut raw = ptr::null_mut();
         // SAFETY: writes a handle, which is released once: below, or with the value that is created.
@@ -168,7 +168,7 @@ impl Contexts {
 }
 
 impl Context {
-    /// The primary context of a device, which becomes this thread's current one.
+    /// The primary context of a device. It becomes current on this thread.
     ///
     /// # Errors
     /// The driver cannot create it.
@@ -179,11 +179,11 @@ impl Context {
         Ok(context)
     }
 
-    /// Destroys a device's primary context with all that is in it.
+    /// Destroys a device's primary context and everything in it.
     ///
     /// # Safety
-    /// Nothing in this process uses the context or what was created in it while it is destroyed. Later uses of what was
-    /// created in it are errors.
+    /// While the context is destroyed, no other code in this process uses it or an object that was created in it. Later
+    /// uses of such objects are errors.
     ///
     /// # Errors
     /// An error of the driver.
@@ -203,17 +203,17 @@ impl Context {
         Ok(())
     }
 
-    /// The context's handle. It is valid for as long as this value lives.
+    /// The context's handle, valid as long as this value lives.
     pub fn as_raw(&self) -> CUcontext {
         self.retained.raw
     }
 
-    /// Its device.
+    /// The context's device.
     pub fn device(&self) -> Device {
         Device { device: self.retained.device }
     }
 
-    /// The version of the driver's interface that it was created with.
+    /// The API version that the context was created with.
     ///
     /// # Errors
     /// An error of the driver.
@@ -224,10 +224,10 @@ impl Context {
         Ok(CudaApiVersion { version: version as i32 })
     }
 
-    /// Drops a clone, as `drop` does. An error of the release, which comes with the last clone, is ignored.
+    /// Drops a clone, as `drop` does. Dropping the last clone releases the context; an error of the release is ignored.
     ///
     /// # Errors
-    /// It always succeeds; the type is that of the other `drop` functions.
+    /// None. The type is that of the other `drop` functions.
     pub fn drop(context: Self) -> DropResult<Self> {
         drop(context);
         Ok(())
@@ -239,7 +239,7 @@ impl Context {
         self.retained.driver
     }
 
-    /// Makes it this thread's current context until the guard is dropped.
+    /// Makes the context current on this thread until the guard is dropped.
     #[inline]
     pub(crate) fn enter(&self) -> CudaResult<Entered<'_>> {
         let mut current = ptr::null_mut();
@@ -264,7 +264,7 @@ impl fmt::Debug for Context {
     }
 }
 
-/// A context that is current, as [`Context::enter`] has made it.
+/// The guard of [`Context::enter`]: the context is current while it lives.
 pub(crate) struct Entered<'a> {
     context: &'a Context,
     is_pushed: bool,
@@ -293,7 +293,7 @@ impl Drop for Entered<'_> {
 pub struct CurrentContext;
 
 impl CurrentContext {
-    /// Makes a context this thread's current one.
+    /// Makes a context current on this thread.
     ///
     /// # Errors
     /// An error of the driver.
@@ -307,7 +307,7 @@ impl CurrentContext {
     /// The current context, retained.
     ///
     /// # Errors
-    /// [`CudaError::InvalidContext`] where none is current, or one that is not a device's primary context.
+    /// [`CudaError::InvalidContext`] if no context is current, or the current one is not a device's primary context.
     pub fn get_current() -> CudaResult<Context> {
         let driver = driver()?;
         let mut raw = ptr::null_mut();
@@ -320,7 +320,7 @@ impl CurrentContext {
         if let Some(context) = contexts.find(raw) {
             return Ok(context);
         }
-        // Somebody else has made it, or it has been destroyed, which the driver says now.
+        // The context was created outside of this crate, or has been destroyed, which the driver reports now.
         let (mut device, mut flags, mut is_active) = (0, 0, 0);
         // SAFETY: writes one integer.
         unsafe { driver.cuCtxGetDevice(&mut device)? };
@@ -356,7 +356,7 @@ impl CurrentContext {
         Ok(ContextFlags::from_bits_truncate(flags))
     }
 
-    /// How the current context divides its on-chip memory; [`CacheConfig::PreferNone`] for what has no name here.
+    /// The current context's split of on-chip memory; [`CacheConfig::PreferNone`] for a value without a name here.
     ///
     /// # Errors
     /// No context is current.
@@ -368,7 +368,7 @@ impl CurrentContext {
         Ok(all.into_iter().find(|known| known.to_raw() == config).unwrap_or(CacheConfig::PreferNone))
     }
 
-    /// Sets how the current context prefers the on-chip memory to be divided. The driver may divide it otherwise.
+    /// Sets the current context's preferred split of on-chip memory. The driver may choose another one.
     ///
     /// # Errors
     /// No context is current.

@@ -24,61 +24,61 @@ macro_rules! attributes {
 }
 
 attributes! {
-    MaxThreadsPerBlock = 1, "Threads of a block, at most.";
-    MaxBlockDimX = 2, "Threads of a block along x, at most.";
-    MaxBlockDimY = 3, "Threads of a block along y, at most.";
-    MaxBlockDimZ = 4, "Threads of a block along z, at most.";
-    MaxGridDimX = 5, "Blocks along x, at most.";
-    MaxGridDimY = 6, "Blocks along y, at most.";
-    MaxGridDimZ = 7, "Blocks along z, at most.";
-    MaxSharedMemoryPerBlock = 8, "Bytes of shared memory of a block, at most.";
-    TotalConstantMemory = 9, "Bytes of constant memory.";
-    WarpSize = 10, "Threads of a warp.";
-    MaxPitch = 11, "Bytes of a pitch, at most, in the driver's copies.";
-    MaxRegistersPerBlock = 12, "32-bit registers of a block, at most.";
-    ClockRate = 13, "Clock rate in kHz.";
-    TextureAlignment = 14, "Bytes that textures are aligned to.";
+    MaxThreadsPerBlock = 1, "The maximum number of threads of a block.";
+    MaxBlockDimX = 2, "The maximum number of threads of a block along x.";
+    MaxBlockDimY = 3, "The maximum number of threads of a block along y.";
+    MaxBlockDimZ = 4, "The maximum number of threads of a block along z.";
+    MaxGridDimX = 5, "The maximum number of blocks of a grid along x.";
+    MaxGridDimY = 6, "The maximum number of blocks of a grid along y.";
+    MaxGridDimZ = 7, "The maximum number of blocks of a grid along z.";
+    MaxSharedMemoryPerBlock = 8, "The maximum shared memory of a block in bytes.";
+    TotalConstantMemory = 9, "The size of constant memory in bytes.";
+    WarpSize = 10, "The number of threads of a warp.";
+    MaxPitch = 11, "The maximum pitch of the driver's copies in bytes.";
+    MaxRegistersPerBlock = 12, "The maximum number of 32-bit registers of a block.";
+    ClockRate = 13, "The clock rate in kHz.";
+    TextureAlignment = 14, "The alignment of textures in bytes.";
     MultiprocessorCount = 16, "Multiprocessors.";
     KernelExecTimeout = 17, "Whether kernels have a time limit.";
     Integrated = 18, "Whether the device shares its memory with the host.";
-    CanMapHostMemory = 19, "Whether the host's memory can be mapped.";
+    CanMapHostMemory = 19, "Whether host memory can be mapped.";
     ComputeMode = 20, "Who may use the device: 0 anyone, 2 no one, 3 one process.";
-    SurfaceAlignment = 30, "Bytes that surfaces are aligned to.";
+    SurfaceAlignment = 30, "The alignment of surfaces in bytes.";
     ConcurrentKernels = 31, "Whether kernels may run at the same time.";
     EccEnabled = 32, "Whether ECC is on.";
     PciBusId = 33, "The PCI bus.";
     PciDeviceId = 34, "The PCI device.";
     TccDriver = 35, "Whether the driver is a TCC driver.";
-    MemoryClockRate = 36, "Clock rate of the memory in kHz.";
-    GlobalMemoryBusWidth = 37, "Bits of the bus to the memory.";
-    L2CacheSize = 38, "Bytes of L2 cache.";
-    MaxThreadsPerMultiprocessor = 39, "Threads of a multiprocessor, at most.";
-    AsyncEngineCount = 40, "Engines that copy while kernels run.";
+    MemoryClockRate = 36, "The clock rate of the memory in kHz.";
+    GlobalMemoryBusWidth = 37, "The width of the memory bus in bits.";
+    L2CacheSize = 38, "The size of the L2 cache in bytes.";
+    MaxThreadsPerMultiprocessor = 39, "The maximum number of resident threads of a multiprocessor.";
+    AsyncEngineCount = 40, "The number of engines that copy while kernels run.";
     UnifiedAddressing = 41, "Whether host and device share an address space.";
     PciDomainId = 50, "The PCI domain.";
-    TexturePitchAlignment = 51, "Bytes that the pitches of textures are aligned to.";
+    TexturePitchAlignment = 51, "The alignment of the pitches of textures in bytes.";
     ComputeCapabilityMajor = 75, "The 9 of compute capability 9.0.";
     ComputeCapabilityMinor = 76, "The 0 of compute capability 9.0.";
     StreamPrioritiesSupported = 78, "Whether streams have priorities.";
     GlobalL1CacheSupported = 79, "Whether global memory is cached in L1.";
     LocalL1CacheSupported = 80, "Whether local memory is cached in L1.";
-    MaxSharedMemoryPerMultiprocessor = 81, "Bytes of shared memory of a multiprocessor.";
-    MaxRegistersPerMultiprocessor = 82, "32-bit registers of a multiprocessor.";
-    ManagedMemory = 83, "Whether memory can be managed.";
+    MaxSharedMemoryPerMultiprocessor = 81, "The shared memory of a multiprocessor in bytes.";
+    MaxRegistersPerMultiprocessor = 82, "The number of 32-bit registers of a multiprocessor.";
+    ManagedMemory = 83, "Whether the device supports managed memory.";
     MultiGpuBoard = 84, "Whether the device is on a board with others.";
-    MultiGpuBoardGroupId = 85, "Which board that is.";
-    HostNativeAtomicSupported = 86, "Whether atomics on the host's memory are native on the link.";
-    SingleToDoublePrecisionPerfRatio = 87, "How much faster f32 is than f64.";
+    MultiGpuBoardGroupId = 85, "The identifier of that board.";
+    HostNativeAtomicSupported = 86, "Whether the link to the host supports native atomics on host memory.";
+    SingleToDoublePrecisionPerfRatio = 87, "The ratio of f32 to f64 performance.";
     PageableMemoryAccess = 88, "Whether kernels may access pageable memory.";
     ConcurrentManagedAccess = 89, "Whether the host may access managed memory while kernels run.";
     ComputePreemptionSupported = 90, "Whether kernels can be preempted.";
-    CanUseHostPointerForRegisteredMem = 91, "Whether registered host memory has one address.";
-    CooperativeLaunch = 95, "Whether grids may synchronize.";
-    MaxSharedMemoryPerBlockOptin = 97, "Bytes of shared memory of a block, at most, if its kernel asks for them.";
-    MaxBlocksPerMultiprocessor = 106, "Blocks of a multiprocessor, at most.";
-    MaxPersistingL2CacheSize = 108, "Bytes of L2 cache that can be set aside.";
-    ReservedSharedMemoryPerBlock = 111, "Bytes of shared memory of each block that the system takes.";
-    MemoryPoolsSupported = 115, "Whether memory can be allocated in the order of a stream.";
+    CanUseHostPointerForRegisteredMem = 91, "Whether registered host memory has the same address on the device.";
+    CooperativeLaunch = 95, "Whether the device supports cooperative launches, whose grids may synchronize.";
+    MaxSharedMemoryPerBlockOptin = 97, "The maximum shared memory of a block in bytes, if its kernel opts in.";
+    MaxBlocksPerMultiprocessor = 106, "The maximum number of resident blocks of a multiprocessor.";
+    MaxPersistingL2CacheSize = 108, "The maximum size of the L2 cache for persisting accesses, in bytes.";
+    ReservedSharedMemoryPerBlock = 111, "The shared memory of each block that the driver reserves, in bytes.";
+    MemoryPoolsSupported = 115, "Whether memory can be allocated in stream order.";
 }
 
 /// A CUDA device.
@@ -88,10 +88,10 @@ pub struct Device {
 }
 
 impl Device {
-    /// How many devices there are.
+    /// The number of devices.
     ///
     /// # Errors
-    /// The driver is not there, or not initialized.
+    /// The driver is missing or not initialized.
     pub fn num_devices() -> CudaResult<u32> {
         let mut count = 0;
         // SAFETY: writes one integer.
@@ -102,7 +102,7 @@ impl Device {
     /// The device `ordinal`, counted from 0.
     ///
     /// # Errors
-    /// No device has that number, or the driver is not initialized.
+    /// No device has that ordinal, or the driver is not initialized.
     pub fn get_device(ordinal: u32) -> CudaResult<Self> {
         let ordinal = c_int::try_from(ordinal).map_err(|_| CudaError::InvalidDevice)?;
         let mut device = 0;
@@ -114,12 +114,12 @@ impl Device {
     /// All devices.
     ///
     /// # Errors
-    /// The driver is not there, or not initialized.
+    /// The driver is missing or not initialized.
     pub fn devices() -> CudaResult<Devices> {
         Ok(Devices { range: 0..Self::num_devices()? })
     }
 
-    /// Bytes of its memory.
+    /// The size of the device's memory in bytes.
     ///
     /// # Errors
     /// An error of the driver.
@@ -130,7 +130,7 @@ impl Device {
         Ok(bytes)
     }
 
-    /// Its name, as `NVIDIA H200`.
+    /// The device's name, such as `NVIDIA H200`.
     ///
     /// # Errors
     /// An error of the driver.
@@ -142,10 +142,10 @@ impl Device {
         Ok(String::from_utf8_lossy(&name[..length]).into_owned())
     }
 
-    /// One of its properties.
+    /// A property of the device.
     ///
     /// # Errors
-    /// An error of the driver, also where it is too old to know the property.
+    /// An error of the driver, for example because the driver is too old to know the property.
     pub fn get_attribute(self, attribute: DeviceAttribute) -> CudaResult<i32> {
         let mut value = 0;
         // SAFETY: writes one integer; a device or an attribute that does not exist is an error.
@@ -153,7 +153,7 @@ impl Device {
         Ok(value)
     }
 
-    /// Its handle.
+    /// The device's handle.
     pub fn as_raw(&self) -> CUdevice {
         self.device
     }

@@ -1,21 +1,21 @@
-//! What goes wrong.
+//! Errors.
 
 use std::error::Error;
 use std::fmt;
 
 use cuda_driver::{CUresult, DriverError, MissingFunction};
 
-/// What a call that may fail returns.
+/// The result of a call that may fail.
 pub type CudaResult<T> = Result<T, CudaError>;
 
-/// What the `drop` functions return: an error together with what could not be dropped.
+/// The result of the `drop` functions: an error together with the value that could not be dropped.
 pub type DropResult<T> = Result<(), (CudaError, T)>;
 
 macro_rules! errors {
     ($($variant:ident = $code:ident,)*) => {
-        /// Why a call failed: the driver's result codes under Rust-CUDA's names, and what has no code.
+        /// The error of a call: the driver's result codes under Rust-CUDA's names, and errors without a code.
         ///
-        /// A code that a newer driver invents is [`CudaError::Other`], with its number.
+        /// A code of a newer driver is [`CudaError::Other`], with its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         #[non_exhaustive]
         pub enum CudaError {
@@ -23,19 +23,18 @@ macro_rules! errors {
                 #[doc = concat!("`", stringify!($code), "`.")]
                 $variant,
             )*
-            /// A code that has no name here.
+            /// A code without a name here.
             Other(u32),
-            /// No driver is loaded: [`cuda_driver::load`] says why, and so does this error's text.
+            /// No driver is loaded. [`cuda_driver::load`] and this error's text say why.
             NoDriver,
             /// The driver lacks a function that the call needs.
             MissingFunction(MissingFunction),
-            /// The memory that was asked for has more bytes than an address space, or a type that is aligned to more
-            /// than 256 bytes.
+            /// The requested memory is larger than the address space, or its type is aligned to more than 256 bytes.
             InvalidMemoryAllocation,
         }
 
         impl CudaError {
-            /// The error of a code; `None` for success.
+            /// The error for a code; `None` for success.
             pub fn from_code(code: CUresult) -> Option<Self> {
                 match code {
                     CUresult::CUDA_SUCCESS => None,
@@ -44,7 +43,7 @@ macro_rules! errors {
                 }
             }
 
-            /// The driver's code. Of an error without one, that of the driver's error with the nearest meaning.
+            /// The driver's code. For an error without a code, it is the driver's code with the nearest meaning.
             pub fn code(self) -> CUresult {
                 match self {
                     $(Self::$variant => CUresult::$code,)*
@@ -142,16 +141,16 @@ errors! {
 }
 
 impl CudaError {
-    /// The driver's name of the error, `CUDA_ERROR_...`; of a code that neither the driver nor this crate has a name
-    /// for, `CUDA error` and the number.
+    /// The driver's name of the error, `CUDA_ERROR_...`. For a code that neither the driver nor this crate can name, it
+    /// is `CUDA error` and the number.
     pub fn name(self) -> String {
         let code = self.code();
-        // The driver first: it may know more codes than this crate.
+        // The driver comes first, because it may know more codes than this crate.
         let of_driver = cuda_driver::load().ok().and_then(|driver| driver.error_name(code));
         of_driver.or(code.name()).map_or_else(|| format!("CUDA error {}", code.0), str::to_owned)
     }
 
-    /// What to do about it, where that is known.
+    /// Advice on how to correct the error, if there is any.
     fn advice(self) -> Option<&'static str> {
         Some(match self {
             Self::NotInitialized => "call `cust::init` or `cust::quick_init` first",
@@ -202,7 +201,7 @@ impl From<DriverError> for CudaError {
     fn from(error: DriverError) -> Self {
         match error {
             DriverError::Missing(missing) => Self::MissingFunction(missing),
-            // Success is no error, so it has one.
+            // `from_code` returns `None` only for success, which is not an error.
             error => Self::from_code(error.code()).unwrap_or(Self::UnknownError),
         }
     }

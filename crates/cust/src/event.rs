@@ -1,4 +1,4 @@
-//! Events: points in a stream, to wait for and to measure time with.
+//! Events: points in a stream, for waiting and for measuring time.
 
 use std::borrow::Borrow;
 use std::ptr;
@@ -11,33 +11,33 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::{Stream, StreamWaitEventFlags};
 
 bitflags::bitflags! {
-    /// What an event can do.
+    /// Options of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// Measures time; a thread that waits for it spins.
+        /// Measures time. A thread that waits for the event spins.
         const DEFAULT = 0x0;
-        /// A thread that waits for it blocks.
+        /// A thread that waits for the event blocks.
         const BLOCKING_SYNC = 0x1;
         /// Measures no time, which is faster.
         const DISABLE_TIMING = 0x2;
-        /// Other processes may use it. Needs `DISABLE_TIMING`.
+        /// Other processes may use the event. Needs `DISABLE_TIMING`.
         const INTERPROCESS = 0x4;
     }
 }
 
-/// Whether an event has happened.
+/// Whether an event has completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum EventStatus {
-    /// All work before it is done.
+    /// All work before the event has completed.
     Ready,
-    /// Some work before it is not done yet.
+    /// Some work before the event has not completed.
     NotReady,
 }
 
 /// A point in a stream.
 #[derive(Debug)]
 pub struct Event {
-    /// Null once it is destroyed.
+    /// Null after the event is destroyed.
     raw: CUevent,
     context: Context,
 }
@@ -48,10 +48,10 @@ unsafe impl Send for Event {}
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// A new event in the current context. It counts as having happened until it is recorded.
+    /// A new event in the current context. It counts as completed until it is recorded.
     ///
     /// # Errors
-    /// No context is current, or the flags do not go together.
+    /// No context is current, or the flags are incompatible.
     pub fn new(flags: EventFlags) -> CudaResult<Self> {
         let mut event = Self { raw: ptr::null_mut(), context: CurrentContext::get_current()? };
         let entered = event.context.enter()?;
@@ -61,10 +61,10 @@ impl Event {
         Ok(event)
     }
 
-    /// Records the event: it happens after all work that the stream has so far.
+    /// Records the event. It completes after all work that is in the stream now.
     ///
     /// # Errors
-    /// The stream is of another context, or its work has failed.
+    /// The stream belongs to another context, or its work has failed.
     pub fn record(&self, stream: &Stream) -> CudaResult<()> {
         let entered = self.context.enter()?;
         // SAFETY: both handles are alive.
@@ -72,10 +72,10 @@ impl Event {
         Ok(())
     }
 
-    /// Whether it has happened.
+    /// Whether the event has completed.
     ///
     /// # Errors
-    /// The work before it has failed.
+    /// The work before the event has failed.
     pub fn query(&self) -> CudaResult<EventStatus> {
         let entered = self.context.enter()?;
         // SAFETY: the handle is alive.
@@ -86,10 +86,10 @@ impl Event {
         }
     }
 
-    /// Waits until it has happened.
+    /// Waits until the event has completed.
     ///
     /// # Errors
-    /// The work before it has failed.
+    /// The work before the event has failed.
     pub fn synchronize(&self) -> CudaResult<()> {
         let entered = self.context.enter()?;
         // SAFETY: the handle is alive.
@@ -97,11 +97,11 @@ impl Event {
         Ok(())
     }
 
-    /// Milliseconds from `start` to this event, to about half a microsecond.
+    /// Milliseconds from `start` to this event, with a resolution of about half a microsecond.
     ///
     /// # Errors
-    /// [`CudaError::NotReady`] if one of them has not happened yet; [`CudaError::InvalidHandle`] if one of them has not
-    /// been recorded or measures no time.
+    /// [`CudaError::NotReady`] if one of the events has not completed; [`CudaError::InvalidHandle`] if one of them has
+    /// not been recorded or measures no time.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let entered = self.context.enter()?;
         let mut milliseconds = 0.0;
@@ -110,24 +110,24 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// The time from `start` to this event; zero if this one was first.
+    /// The time from `start` to this event; zero if this event was first.
     ///
     /// # Errors
-    /// As of [`Event::elapsed_time_f32`].
+    /// Those of [`Event::elapsed_time_f32`].
     pub fn elapsed(&self, start: &Self) -> CudaResult<Duration> {
         let milliseconds = self.elapsed_time_f32(start)?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
     }
 
-    /// Its handle. It is valid for as long as this value lives.
+    /// The event's handle, valid as long as this value lives.
     pub fn as_inner(&self) -> CUevent {
         self.raw
     }
 
-    /// Destroys it.
+    /// Destroys the event.
     ///
     /// # Errors
-    /// An error of the driver, with the event.
+    /// An error of the driver, together with the event.
     pub fn drop(mut event: Self) -> DropResult<Self> {
         event.destroy().map_err(|error| (error, event))
     }
@@ -145,7 +145,7 @@ impl Event {
 }
 
 impl Stream {
-    /// Lets work that comes later wait for an event, of this or another stream.
+    /// Makes later work in the stream wait for an event of this or another stream.
     ///
     /// # Errors
     /// An error of the driver.

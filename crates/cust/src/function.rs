@@ -43,7 +43,7 @@ macro_rules! sizes {
                     Self { x, y, z }
                 }
 
-                /// The product, as the driver takes it; the largest value if it is larger.
+                /// The product, as the driver takes it, saturated.
                 fn product(self) -> c_int {
                     let product = u64::from(self.x).saturating_mul(self.y.into()).saturating_mul(self.z.into());
                     c_int::try_from(product).unwrap_or(c_int::MAX)
@@ -88,19 +88,19 @@ sizes! {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FunctionAttribute {
-    /// The most threads that a block of it may have.
+    /// The maximum number of threads of the kernel's blocks.
     MaxThreadsPerBlock,
     /// Bytes of static shared memory.
     SharedMemorySizeBytes,
     /// Bytes of constant memory.
     ConstSizeBytes,
-    /// Bytes of local memory a thread.
+    /// Bytes of local memory per thread.
     LocalSizeBytes,
-    /// Registers a thread.
+    /// Registers per thread.
     NumRegisters,
-    /// Ten times the PTX version that it was compiled for.
+    /// Ten times the PTX version that the kernel was compiled for.
     PtxVersion,
-    /// Ten times the compute capability that it was compiled for.
+    /// Ten times the compute capability that the kernel was compiled for.
     BinaryVersion,
     /// Whether global loads are cached in L1.
     CacheModeCa,
@@ -137,7 +137,7 @@ impl Module {
     /// A kernel, by its name in the PTX.
     ///
     /// # Errors
-    /// [`CudaError::NotFound`] if there is none of that name.
+    /// [`CudaError::NotFound`] if the module has no kernel of that name.
     pub fn get_function<T: AsRef<str>>(&self, name: T) -> CudaResult<Function<'_>> {
         let name = CString::new(name.as_ref()).map_err(|_| CudaError::NotFound)?;
         let mut function = ptr::null_mut();
@@ -153,7 +153,7 @@ impl<'a> Function<'a> {
         self.module.context()
     }
 
-    /// One of its properties.
+    /// A property of the kernel.
     ///
     /// # Errors
     /// An error of the driver.
@@ -165,7 +165,7 @@ impl<'a> Function<'a> {
         Ok(value)
     }
 
-    /// Sets how the kernel prefers the on-chip memory to be divided. The driver may divide it otherwise.
+    /// Sets the kernel's preferred split of on-chip memory. The driver may choose another one.
     ///
     /// # Errors
     /// An error of the driver.
@@ -176,7 +176,7 @@ impl<'a> Function<'a> {
         Ok(())
     }
 
-    /// Bytes of dynamic shared memory that a block may have where `blocks` of them run on a multiprocessor.
+    /// The most dynamic shared memory per block, in bytes, with which `blocks` blocks fit on a multiprocessor.
     ///
     /// # Errors
     /// More blocks than a multiprocessor can run, or an error of the driver.
@@ -195,7 +195,7 @@ impl<'a> Function<'a> {
         Ok(bytes)
     }
 
-    /// How many blocks of this size a multiprocessor runs at once.
+    /// The number of blocks of this size that a multiprocessor runs concurrently.
     ///
     /// # Errors
     /// An error of the driver.
@@ -214,8 +214,8 @@ impl<'a> Function<'a> {
         Ok(blocks.max(0) as u32)
     }
 
-    /// A size of grid and a size of block that fill the device: blocks and threads. `limit` is the largest block that
-    /// is allowed, or 0.
+    /// The number of blocks and the number of threads per block that fill the device. `limit` is the largest allowed
+    /// block, or 0 for no limit.
     ///
     /// # Errors
     /// An error of the driver.
@@ -236,7 +236,7 @@ impl<'a> Function<'a> {
         Ok((blocks.max(0) as u32, threads.max(0) as u32))
     }
 
-    /// Its handle. It is valid for as long as its module is loaded.
+    /// The kernel's handle, valid as long as its module is loaded.
     #[inline]
     pub fn to_raw(&self) -> CUfunction {
         self.raw
@@ -253,19 +253,19 @@ pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
 /// Launches a kernel: `launch!(function<<<grid, block, shared, stream>>>(arguments))`.
 ///
 /// The kernel is a [`Function`](crate::function::Function), or `module.name`, which looks the name up at each launch.
-/// The grid is anything that a [`GridSize`](crate::function::GridSize) is made from, the block a
-/// [`BlockSize`](crate::function::BlockSize). `shared` is in bytes of dynamic shared memory. The stream is the name of
-/// a variable. Each argument is evaluated once. The result is a [`CudaResult`](crate::error::CudaResult); an error of
-/// the kernel itself comes from a later call.
+/// The grid is any value that converts to a [`GridSize`](crate::function::GridSize), and the block any value that
+/// converts to a [`BlockSize`](crate::function::BlockSize). `shared` is the dynamic shared memory in bytes. The stream
+/// is the name of a variable. Each argument is evaluated once. The result is a
+/// [`CudaResult`](crate::error::CudaResult). A later call returns an error of the kernel itself.
 ///
-/// A slice is two arguments, the address and the length in elements.
+/// A slice takes two arguments: the address and the length in elements.
 ///
 /// ```no_run
 /// use cust::prelude::*;
 ///
 /// # fn launched(module: &Module, stream: &Stream) -> Result<(), cust::error::CudaError> {
 /// let x = [1_u32, 2, 3, 4].as_dbuf()?;
-/// // SAFETY: the kernel is `fn count(x: &[u32])`, and nobody else uses `x` until the stream is done.
+/// // SAFETY: the kernel is `fn count(x: &[u32])`, and no other code uses `x` until the stream is done.
 /// unsafe { launch!(module.count<<<1, 4, 0, stream>>>(x.as_device_ptr(), x.len()))? };
 ///
 /// let count = module.get_function("count")?;
@@ -276,7 +276,7 @@ pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
 /// ```
 ///
 /// # Safety
-/// It is an unsafe expression: see [`Stream::launch`](crate::stream::Stream::launch).
+/// The macro is an unsafe expression: see [`Stream::launch`](crate::stream::Stream::launch).
 #[macro_export]
 macro_rules! launch {
     ($module:ident . $function:ident

@@ -22,21 +22,21 @@ use crate::context::Context;
 use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::Stream;
 
-/// Which calls are errors while a stream is captured, because a graph cannot contain them (an allocation, say).
+/// Which calls are errors while a stream is captured. A graph cannot contain such calls, for example an allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
     /// Such calls of any thread.
     Global,
-    /// Such calls of the thread that captures.
+    /// Such calls of the capturing thread.
     ThreadLocal,
-    /// None: such calls are executed at once.
+    /// None: such calls are executed immediately.
     Relaxed,
 }
 
 /// Captured work.
 #[derive(Debug)]
 pub struct Graph {
-    /// Null once it is destroyed.
+    /// Null after the graph is destroyed.
     raw: CUgraph,
     context: Context,
 }
@@ -45,27 +45,27 @@ pub struct Graph {
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// A graph of the driver's.
+    /// Takes ownership of a graph of the driver.
     ///
     /// # Safety
-    /// It is a graph of this context, and is destroyed by nobody else.
+    /// `raw` is a graph of this context, and no other code destroys it.
     pub unsafe fn from_raw(raw: CUgraph, context: &Context) -> Self {
         Self { raw, context: context.clone() }
     }
 
-    /// How many nodes it has: launches, copies and fills.
+    /// The number of nodes of the graph: launches, copies and fills.
     ///
     /// # Errors
     /// An error of the driver.
     pub fn num_nodes(&self) -> CudaResult<usize> {
         let entered = self.context.enter()?;
         let mut count = 0;
-        // SAFETY: the handle is alive; writes one size, and no nodes, as there is no room for them.
+        // SAFETY: the handle is alive; writes one size, and no nodes, because the pointer to them is null.
         unsafe { entered.driver().cuGraphGetNodes(self.raw, ptr::null_mut(), &mut count)? };
         Ok(count)
     }
 
-    /// Makes it ready to be launched.
+    /// Instantiates the graph, so that it can be launched.
     ///
     /// # Errors
     /// An error of the driver.
@@ -77,15 +77,15 @@ impl Graph {
         Ok(executable)
     }
 
-    /// Its handle. It is valid for as long as this value lives.
+    /// The graph's handle, valid as long as this value lives.
     pub fn as_raw(&self) -> CUgraph {
         self.raw
     }
 
-    /// Destroys it.
+    /// Destroys the graph.
     ///
     /// # Errors
-    /// An error of the driver, with the graph.
+    /// An error of the driver, together with the graph.
     pub fn drop(mut graph: Self) -> DropResult<Self> {
         graph.destroy().map_err(|error| (error, graph))
     }
@@ -103,11 +103,10 @@ impl Graph {
 }
 
 impl Stream {
-    /// Begins a capture: work that the stream is given goes to a graph instead of the device, until
-    /// [`Stream::end_capture`].
+    /// Begins a capture. Until [`Stream::end_capture`], the stream's work goes to a graph instead of the device.
     ///
     /// # Errors
-    /// The stream is being captured already.
+    /// A capture of the stream has begun already.
     pub fn begin_capture(&self, mode: CaptureMode) -> CudaResult<()> {
         let mode = match mode {
             CaptureMode::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
@@ -120,11 +119,11 @@ impl Stream {
         Ok(())
     }
 
-    /// Ends a capture: the graph of what the stream was given since it began.
+    /// Ends the capture, and returns a graph of the captured work.
     ///
     /// # Errors
-    /// Nothing is being captured, something was asked for that a graph cannot contain, or the capture was begun on
-    /// another thread and is not [`CaptureMode::Relaxed`].
+    /// No capture has begun, the work contains a call that a graph cannot contain, or the capture was begun on another
+    /// thread and is not [`CaptureMode::Relaxed`].
     pub fn end_capture(&self) -> CudaResult<Graph> {
         let entered = self.context().enter()?;
         let mut graph = ptr::null_mut();
@@ -133,7 +132,7 @@ impl Stream {
         if graph.is_null() {
             return Err(CudaError::StreamCaptureInvalidated);
         }
-        // SAFETY: a new graph of this context, which is nobody else's.
+        // SAFETY: a new graph of this context, which no other code has.
         Ok(unsafe { Graph::from_raw(graph, self.context()) })
     }
 }
@@ -144,10 +143,10 @@ impl Drop for Graph {
     }
 }
 
-/// Captured work that is ready to be launched. It needs the [`Graph`] no more.
+/// An instantiated graph, which can be launched. It does not need the [`Graph`].
 #[derive(Debug)]
 pub struct GraphExec {
-    /// Null where making it has failed, and once it is destroyed.
+    /// Null if the instantiation failed, and after the graph is destroyed.
     raw: CUgraphExec,
     context: Context,
 }
@@ -158,14 +157,15 @@ unsafe impl Send for GraphExec {}
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
-    /// Launches all of its work in a stream.
+    /// Launches the graph in a stream.
     ///
     /// # Safety
-    /// What was promised of each launch and each copy that was captured is true of this launch as well: the memory that
-    /// they use is still there, and nobody else accesses it until they are done.
+    /// The promises of each captured launch and copy also hold for this launch: the memory that they use still exists,
+    /// and no other code accesses it until they have completed.
     ///
     /// # Errors
-    /// [`CudaError::InvalidHandle`] if the stream is of another context; an error of the launch, or of work before.
+    /// [`CudaError::InvalidHandle`] if the stream belongs to another context; an error of the launch, or of earlier
+    /// work.
     pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
         if !self.context.is(stream.context()) {
             return Err(CudaError::InvalidHandle);
@@ -176,15 +176,15 @@ impl GraphExec {
         Ok(())
     }
 
-    /// Its handle. It is valid for as long as this value lives.
+    /// The handle, valid as long as this value lives.
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw
     }
 
-    /// Destroys it. Launches of it still end.
+    /// Destroys the instantiated graph. Its pending launches still complete.
     ///
     /// # Errors
-    /// An error of the driver, with the value.
+    /// An error of the driver, together with the value.
     pub fn drop(mut executable: Self) -> DropResult<Self> {
         executable.destroy().map_err(|error| (error, executable))
     }

@@ -1,8 +1,8 @@
 //! Rust-CUDA's host API over the NVIDIA driver, without a CUDA toolkit.
 //!
-//! The names and signatures are those of Rust-CUDA's crate of the same name. The driver is loaded when it is first
-//! used, by [`cuda_driver`]: a program links and starts on a machine without one, where [`init`] and [`quick_init`]
-//! return [`error::CudaError::NoDriver`], whose text says what was looked for.
+//! The names and signatures are those of Rust-CUDA's crate of the same name. [`cuda_driver`] loads the driver when it
+//! is first used, so a program links and starts on a machine without a driver. On such a machine, [`init`] and
+//! [`quick_init`] return [`error::CudaError::NoDriver`], whose text lists the libraries that were tried.
 //!
 //! ```no_run
 //! use cust::prelude::*;
@@ -27,17 +27,17 @@
 //!
 //! # What is checked
 //!
-//! Safe code cannot cause undefined behavior. What a kernel does is not known here, so launches are unsafe, and so is
-//! every copy that goes on after the call has returned.
+//! Safe code cannot cause undefined behavior. The crate does not know what a kernel does, so launches are unsafe. Every
+//! copy that continues after the call has returned is unsafe, too.
 //!
-//! - An object ([`module::Module`], [`stream::Stream`], [`event::Event`], [`graph::Graph`], a buffer) keeps the context
-//!   that it was created in alive, and enters it for what it does. It can be used and dropped on any thread, whatever
-//!   context is current there. An error in `drop` is ignored; `DeviceBuffer::drop` and the like return it.
-//! - A kernel can only be launched in a stream of its module's context. Anything else is
+//! - An object ([`module::Module`], [`stream::Stream`], [`event::Event`], [`graph::Graph`], a buffer) keeps its context
+//!   alive, and makes it current during its own operations. It can be used and dropped on any thread, whatever context
+//!   is current there. An error in `drop` is ignored; `DeviceBuffer::drop` and similar functions return it.
+//! - A kernel can only be launched in a stream of its module's context. Any other launch is
 //!   [`error::CudaError::InvalidHandle`].
 //! - A copy between slices of different lengths panics, as `copy_from_slice` does.
-//! - A copy or a fill that is not `async` is done when it returns. Device memory that was just filled can be used in a
-//!   stream of any flags.
+//! - A copy or a fill that is not `async` has completed when it returns. Device memory that was just filled can be used
+//!   in a stream of any flags.
 //! - Slices of device memory ([`memory::DeviceSlice`]) borrow the buffer.
 //! - Only types that are [`memory::DeviceCopy`] go to the device and come back: plain bits without references to the
 //!   host's memory.
@@ -46,12 +46,12 @@
 //!
 //! # What differs from Rust-CUDA
 //!
-//! - [`error::CudaError`] has a variant for codes without a name, so it is no `u32`: `error.code().0` is.
+//! - [`error::CudaError`] has a variant for codes without a name, so it is not a `u32`; `error.code().0` is.
 //! - [`memory::DeviceSlice`] is unsized and borrowed, as a slice is; Rust-CUDA's can outlive its memory.
-//! - [`stream::StreamFlags::NON_BLOCKING`] means what it says. Rust-CUDA ignores it.
-//! - [`stream::Stream::add_callback`] takes closures that are `'static`, as they run later.
-//! - PTX has to be text: a binary in its place is refused, and binaries are loaded by unsafe functions.
-//! - Not here: textures, surfaces and arrays, external memory, the linker, the legacy context API, `UnifiedBox`,
+//! - [`stream::StreamFlags::NON_BLOCKING`] has an effect. Rust-CUDA ignores it.
+//! - [`stream::Stream::add_callback`] takes closures that are `'static`, because they run later.
+//! - PTX must be text: a binary in its place is an error. Unsafe functions load binaries.
+//! - Missing: textures, surfaces and arrays, external memory, the linker, the legacy context API, `UnifiedBox`,
 //!   `LockedBox`, `DeviceVariable`, `Symbol`, and graphs that are built node by node.
 
 #![warn(missing_docs)]
@@ -82,12 +82,12 @@ use crate::error::{CudaError, CudaResult};
 extern crate self as cust;
 
 bitflags::bitflags! {
-    /// Flags of [`init`]: none exist.
+    /// Flags of [`init`]: there are none.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct CudaFlags: u32 {}
 }
 
-/// Loads the driver, if that has not been done, and starts it. It may be called again.
+/// Loads the driver at the first call, and initializes it. It may be called repeatedly.
 ///
 /// # Errors
 /// No driver, no device, or another error of the driver.
@@ -97,7 +97,7 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
     Ok(())
 }
 
-/// Starts the driver, and makes the context of the first device this thread's current one.
+/// Initializes the driver, and makes the context of the first device current on this thread.
 ///
 /// ```no_run
 /// let _context = cust::quick_init()?;
@@ -120,7 +120,7 @@ pub(crate) fn driver() -> CudaResult<&'static Driver> {
     cuda_driver::load().map_err(|_| CudaError::NoDriver)
 }
 
-/// A version of CUDA's driver interface.
+/// A version of the CUDA driver API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct CudaApiVersion {
     pub(crate) version: i32,
@@ -149,7 +149,7 @@ impl CudaApiVersion {
     }
 }
 
-/// What only this crate implements.
+/// A private module, so that only this crate can implement the sealed traits.
 pub(crate) mod private {
     pub trait Sealed {}
 }

@@ -12,7 +12,7 @@ use cuda_driver::{CUjit_option, CUmodule};
 use crate::context::{Context, CurrentContext};
 use crate::error::{CudaError, CudaResult, DropResult};
 
-/// How much the driver's compiler optimizes.
+/// The optimization level of the driver's compiler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum OptLevel {
     /// No optimization.
@@ -50,12 +50,12 @@ pub enum JitTarget {
     Compute120 = 120,
 }
 
-/// What to do with a binary that is not for this GPU.
+/// How to handle a binary for another GPU.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JitFallback {
-    /// Compile the PTX beside it.
+    /// Compile the PTX beside the binary.
     PreferPtx = 0,
-    /// Take a binary that is compatible.
+    /// Take a compatible binary.
     PreferCompatibleBinary = 1,
 }
 
@@ -63,15 +63,15 @@ pub enum JitFallback {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModuleJitOption {
-    /// The most registers that a thread may use.
+    /// The maximum number of registers per thread.
     MaxRegisters(u32),
-    /// How much to optimize.
+    /// The optimization level.
     OptLevel(OptLevel),
     /// Compile for the device of the current context, which is the default.
     DetermineTargetFromContext,
     /// Compile for this compute capability.
     Target(JitTarget),
-    /// What to do with a binary that is not for this GPU.
+    /// How to handle a binary for another GPU.
     Fallback(JitFallback),
     /// Whether to generate information for a debugger.
     GenerateDebugInfo(bool),
@@ -80,7 +80,7 @@ pub enum ModuleJitOption {
 }
 
 impl ModuleJitOption {
-    /// The driver's number of the option, and its value, which is passed in the place of a pointer.
+    /// The driver's number of the option, and its value, which is passed in place of a pointer.
     fn to_raw(self) -> (CUjit_option, *mut c_void) {
         let (option, value) = match self {
             Self::MaxRegisters(count) => (CUjit_option::CU_JIT_MAX_REGISTERS, count as usize),
@@ -95,10 +95,10 @@ impl ModuleJitOption {
     }
 }
 
-/// Code in a context.
+/// Code loaded into a context.
 #[derive(Debug)]
 pub struct Module {
-    /// Null once it is unloaded.
+    /// Null after the module is unloaded.
     raw: CUmodule,
     context: Context,
 }
@@ -112,28 +112,29 @@ impl Module {
     /// Compiles PTX and loads it into the current context.
     ///
     /// # Errors
-    /// [`CudaError::InvalidPtx`] if the compiler refuses it, also because it is for a newer GPU, or if it is no text;
-    /// [`CudaError::UnsupportedPtxVersion`] if it is of a newer version than the driver; an error of the driver.
+    /// [`CudaError::InvalidPtx`] if the compiler refuses the PTX, for example because it is for a newer GPU, or if it
+    /// is not text; [`CudaError::UnsupportedPtxVersion`] if its version is newer than the driver; an error of the
+    /// driver.
     pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        // A zero inside would end it early.
+        // A zero byte inside the text would end it early.
         let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
         Self::from_ptx_cstr(&ptx, options)
     }
 
-    /// As [`Module::from_ptx`], of a zero-terminated string.
+    /// The same as [`Module::from_ptx`], for a zero-terminated string.
     ///
     /// # Errors
-    /// As of [`Module::from_ptx`].
+    /// Those of [`Module::from_ptx`].
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
         check_ptx(ptx)?;
         // SAFETY: zero-terminated PTX, and no binary.
         unsafe { Self::load(ptx.as_ptr().cast(), options, None) }
     }
 
-    /// As [`Module::from_ptx`], with the compiler's messages where it refuses the PTX.
+    /// The same as [`Module::from_ptx`], with the compiler's messages if it refuses the PTX.
     ///
     /// # Errors
-    /// As of [`Module::from_ptx`].
+    /// Those of [`Module::from_ptx`].
     pub fn from_ptx_with_log<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> Result<Self, PtxError> {
         let mut log = vec![0_u8; 8 << 10];
         let mut load = || {
@@ -151,7 +152,7 @@ impl Module {
     /// Reads PTX from a file, compiles it and loads it into the current context.
     ///
     /// # Errors
-    /// [`CudaError::FileNotFound`] if the file cannot be read; else as of [`Module::from_ptx`].
+    /// [`CudaError::FileNotFound`] if the file cannot be read; else those of [`Module::from_ptx`].
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Self> {
         let bytes = fs::read(path).map_err(|_| CudaError::FileNotFound)?;
         Self::from_ptx(String::from_utf8(bytes).map_err(|_| CudaError::InvalidPtx)?, &[])
@@ -160,10 +161,10 @@ impl Module {
     /// Loads a cubin into the current context.
     ///
     /// # Safety
-    /// It is a whole cubin, as a compiler has made it: the driver takes its size from its header.
+    /// `bytes` is a whole cubin from a compiler: the driver reads its size from its header.
     ///
     /// # Errors
-    /// It is for another GPU, or an error of the driver.
+    /// The cubin is for another GPU, or an error of the driver.
     pub unsafe fn from_cubin_unchecked<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         // SAFETY: as promised by the caller.
         unsafe { Self::load(bytes.as_ref().as_ptr().cast(), options, None) }
@@ -172,10 +173,10 @@ impl Module {
     /// Loads a fatbin into the current context.
     ///
     /// # Safety
-    /// It is a whole fatbin, as a compiler has made it: the driver takes its size from its header.
+    /// `bytes` is a whole fatbin from a compiler: the driver reads its size from its header.
     ///
     /// # Errors
-    /// It has nothing for this GPU, or an error of the driver.
+    /// The fatbin has no code for this GPU, or an error of the driver.
     pub unsafe fn from_fatbin_unchecked<T: AsRef<[u8]>>(bytes: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
         // SAFETY: as promised by the caller.
         unsafe { Self::load(bytes.as_ref().as_ptr().cast(), options, None) }
@@ -220,10 +221,10 @@ impl Module {
         &self.context
     }
 
-    /// Unloads it.
+    /// Unloads the module.
     ///
     /// # Errors
-    /// An error of the driver, with the module.
+    /// An error of the driver, together with the module.
     pub fn drop(mut module: Self) -> DropResult<Self> {
         module.unload().map_err(|error| (error, module))
     }
@@ -246,8 +247,8 @@ impl Drop for Module {
     }
 }
 
-/// Refuses what the driver would take for a binary, whose size it reads from a header. PTX begins with a directive or a
-/// comment.
+/// Refuses an image that the driver would take for a binary: the driver would read a binary's size from a header. PTX
+/// begins with a directive or a comment.
 fn check_ptx(ptx: &CStr) -> CudaResult<()> {
     let first = ptx.to_bytes().trim_ascii_start().first();
     if matches!(first, Some(b'.' | b'/')) { Ok(()) } else { Err(CudaError::InvalidPtx) }

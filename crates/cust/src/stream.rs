@@ -11,12 +11,12 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::function::{BlockSize, Function, GridSize};
 
 bitflags::bitflags! {
-    /// How a stream stands to the legacy default stream, which other libraries may use.
+    /// A stream's relation to the legacy default stream, which other libraries may use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
-        /// Its work is ordered with that of the legacy default stream.
+        /// The stream's work is ordered with that of the legacy default stream.
         const DEFAULT = 0x00;
-        /// Its work is not ordered with that of the legacy default stream.
+        /// The stream's work is not ordered with that of the legacy default stream.
         const NON_BLOCKING = cuda_driver::CU_STREAM_NON_BLOCKING;
     }
 }
@@ -25,15 +25,15 @@ bitflags::bitflags! {
     /// How a stream waits for an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamWaitEventFlags: u32 {
-        /// The only way.
+        /// The only option.
         const DEFAULT = 0x0;
     }
 }
 
-/// A queue of work, which the device does in order.
+/// A queue of work, which the device executes in order.
 #[derive(Debug)]
 pub struct Stream {
-    /// Null once it is destroyed.
+    /// Null after the stream is destroyed.
     raw: CUstream,
     context: Context,
 }
@@ -44,9 +44,11 @@ unsafe impl Send for Stream {}
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A new stream in the current context. `priority` is one of
-    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range), the
-    /// lowest if it is `None`; others are clamped to those.
+    /// A new stream in the current context.
+    ///
+    /// `priority` is in the range of
+    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range), else
+    /// it is clamped to it. `None` is the lowest priority.
     ///
     /// # Errors
     /// No context is current, or an error of the driver.
@@ -61,7 +63,7 @@ impl Stream {
         Ok(stream)
     }
 
-    /// Its flags.
+    /// The stream's flags.
     ///
     /// # Errors
     /// An error of the driver.
@@ -73,7 +75,7 @@ impl Stream {
         Ok(StreamFlags::from_bits_truncate(flags))
     }
 
-    /// Its priority.
+    /// The stream's priority.
     ///
     /// # Errors
     /// An error of the driver.
@@ -85,13 +87,13 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls a closure on a thread of the driver after all work that the stream has so far. Work that comes later waits
-    /// for it. Nothing in it may use the driver, which returns errors there; a panic in it is caught.
+    /// Calls a closure on a thread of the driver, after all work that is in the stream now. Later work waits for the
+    /// closure. The closure must not use the driver, which would return errors. A panic in the closure is caught.
     ///
-    /// If the work before it fails, the closure is neither called nor dropped.
+    /// If the earlier work fails, the closure is neither called nor dropped.
     ///
     /// # Errors
-    /// An error of the driver; then the closure is dropped.
+    /// An error of the driver. Then the closure is dropped.
     pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>
     where
         T: FnOnce() + Send + 'static,
@@ -99,9 +101,9 @@ impl Stream {
         unsafe extern "system" fn call<T: FnOnce()>(data: *mut c_void) {
             // SAFETY: `add_callback` has made it of a box of this type, and the driver calls this once.
             let callback = unsafe { Box::from_raw(data.cast::<T>()) };
-            // A panic may not leave a function that the driver calls.
+            // A panic must not unwind into the driver.
             if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(callback)) {
-                // Dropping it could panic again.
+                // Dropping the payload could panic again.
                 std::mem::forget(payload);
             }
         }
@@ -116,10 +118,10 @@ impl Stream {
         })
     }
 
-    /// Waits for all of its work.
+    /// Waits for all work of the stream.
     ///
     /// # Errors
-    /// The work has failed.
+    /// The stream's work has failed.
     pub fn synchronize(&self) -> CudaResult<()> {
         let entered = self.context.enter()?;
         // SAFETY: the handle is alive.
@@ -127,17 +129,19 @@ impl Stream {
         Ok(())
     }
 
-    /// Launches a kernel: what [`launch!`](crate::launch) becomes.
+    /// Launches a kernel. [`launch!`](crate::launch) expands to this call.
     ///
-    /// `arguments` are pointers to the kernel's arguments, in order. The driver reads them before this returns.
+    /// `arguments` are pointers to the kernel's arguments, in order. The driver reads the arguments before this
+    /// function returns.
     ///
     /// # Safety
-    /// - The arguments are as many as the kernel has parameters in PTX, and of the same types.
-    /// - What the kernel does with them is sound: until it is done, memory that it reads is not written and memory that
-    ///   it writes is not accessed by anyone else, and none of it is freed.
+    /// - The arguments have the number and the types of the kernel's parameters in PTX.
+    /// - The kernel's use of the arguments is sound. Until the kernel has completed, no other code writes memory that
+    ///   the kernel reads or accesses memory that it writes, and the memory is not freed.
     ///
     /// # Errors
-    /// [`CudaError::InvalidHandle`] if the kernel is of another context; an error of the launch, or of work before.
+    /// [`CudaError::InvalidHandle`] if the kernel belongs to another context; an error of the launch, or of earlier
+    /// work.
     pub unsafe fn launch<G, B>(
         &self,
         function: &Function<'_>,
@@ -174,7 +178,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Its handle. It is valid for as long as this value lives.
+    /// The stream's handle, valid as long as this value lives.
     #[inline]
     pub fn as_inner(&self) -> CUstream {
         self.raw
@@ -185,10 +189,10 @@ impl Stream {
         &self.context
     }
 
-    /// Destroys it. Its work still ends.
+    /// Destroys the stream. Its pending work still completes.
     ///
     /// # Errors
-    /// An error of the driver, with the stream.
+    /// An error of the driver, together with the stream.
     pub fn drop(mut stream: Self) -> DropResult<Self> {
         stream.destroy().map_err(|error| (error, stream))
     }

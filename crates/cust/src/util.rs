@@ -1,4 +1,4 @@
-//! Values and slices of the host, copied to the device in one call.
+//! Copies of values and slices of the host to the device, in one call.
 
 use crate::error::CudaResult;
 use crate::memory::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBuffer};

@@ -1,6 +1,6 @@
 //! `cust` on a CUDA device, with PTX that is written by hand.
 //!
-//! Where there is no device every test is shown as ignored, and a line says why.
+//! Without a device, every test is reported as ignored, and a line says why.
 
 use std::env;
 use std::process::{self, Command};
@@ -23,7 +23,7 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// `fn add(a: &[u32], b: &[u32], out: *mut u32)`, and `fn fail()`, which traps.
 const PTX: &str = include_str!("kernels.ptx");
 
-/// Set in a child process, to what it should do: what loses or destroys the context all tests would lose with it.
+/// Selects the test of a child process. Tests that lose or destroy the context, which all tests share, run in a child.
 const CHILD: &str = "CUST_GPU_TEST_CHILD";
 
 type Outcome = Result<(), Failed>;
@@ -240,7 +240,7 @@ fn copies() -> Outcome {
 fn fills() -> Outcome {
     let (_context, module) = module()?;
     let streams = [Stream::new(StreamFlags::NON_BLOCKING, None)?, Stream::new(StreamFlags::DEFAULT, None)?];
-    // Many bytes, so that a stream that did not wait would read what was there before.
+    // Many bytes, so that a stream that did not wait would read the old contents.
     let n = 16 << 20;
     let ones = vec![1_u32; n];
     for round in 0..8 {
@@ -403,7 +403,7 @@ fn refused() -> Outcome {
     equal(error, CudaError::UnsupportedPtxVersion)?;
     let error = Module::from_ptx(PTX.replace(".version 6.3", ".version 7.8").replace("sm_75", "sm_999"), &[]);
     println!("PTX for sm_999: {}", error.unwrap_err());
-    // For an older GPU it can be compiled; it does not load on a newer one unless the driver says so.
+    // The driver can compile it for an older GPU. Only the driver knows whether a newer one loads the result.
     let _ = Module::from_ptx(PTX, &[ModuleJitOption::Target(JitTarget::Compute75)]);
     equal(Module::from_ptx("\x7fELF", &[]).unwrap_err(), CudaError::InvalidPtx)
 }

@@ -1,7 +1,7 @@
-//! The whole crate against a driver in the memory of the host, and against none.
+//! Tests of the whole crate with a fake driver, whose devices are in host memory, and without a driver.
 //!
-//! A process loads a driver once, and the machine may have a real one. So each test runs itself again in a process of
-//! its own, where `WARPFOLD_LIBCUDA` says what to load. The fake driver is compiled by the tests, with `rustc`.
+//! A process loads a driver only once, and the machine may have a real driver. So each test runs itself again in a
+//! child process, where `WARPFOLD_LIBCUDA` selects the driver. The tests compile the fake driver with `rustc`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -56,13 +56,13 @@ fn fake_driver() -> &'static Path {
     })
 }
 
-/// What the fake driver has.
+/// The state of the fake driver.
 #[derive(Debug, PartialEq)]
 struct Report {
     objects: u64,
     retains: [u64; 2],
     waits: u64,
-    /// Of this thread's stack of contexts.
+    /// The depth of this thread's stack of contexts.
     depth: u64,
 }
 
@@ -117,7 +117,7 @@ fn without_a_context_nothing_is_created() {
         CurrentContext::synchronize(),
     ];
     assert!(errors.iter().all(|error| *error == Err(CudaError::InvalidContext)), "{errors:?}");
-    // What has no bytes needs no memory.
+    // A buffer without bytes needs no memory.
     assert_eq!([0_u32; 0].as_dbuf().unwrap().as_host_vec(), Ok(Vec::new()));
     assert_eq!(LockedBuffer::new(&(), 5).unwrap().as_slice(), [(); 5]);
     assert_eq!(report(), Report { objects: 0, retains: [0, 0], waits: 0, depth: 0 });
@@ -135,7 +135,7 @@ fn a_kernel_adds() {
     let mut sums = vec![0_u32; 3];
     let out = DeviceBuffer::<u32>::zeroed(3).unwrap();
 
-    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    // SAFETY: the kernel adds two slices, and no other code uses them.
     unsafe {
         launch!(module.add<<<1, 3, 0, stream>>>(
             a.as_device_ptr(),
@@ -249,7 +249,7 @@ fn work_goes_on_in_a_stream() {
     let (start, end) = (Event::new(EventFlags::DEFAULT).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
     assert_eq!(start.query(), Ok(EventStatus::NotReady));
     start.record(&stream).unwrap();
-    // SAFETY: nobody uses the buffers until the stream is done.
+    // SAFETY: no other code uses the buffers until the stream is done.
     let buffer = unsafe {
         let mut buffer = DeviceBuffer::uninitialized_async(3, &stream).unwrap();
         buffer.async_copy_from(&host, &stream).unwrap();
@@ -272,7 +272,7 @@ fn work_goes_on_in_a_stream() {
     }
     assert_eq!(mem_get_info(), Ok((1 << 30, 1 << 31)));
     buffer.drop_async(&stream).unwrap();
-    // Memory that is not of the stream's order is freed all the same.
+    // Memory that was not allocated in stream order is freed nevertheless.
     assert_eq!([1_u32].as_dbuf().unwrap().drop_async(&stream), Err(CudaError::InvalidValue));
 
     let (send, receive) = std::sync::mpsc::channel();
@@ -293,7 +293,7 @@ fn captured_work_is_launched_many_times() {
     assert_eq!(stream.end_capture().unwrap_err(), CudaError::StreamCaptureUnmatched);
     stream.begin_capture(CaptureMode::ThreadLocal).unwrap();
     let (to, from) = (sum.as_device_ptr(), one.as_device_ptr());
-    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    // SAFETY: the kernel adds two slices, and no other code uses them.
     unsafe { launch!(module.add<<<1, 2, 0, stream>>>(to, 2_usize, from, 2_usize, to)).unwrap() };
     let graph = stream.end_capture().unwrap();
     assert_eq!((graph.num_nodes(), sum.as_host_vec()), (Ok(1), Ok(vec![1, 1])));
@@ -331,7 +331,7 @@ fn objects_keep_their_context_and_enter_it_on_any_thread() {
     event.record(&stream).unwrap();
     let add = module.get_function("add").unwrap();
     let (to, length) = (buffer.as_device_ptr(), buffer.len());
-    // SAFETY: the kernel adds two slices, and nobody else uses them.
+    // SAFETY: the kernel adds two slices, and no other code uses them.
     unsafe {
         assert_eq!(launch!(add<<<1, 2, 0, far>>>(to, length, to, length, to)), Err(CudaError::InvalidHandle));
         launch!(add<<<1, 2, 0, stream>>>(to, length, to, length, to)).unwrap();
@@ -366,7 +366,7 @@ fn a_context_is_retained_once_however_often_it_is_made() {
     drop(current);
     assert_eq!(report().retains, [0, 0]);
 
-    // Of somebody else, who uses the driver itself.
+    // The context of other code, which calls the driver directly.
     let (driver, mut raw) = (cuda_driver::load().unwrap(), std::ptr::null_mut());
     // SAFETY: writes a handle, and makes it current.
     unsafe {

@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, GenericParam, Type, parse_macro_input, parse_quote}
 
 /// Implements `cust::memory::DeviceCopy` for a struct, an enum or a union whose fields all implement it.
 ///
-/// Every type parameter gets the bound `DeviceCopy`. The type has to be `Copy` as well.
+/// Every type parameter gets the bound `DeviceCopy`. The type must be `Copy`, too.
 #[proc_macro_derive(DeviceCopy)]
 pub fn derive_device_copy(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(&parse_macro_input!(input as DeriveInput)).into()
@@ -23,7 +23,8 @@ fn expand(input: &DeriveInput) -> TokenStream {
     let (of_impl, of_type, bounds) = generics.split_for_impl();
     let fields = fields(&input.data);
     quote! {
-        // SAFETY: plain bits without references to the host's memory, as all fields are: checked below.
+        // SAFETY: the type is plain bits without references to the host's memory, because all fields are, as checked
+        // below.
         #[automatically_derived]
         #[allow(clippy::multiple_bound_locations)]
         unsafe impl #of_impl ::cust::memory::DeviceCopy for #name #of_type #bounds {}

@@ -5,14 +5,14 @@ use crate::{Damaged, MAX_LEN};
 /// The beginning of each archive, with the version of the format.
 pub const MAGIC: &[u8; 8] = b"PTXPACK\x01";
 
-/// A text's record.
+/// The record of a text in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The text that has to be unpacked before.
+    /// The text that must be unpacked first.
     pub needs: Option<u32>,
-    /// Bytes of the text; 0 if it does not exist.
+    /// The length of the text in bytes; 0 if the text does not exist.
     pub len: u32,
-    /// Bytes of the packed text.
+    /// The length of the packed text in bytes.
     pub packed: u32,
     /// The checksum of the packed text.
     pub checksum: u32,
@@ -24,18 +24,18 @@ impl Record {
     pub const ABSENT: Self = Self { needs: None, len: 0, packed: 0, checksum: 0 };
 }
 
-/// The index: for each name a record for each architecture.
+/// The index: a record for each name and architecture.
 #[derive(Debug)]
 pub struct Index<'a> {
     /// Architectures, newest first.
     pub archs: Vec<u32>,
     /// Names, sorted.
     pub names: Vec<&'a str>,
-    /// The records of the first name, then those of the second one, and so on.
+    /// The records of all architectures of the first name, then those of the second name, and so on.
     pub records: Vec<Record>,
 }
 
-/// Stands for no text.
+/// The number that stands for no text.
 const NONE: u32 = u32::MAX;
 
 impl<'a> Index<'a> {
@@ -57,17 +57,17 @@ impl<'a> Index<'a> {
         Some([&MAGIC[..], &len, &checksum(&len, &index).to_le_bytes(), &index].concat())
     }
 
-    /// Reads header and index; returns the bytes after them, too.
+    /// Reads the header and the index. Also returns the bytes after them.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Damaged> {
         let mut header = Bytes(bytes);
         if header.take(MAGIC.len())? != MAGIC {
-            return Err(Damaged { what: "it does not begin as one" });
+            return Err(Damaged { what: "it does not begin like an archive" });
         }
         let len = header.number()?;
         let expected = header.number()?;
         let mut index = Bytes(header.take(len as usize)?);
         if checksum(&len.to_le_bytes(), index.0) != expected {
-            return Err(Damaged { what: "the index has another checksum" });
+            return Err(Damaged { what: "the checksum of the index is wrong" });
         }
         let archs = (0..index.byte()?).map(|_| index.number()).collect::<Result<Vec<_>, _>>()?;
         let count = index.number()?;
@@ -75,7 +75,7 @@ impl<'a> Index<'a> {
         for _ in 0..count {
             let len = index.byte()?;
             let name = index.take(len.into())?;
-            names.push(str::from_utf8(name).map_err(|_| Damaged { what: "a name is not text" })?);
+            names.push(str::from_utf8(name).map_err(|_| Damaged { what: "a name is not UTF-8" })?);
             for _ in &archs {
                 let [needs, len, packed, checksum] =
                     [index.number()?, index.number()?, index.number()?, index.number()?];
@@ -99,7 +99,7 @@ fn checksum(len: &[u8], index: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Bytes that are read from the front.
+/// A reader of bytes.
 struct Bytes<'a>(&'a [u8]);
 
 impl<'a> Bytes<'a> {

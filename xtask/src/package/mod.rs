@@ -14,20 +14,20 @@ use serde_json::Value;
 use crate::{build_ptx, prebuilt, progress, workspace};
 use registry::Registry;
 
-/// What `cargo xtask package` takes.
+/// The options of `cargo xtask package`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Also tries README's program in the executor, both programs on the oldest supported Rust, and the licences of all
-    /// dependencies
+    /// Also tries README's program in the executor and both programs on the oldest supported Rust, and checks the
+    /// licences of all dependencies
     #[arg(long)]
     all: bool,
-    /// Between releases: takes uncommitted files, and in place of stale prebuilt kernels those of one architecture as
-    /// they are now
+    /// For use between releases: takes uncommitted files, and replaces stale prebuilt kernels with current ones for one
+    /// architecture
     #[arg(long)]
     unreleased: bool,
 }
 
-/// crates.io takes no larger file.
+/// The maximum size of a file on crates.io.
 const MOST_BYTES: u64 = 10 << 20;
 
 /// The files that each package has in its folder.
@@ -41,12 +41,12 @@ pub struct Package {
 }
 
 impl Package {
-    /// Its name and version, as in the names of files.
+    /// The package's name and version, as in the names of files.
     pub fn full_name(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// Where cargo puts it.
+    /// The package's file, as cargo names it.
     fn file(&self) -> PathBuf {
         workspace::target().join("package").join(format!("{}.crate", self.full_name()))
     }
@@ -108,7 +108,7 @@ fn packages() -> anyhow::Result<Vec<Package>> {
 /// Makes the packages' files.
 fn make(packages: &[Package], is_unreleased: bool) -> anyhow::Result<()> {
     let mut cargo = workspace::cargo();
-    // What cargo would verify, the new crate tries.
+    // Cargo does not verify the packages, because the new crate builds them.
     cargo.current_dir(workspace::root()).args(["package", "--quiet", "--no-verify", "--locked"]);
     cargo.args(packages.iter().flat_map(|package| ["--package", &package.name]));
     if is_unreleased {

@@ -15,7 +15,7 @@ use crate::{progress, workspace};
 /// The oldest supported Rust, as rustup names it.
 const OLDEST: &str = "1.88";
 
-/// Needs a GPU.
+/// A program that needs a GPU.
 const GPU_ALONE: &str = "\
 use warpfold::Gpu;
 
@@ -27,7 +27,7 @@ fn main() -> Result<(), warpfold::Error> {
 }
 ";
 
-/// Needs the feature `simt`.
+/// A program that needs the feature `simt`.
 const EXECUTOR: &str = "\
 fn main() {
     let _ = warpfold::Gpu::first_or_simt();
@@ -61,8 +61,8 @@ pub fn try_all(registry: &Registry, all: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A program for a GPU: its sum, or the error of a machine without one. One that asks for the executor must not
-/// compile.
+/// Tries a program for a GPU. It must print its sum, or on a machine without a GPU an error. A program that uses the
+/// executor must not compile.
 fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let new = NewCrate::create(registry, "gpu", "", toolchain)?;
     let (built, time) = new.build(GPU_ALONE)?;
@@ -92,7 +92,7 @@ fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Res
     Ok(())
 }
 
-/// README's program prints what its comments say.
+/// Checks that README's program prints the numbers in its comments.
 fn with_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let readme = fs::read_to_string(workspace::root().join("README.md")).context("cannot read README.md")?;
     let program = rust_block(&readme).context("README.md has no program")?;

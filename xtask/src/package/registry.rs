@@ -1,4 +1,4 @@
-//! A registry of the packages and what they depend on: a folder outside of the workspace.
+//! A registry of the packages and their dependencies, in a folder outside of the workspace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use super::{IN_EACH, Package};
 use crate::workspace;
 
-/// Cargo takes packages from there in place of crates.io, in this folder and those in it.
+/// Replaces crates.io by the registry, for crates in this folder and below.
 const CONFIG: &str = "\
 [source.crates-io]
 replace-with = \"packages\"
@@ -53,12 +53,12 @@ impl Registry {
         self.folder.path().join("registry")
     }
 
-    /// The folder of the packages' user: cargo finds the registry from there.
+    /// The folder for crates that use the packages: cargo finds the registry from there.
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
 
-    /// Where a package is unpacked.
+    /// The folder of an unpacked package.
     pub fn folder_of(&self, name: &str) -> anyhow::Result<PathBuf> {
         Ok(self.packages_folder().join(self.package(name)?.full_name()))
     }
@@ -80,7 +80,7 @@ impl Registry {
             cargo.arg("--config").arg(format!("patch.crates-io.{}.path={:?}", package.name, folder));
         }
         workspace::output(cargo.arg(self.packages_folder()))?;
-        // It names the packages by their folders. The versions of the registry are the only ones that cargo finds now.
+        // The lock file names the packages by their folders. Without it, cargo can only choose the registry's versions.
         fs::remove_file(lock).context("cannot remove Cargo.lock")
     }
 

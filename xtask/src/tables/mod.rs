@@ -24,7 +24,7 @@ const MOST_COLUMNS: usize = 120;
 pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
     let is_name =
         !device.is_empty() && device.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
-    ensure!(is_name, "`{device}` is no name of a page: lowercase letters, digits and `-`, as in h100");
+    ensure!(is_name, "`{device}` is not the name of a page: lowercase letters, digits and `-`, as in h100");
     let page = page(device, folder)?;
     let file = workspace::root().join("docs").join("benchmarks").join(device).with_extension("md");
     fs::write(&file, &page).with_context(|| format!("cannot write `{}`", file.display()))?;

@@ -254,7 +254,7 @@ fn pivot<T>(
     table
 }
 
-/// Whether it belongs to the table of sums of f32 by length.
+/// Whether a reduction belongs to the table of sums of f32 by length.
 fn is_by_length(row: &&Reduction) -> bool {
     row.dtype == "f32" && row.offset == 0
 }

@@ -146,7 +146,7 @@ impl Run {
     }
 
     pub fn report<R: DeserializeOwned>(&self) -> anyhow::Result<R> {
-        R::deserialize(&self.report).with_context(|| format!("the run `{}` is no such report", self.name))
+        R::deserialize(&self.report).with_context(|| format!("the run `{}` has a report of another kind", self.name))
     }
 }
 

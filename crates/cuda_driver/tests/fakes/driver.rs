@@ -1,4 +1,4 @@
-//! A library that looks like a small driver of CUDA 12.4, for the test `fake_driver`.
+//! A small driver of CUDA 12.4, for the test `fake_driver`.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -27,13 +27,13 @@ extern "system" fn cuDeviceGetCount(count: &mut c_int) -> c_int {
     0
 }
 
-/// A code that no driver of today has.
+/// A code that no current driver has.
 #[unsafe(no_mangle)]
 extern "system" fn cuCtxSynchronize() -> c_uint {
     4321
 }
 
-/// The name of that code, and of no other.
+/// The name of this library's own code; other codes have none.
 #[unsafe(no_mangle)]
 extern "system" fn cuGetErrorName(code: c_uint, name: &mut *const c_char) -> c_int {
     if code != 4321 {
@@ -43,7 +43,7 @@ extern "system" fn cuGetErrorName(code: c_uint, name: &mut *const c_char) -> c_i
     0
 }
 
-/// Writes each argument to `extra`, which has room for eleven.
+/// Writes each argument to `extra`, which has space for eleven.
 #[unsafe(no_mangle)]
 #[rustfmt::skip]
 extern "system" fn cuLaunchKernel(

@@ -1,8 +1,7 @@
-//! What the tests that load a driver share.
+//! Common code of the tests that load a driver.
 //!
-//! `cuda_driver::load` looks for a driver once in a process, and the machine that runs the tests
-//! may have a real one. So each of these tests runs itself again in a process of its own, where
-//! `WARPFOLD_LIBCUDA` says what to load.
+//! `cuda_driver::load` looks for a driver once per process, and the machine that runs the tests may have a real one. So
+//! each of these tests runs itself again in a child process, where `WARPFOLD_LIBCUDA` selects the library.
 
 use std::env;
 use std::path::Path;

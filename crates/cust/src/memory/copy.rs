@@ -9,13 +9,13 @@ use crate::error::CudaResult;
 use crate::private::Sealed;
 use crate::stream::Stream;
 
-/// Device memory that can be copied to and from an `O`, which may be on the host or on the device.
+/// Device memory that can be copied to and from an `O` on the host or on the device.
 ///
-/// A copy is in the order of the legacy default stream: it waits for work in streams that are not
-/// [`NON_BLOCKING`](crate::stream::StreamFlags::NON_BLOCKING). It is done when it returns.
+/// A copy is ordered by the legacy default stream: it waits for work in streams that are not
+/// [`NON_BLOCKING`](crate::stream::StreamFlags::NON_BLOCKING). It has completed when the method returns.
 ///
 /// # Panics
-/// Every method panics if the two have different lengths.
+/// Every method panics if the lengths of source and destination differ.
 pub trait CopyDestination<O: ?Sized>: Sealed {
     /// Copies from `source` to this memory.
     ///
@@ -30,16 +30,16 @@ pub trait CopyDestination<O: ?Sized>: Sealed {
     fn copy_to(&self, destination: &mut O) -> CudaResult<()>;
 }
 
-/// Device memory that can be copied to and from an `O` in the order of a stream, while the host goes on.
+/// Device memory that can be copied to and from an `O` in stream order, while the host continues.
 ///
 /// # Panics
-/// Every method panics if the two have different lengths.
+/// Every method panics if the lengths of source and destination differ.
 pub trait AsyncCopyDestination<O: ?Sized>: Sealed {
     /// Copies from `source` to this memory.
     ///
     /// # Safety
-    /// Until the stream has come to the copy's end, `source` is not written, this memory is not accessed, and neither
-    /// is freed.
+    /// Until the copy has completed in the stream, `source` is not written, this memory is not accessed, and neither is
+    /// freed.
     ///
     /// # Errors
     /// An error of the driver.
@@ -48,7 +48,7 @@ pub trait AsyncCopyDestination<O: ?Sized>: Sealed {
     /// Copies from this memory to `destination`.
     ///
     /// # Safety
-    /// Until the stream has come to the copy's end, this memory is not written, `destination` is not accessed, and
+    /// Until the copy has completed in the stream, this memory is not written, `destination` is not accessed, and
     /// neither is freed.
     ///
     /// # Errors
@@ -56,8 +56,8 @@ pub trait AsyncCopyDestination<O: ?Sized>: Sealed {
     unsafe fn async_copy_to(&self, destination: &mut O, stream: &Stream) -> CudaResult<()>;
 }
 
-/// Waits for the legacy default stream: the driver's functions for copies to the device, copies on it and fills may
-/// return before they are done.
+/// Waits for the legacy default stream. The driver's functions for copies to the device, copies on the device and fills
+/// may return before they have completed.
 pub(super) fn finish(driver: &Driver) -> CudaResult<()> {
     // SAFETY: null is the legacy default stream.
     unsafe { driver.cuStreamSynchronize(ptr::null_mut())? };
@@ -87,7 +87,7 @@ pub(super) unsafe fn to_host(driver: &Driver, to: *mut c_void, from: CUdeviceptr
     }
     // SAFETY: as promised by the caller.
     unsafe { driver.cuMemcpyDtoH_v2(to, from, bytes)? };
-    // Managed memory is the host's and the device's: into it, the copy may go on.
+    // A copy into managed memory may be asynchronous, because the host and the device share that memory.
     finish(driver)
 }
 

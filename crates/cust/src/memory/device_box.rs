@@ -9,9 +9,9 @@ use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 use crate::stream::Stream;
 
-/// One value in device memory. It is freed when it is dropped.
+/// One value in device memory. Dropping the box frees the memory.
 pub struct DeviceBox<T: DeviceCopy> {
-    /// Of one element.
+    /// A buffer of one element.
     buffer: DeviceBuffer<T>,
 }
 
@@ -24,23 +24,23 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(Self { buffer: DeviceBuffer::from_slice(std::slice::from_ref(value))? })
     }
 
-    /// A copy of a value, allocated and copied in the order of a stream.
+    /// A copy of a value, allocated and copied in stream order.
     ///
     /// # Safety
-    /// The value is not written, and not freed, until the stream has come to the copy's end. Before that, the box is
+    /// The value is not written and not freed until the copy has completed in the stream. Before that, the box is
     /// accessed in that stream only.
     ///
     /// # Errors
-    /// No memory is left, or the device cannot do so.
+    /// No memory is left, or the device cannot allocate in stream order.
     pub unsafe fn new_async(value: &T, stream: &Stream) -> CudaResult<Self> {
         // SAFETY: as promised by the caller.
         Ok(Self { buffer: unsafe { DeviceBuffer::from_slice_async(std::slice::from_ref(value), stream)? } })
     }
 
-    /// A value in the current context, uninitialized.
+    /// An uninitialized value in the current context.
     ///
     /// # Safety
-    /// It is written before it is read.
+    /// The value is written before it is read.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
@@ -52,13 +52,14 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// The value at an address.
     ///
     /// # Safety
-    /// As of [`DeviceBuffer::from_raw_parts`], of one element.
+    /// Those of [`DeviceBuffer::from_raw_parts`], for one element.
     pub unsafe fn from_device(pointer: DevicePointer<T>) -> Self {
         // SAFETY: as promised by the caller.
         Self { buffer: unsafe { DeviceBuffer::from_raw_parts(pointer, 1) } }
     }
 
-    /// Its address, for [`DeviceBox::from_device`]. The memory is not freed, and its context may be destroyed.
+    /// The address of the value, for [`DeviceBox::from_device`]. The memory is not freed, and its context may be
+    /// destroyed.
     pub fn into_device(value: Self) -> DevicePointer<T> {
         ManuallyDrop::new(value).as_device_ptr()
     }
@@ -71,23 +72,23 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(self.buffer.as_host_vec()?[0])
     }
 
-    /// Its address; null of a type without a size.
+    /// The address of the value; null for a type of size 0.
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         self.buffer.as_device_ptr()
     }
 
-    /// Frees it in the order of a stream.
+    /// Frees the value in stream order.
     ///
     /// # Errors
-    /// As of [`DeviceBuffer::drop_async`].
+    /// Those of [`DeviceBuffer::drop_async`].
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         self.buffer.drop_async(stream)
     }
 
-    /// Frees it.
+    /// Frees the value.
     ///
     /// # Errors
-    /// An error of the driver, with the box.
+    /// An error of the driver, together with the box.
     pub fn drop(value: Self) -> DropResult<Self> {
         DeviceBuffer::drop(value.buffer).map_err(|(error, buffer)| (error, Self { buffer }))
     }
@@ -120,7 +121,7 @@ impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, source: &T) -> CudaResult<()> {
-        // A copy, so that it can be lent as a slice that might be written.
+        // The copy can be borrowed as a mutable slice.
         self.buffer.copy_from(&[*source])
     }
 

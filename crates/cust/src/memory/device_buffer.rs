@@ -14,21 +14,21 @@ use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 use crate::stream::Stream;
 
-/// A buffer of device memory of a fixed length. It is freed when it is dropped.
+/// A buffer of device memory of a fixed length. Dropping the buffer frees the memory.
 pub struct DeviceBuffer<T: DeviceCopy> {
-    /// Null where nothing is allocated, and once it is freed.
+    /// Null if nothing is allocated, and after the memory is freed.
     pointer: DevicePointer<T>,
     len: usize,
-    /// Where it is allocated, if that is known.
+    /// The context of the allocation, if it is known.
     context: Option<Context>,
     owned: PhantomData<T>,
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// A buffer of `len` elements in the current context, uninitialized.
+    /// An uninitialized buffer of `len` elements in the current context.
     ///
     /// # Safety
-    /// The elements are written before they are read, by a kernel or by a copy.
+    /// A kernel or a copy writes the elements before they are read.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
@@ -46,14 +46,14 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(Self { pointer: DevicePointer::from_raw(address), len, context: Some(context), owned: PhantomData })
     }
 
-    /// A buffer of `len` elements in the stream's context, uninitialized and allocated in the order of the stream.
+    /// An uninitialized buffer of `len` elements in the stream's context, allocated in stream order.
     ///
     /// # Safety
-    /// The elements are written before they are read. The memory is accessed in that stream, or after the stream has
-    /// come to the allocation.
+    /// The elements are written before they are read. The memory is accessed in that stream, or after the allocation
+    /// has completed in the stream.
     ///
     /// # Errors
-    /// No memory is left, or the device cannot do so.
+    /// No memory is left, or the device cannot allocate in stream order.
     pub unsafe fn uninitialized_async(len: usize, stream: &Stream) -> CudaResult<Self> {
         let bytes = bytes_of::<T>(len)?;
         let context = stream.context();
@@ -74,7 +74,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// # Errors
     /// No context is current, or no memory is left.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: the elements are written here; if that fails, nobody reads them.
+        // SAFETY: the elements are written here; if that fails, no code reads them.
         let buffer = unsafe { Self::uninitialized(slice.len())? };
         let bytes = buffer.bytes();
         if bytes > 0 {
@@ -87,14 +87,14 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// A copy of a slice, allocated and copied in the order of a stream.
+    /// A copy of a slice, allocated and copied in stream order.
     ///
     /// # Safety
-    /// The slice is not written, and not freed, until the stream has come to the copy's end. Before that, the buffer is
+    /// The slice is not written and not freed until the copy has completed in the stream. Before that, the buffer is
     /// accessed in that stream only.
     ///
     /// # Errors
-    /// No memory is left, or the device cannot do so.
+    /// No memory is left, or the device cannot allocate in stream order.
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
         // SAFETY: the elements are written here, in the stream.
         let buffer = unsafe { Self::uninitialized_async(slice.len(), stream)? };
@@ -107,11 +107,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// The buffer of `len` elements at an address, in the current context if there is one.
+    /// The buffer of `len` elements at an address, in the current context if one is current.
     ///
     /// # Safety
-    /// It is that many initialized elements of device memory, a whole allocation of the driver's, and nobody else frees
-    /// it. Without a current context, the thread that drops the buffer has the right one current.
+    /// The address is that of `len` initialized elements of device memory, which are a whole allocation of the driver,
+    /// and no other code frees them. If no context is current, the thread that drops the buffer has the right context
+    /// current.
     pub unsafe fn from_raw_parts(pointer: DevicePointer<T>, len: usize) -> Self {
         Self { pointer, len, context: CurrentContext::get_current().ok(), owned: PhantomData }
     }
@@ -135,16 +136,15 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.as_slice().as_host_vec()
     }
 
-    /// Its context, entered, if it is known.
+    /// The guard of the buffer's context, if the context is known.
     fn entered(&self) -> CudaResult<Option<crate::context::Entered<'_>>> {
         self.context.as_ref().map(Context::enter).transpose()
     }
 
-    /// Frees it in the order of a stream.
+    /// Frees the buffer in stream order.
     ///
     /// # Errors
-    /// The buffer was not allocated in the order of a stream, or an error of the driver. The memory is then freed as by
-    /// a `drop`.
+    /// The buffer was not allocated in stream order, or an error of the driver. Then the memory is freed as by `drop`.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         let mut buffer = ManuallyDrop::new(self);
         if !buffer.pointer.is_null() {
@@ -161,10 +161,10 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(())
     }
 
-    /// Frees it.
+    /// Frees the buffer.
     ///
     /// # Errors
-    /// An error of the driver, with the buffer: often that of a kernel before.
+    /// An error of the driver, together with the buffer. Often it is the error of an earlier kernel.
     pub fn drop(mut buffer: Self) -> DropResult<Self> {
         buffer.free().map_err(|error| (error, buffer))
     }
@@ -184,24 +184,24 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
 #[cfg(feature = "bytemuck")]
 impl<T: DeviceCopy + bytemuck::Zeroable> DeviceBuffer<T> {
-    /// A buffer of `len` elements of zero bytes, in the current context.
+    /// A buffer of `len` elements of zero bytes in the current context.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
     pub fn zeroed(len: usize) -> CudaResult<Self> {
-        // SAFETY: the elements are written here; if that fails, nobody reads them.
+        // SAFETY: the elements are written here; if that fails, no code reads them.
         let mut buffer = unsafe { Self::uninitialized(len)? };
         buffer.set_zero()?;
         Ok(buffer)
     }
 
-    /// A buffer of `len` elements of zero bytes, allocated and filled in the order of a stream.
+    /// A buffer of `len` elements of zero bytes, allocated and filled in stream order.
     ///
     /// # Safety
-    /// Until the stream has come to the fill's end, the buffer is accessed in that stream only.
+    /// Until the fill has completed in the stream, the buffer is accessed in that stream only.
     ///
     /// # Errors
-    /// No memory is left, or the device cannot do so.
+    /// No memory is left, or the device cannot allocate in stream order.
     pub unsafe fn zeroed_async(len: usize, stream: &Stream) -> CudaResult<Self> {
         // SAFETY: the elements are written here, in the stream; the rest is promised by the caller.
         unsafe {

@@ -1,4 +1,4 @@
-//! What may be copied to a device and back.
+//! Types that may be copied to a device and back.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -9,7 +9,7 @@ use std::num::{
 
 /// A type whose values can be copied to a device and back: plain bits, without references to the host's memory.
 ///
-/// `#[derive(DeviceCopy)]` implements it for a type all of whose fields implement it:
+/// `#[derive(DeviceCopy)]` implements it for a type whose fields all implement it:
 ///
 /// ```
 /// use cust::DeviceCopy;
@@ -21,7 +21,7 @@ use std::num::{
 /// }
 /// ```
 ///
-/// A reference is of no use on a device:
+/// A type with a reference cannot implement it:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, cust::DeviceCopy)]
@@ -29,7 +29,8 @@ use std::num::{
 /// ```
 ///
 /// # Safety
-/// A value has no reference and no pointer to memory that devices cannot access, and any copy of its bits is a value.
+/// A value has no reference and no pointer to memory that devices cannot access, and any copy of its bits is a valid
+/// value.
 pub unsafe trait DeviceCopy: Copy {}
 
 macro_rules! plain {

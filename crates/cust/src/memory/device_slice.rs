@@ -15,8 +15,8 @@ use crate::stream::Stream;
 
 /// A slice of device memory, borrowed as `&DeviceSlice<T>` or `&mut DeviceSlice<T>`.
 ///
-/// It is to a [`DeviceBuffer`] what a slice is to a `Vec`. Its synchronous operations need a current context on the
-/// thread, of any device that can reach the memory.
+/// A `DeviceSlice` relates to a [`DeviceBuffer`] as a slice to a `Vec`. The synchronous operations need a current
+/// context on the thread, of any device that can access the memory.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -29,8 +29,8 @@ use crate::stream::Stream;
 /// # Ok(())
 /// # }
 /// ```
-// A slice of elements without a size: a reference to it has the device's address and the length, and claims nothing
-// about the host's memory there.
+// A slice of elements of size 0. A reference to it has the device's address and the length, and claims nothing about
+// the host's memory at that address.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy>([Element<T>]);
 
@@ -39,19 +39,19 @@ pub struct DeviceSlice<T: DeviceCopy>([Element<T>]);
 struct Element<T>(PhantomData<T>);
 
 impl<T: DeviceCopy> DeviceSlice<T> {
-    /// Elements.
+    /// The number of elements.
     #[inline]
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether it has none.
+    /// Whether the slice has no elements.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Its address; null if it has no bytes.
+    /// The address of the slice; null if the slice has no bytes.
     #[inline]
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         match self.bytes() {
@@ -60,13 +60,13 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         }
     }
 
-    /// Its bytes.
+    /// The size of the slice in bytes.
     #[inline]
     pub(super) fn bytes(&self) -> usize {
         size_of::<T>() * self.len()
     }
 
-    /// A pointer to such a slice.
+    /// A pointer to the slice of `len` elements at an address.
     fn pointer(pointer: DevicePointer<T>, len: usize) -> *mut Self {
         let address = NonNull::new(ptr::without_provenance_mut(pointer.as_raw() as usize));
         let first: NonNull<Element<T>> = address.unwrap_or(NonNull::dangling());
@@ -76,8 +76,8 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// The slice of `len` elements at an address.
     ///
     /// # Safety
-    /// For the lifetime `'a` it is that many initialized elements of device memory, which is not freed, and not
-    /// written but through slices of it.
+    /// During the lifetime `'a`, the address is that of `len` initialized elements of device memory. They are not
+    /// freed, and only written through slices of this memory.
     pub unsafe fn from_raw_parts<'a>(pointer: DevicePointer<T>, len: usize) -> &'a Self {
         // SAFETY: elements without a size; the pointer is not null, and aligned to 1.
         unsafe { &*Self::pointer(pointer, len) }
@@ -86,18 +86,18 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// The slice of `len` elements at an address.
     ///
     /// # Safety
-    /// For the lifetime `'a` it is that many initialized elements of device memory, which is not freed, and accessed
-    /// through this slice only.
+    /// During the lifetime `'a`, the address is that of `len` initialized elements of device memory. They are not
+    /// freed, and only accessed through this slice.
     pub unsafe fn from_raw_parts_mut<'a>(pointer: DevicePointer<T>, len: usize) -> &'a mut Self {
         // SAFETY: elements without a size, so that no two references overlap; the pointer is not null, and aligned
         // to 1.
         unsafe { &mut *Self::pointer(pointer, len) }
     }
 
-    /// A subslice. An index gives the slice of one element.
+    /// A subslice. An index selects one element.
     ///
     /// # Panics
-    /// It is out of range.
+    /// The index or range is out of bounds.
     #[allow(clippy::should_implement_trait, reason = "Rust-CUDA's name; the trait is implemented, too")]
     pub fn index(&self, index: impl DeviceSliceIndex) -> &Self {
         let range = index.range(self.len());
@@ -105,10 +105,10 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { Self::from_raw_parts(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
-    /// A subslice. An index gives the slice of one element.
+    /// A subslice. An index selects one element.
     ///
     /// # Panics
-    /// It is out of range.
+    /// The index or range is out of bounds.
     #[allow(clippy::should_implement_trait, reason = "as `index`")]
     pub fn index_mut(&mut self, index: impl DeviceSliceIndex) -> &mut Self {
         let range = index.range(self.len());
@@ -116,18 +116,18 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         unsafe { Self::from_raw_parts_mut(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
-    /// The first `mid` elements, and the others.
+    /// The first `mid` elements, and the rest.
     ///
     /// # Panics
-    /// There are fewer.
+    /// The slice has fewer than `mid` elements.
     pub fn split_at(&self, mid: usize) -> (&Self, &Self) {
         (self.index(..mid), self.index(mid..))
     }
 
-    /// The first `mid` elements, and the others.
+    /// The first `mid` elements, and the rest.
     ///
     /// # Panics
-    /// There are fewer.
+    /// The slice has fewer than `mid` elements.
     pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
         let others = (mid..).range(self.len());
         let first = self.as_device_ptr();
@@ -146,7 +146,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// No context is current, or an error of the driver.
     pub fn as_host_vec(&self) -> CudaResult<Vec<T>> {
         let mut values: Vec<T> = Vec::with_capacity(self.len());
-        // SAFETY: there is room for as many elements as the slice has.
+        // SAFETY: `values` has the capacity for all elements of the slice.
         unsafe { copy::to_host(driver()?, values.as_mut_ptr().cast(), self.as_device_ptr().as_raw(), self.bytes())? };
         // SAFETY: they have been copied. Device memory that a slice is of has values of its type: those that were
         // copied there, or what the launch of a kernel has promised.
@@ -163,7 +163,7 @@ mod fill {
     use crate::error::{CudaError, CudaResult};
 
     impl<T: DeviceCopy> DeviceSlice<T> {
-        /// How many words of this type it consists of.
+        /// The length of the slice in words of this type.
         fn words<W>(&self) -> CudaResult<usize> {
             let address = self.as_device_ptr().as_raw() as usize;
             let is_whole = self.bytes().is_multiple_of(size_of::<W>()) && address.is_multiple_of(size_of::<W>());
@@ -176,7 +176,7 @@ mod fill {
         ($($fill:ident, $fill_async:ident, $word:ty, $sync:ident, $async:ident, $what:literal;)*) => {
             impl<T: DeviceCopy + Pod> DeviceSlice<T> {
                 $(
-                    #[doc = concat!("Sets all of its ", $what, " to `value`.")]
+                    #[doc = concat!("Sets all ", $what, " of the slice to `value`.")]
                     ///
                     /// # Errors
                     #[doc = concat!("It does not consist of whole ", $what, ", or an error of the driver.")]
@@ -191,10 +191,10 @@ mod fill {
                         copy::finish(driver)
                     }
 
-                    #[doc = concat!("Sets all of its ", $what, " to `value` in the order of a stream.")]
+                    #[doc = concat!("Sets all ", $what, " of the slice to `value`, in stream order.")]
                     ///
                     /// # Safety
-                    /// Until the stream has come to its end, the memory is not accessed, and not freed.
+                    /// Until the fill has completed in the stream, the memory is neither accessed nor freed.
                     ///
                     /// # Errors
                     #[doc = concat!("It does not consist of whole ", $what, ", or an error of the driver.")]
@@ -220,7 +220,7 @@ mod fill {
     }
 
     impl<T: DeviceCopy + Zeroable> DeviceSlice<T> {
-        /// Sets all of its bytes to 0.
+        /// Fills the slice with zero bytes.
         ///
         /// # Errors
         /// An error of the driver.
@@ -234,10 +234,10 @@ mod fill {
             copy::finish(driver)
         }
 
-        /// Sets all of its bytes to 0 in the order of a stream.
+        /// Fills the slice with zero bytes, in stream order.
         ///
         /// # Safety
-        /// Until the stream has come to its end, the memory is not accessed, and not freed.
+        /// Until the fill has completed in the stream, the memory is neither accessed nor freed.
         ///
         /// # Errors
         /// An error of the driver.
@@ -273,17 +273,17 @@ impl<T: DeviceCopy, I: DeviceSliceIndex> IndexMut<I> for DeviceSlice<T> {
     }
 }
 
-/// What a part of a [`DeviceSlice`] is taken by: an index or a range.
+/// An index or a range of a [`DeviceSlice`].
 pub trait DeviceSliceIndex: Sealed {
-    /// The elements that it takes of `len`.
+    /// The range of the selected elements, of `len`.
     ///
     /// # Panics
-    /// It is out of range.
+    /// The index or range is out of bounds.
     fn range(self, len: usize) -> Range<usize>;
 }
 
 /// # Panics
-/// It is out of range.
+/// The index or range is out of bounds.
 fn checked(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(start) => *start,

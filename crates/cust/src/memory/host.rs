@@ -1,4 +1,4 @@
-//! Buffers that the host accesses as slices: page-locked memory, and managed memory.
+//! Buffers that the host accesses as slices: page-locked and managed memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,13 +14,13 @@ use crate::error::{CudaResult, DropResult};
 
 /// Memory that the driver allocates and the host can access.
 trait Kind {
-    /// New memory of `bytes` bytes, not 0.
+    /// Allocates `bytes` bytes, not 0.
     fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError>;
 
-    /// Frees it.
+    /// Frees memory.
     ///
     /// # Safety
-    /// It is from `allocate`, and not used again.
+    /// The memory is from `allocate`, and is not used again.
     unsafe fn free(driver: &Driver, memory: *mut u8) -> Result<(), DriverError>;
 }
 
@@ -62,7 +62,7 @@ impl Kind for Managed {
 struct Elements<T, K: Kind> {
     first: NonNull<T>,
     len: usize,
-    /// Where it is allocated; none where nothing is, and once it is freed.
+    /// The context of the allocation; `None` if nothing is allocated, and after the memory is freed.
     context: Option<Context>,
     owned: PhantomData<(T, fn(K))>,
 }
@@ -89,7 +89,7 @@ impl<T: DeviceCopy, K: Kind> Elements<T, K> {
         Ok(elements)
     }
 
-    /// Elements in the current context, each written by `value`, which is given its index.
+    /// Elements in the current context. `value` returns the element for each index.
     fn filled(len: usize, value: impl Fn(usize) -> T) -> CudaResult<Self> {
         let elements = Self::allocate(len)?;
         for i in 0..len {
@@ -99,7 +99,7 @@ impl<T: DeviceCopy, K: Kind> Elements<T, K> {
         Ok(elements)
     }
 
-    /// Elements that are there already, in the current context if there is one.
+    /// Elements in existing memory, in the current context if one is current.
     fn from_raw_parts(pointer: *mut T, len: usize) -> Self {
         let first = NonNull::new(pointer);
         let context = first.and_then(|_| CurrentContext::get_current().ok());
@@ -154,10 +154,10 @@ macro_rules! buffers {
                     Ok(Self { elements: Elements::filled(slice.len(), |i| slice[i])? })
                 }
 
-                /// A buffer of `len` elements in the current context, uninitialized.
+                /// An uninitialized buffer of `len` elements in the current context.
                 ///
                 /// # Safety
-                /// The elements are written before they are read, and before the buffer is lent as a slice.
+                /// The elements are written before they are read, and before the buffer is borrowed as a slice.
                 ///
                 /// # Errors
                 /// No context is current, or no memory is left.
@@ -175,10 +175,10 @@ macro_rules! buffers {
                     self
                 }
 
-                /// Frees it.
+                /// Frees the buffer.
                 ///
                 /// # Errors
-                /// An error of the driver, with the buffer: often that of a kernel before.
+                /// An error of the driver, together with the buffer. Often it is the error of an earlier kernel.
                 pub fn drop(mut buffer: Self) -> DropResult<Self> {
                     buffer.elements.free().map_err(|error| (error, buffer))
                 }
@@ -222,48 +222,48 @@ macro_rules! buffers {
 }
 
 buffers! {
-    /// A buffer in page-locked memory of the host, which copies to and from the device need to go on while the host
-    /// does other work. It is freed when it is dropped.
+    /// A buffer in page-locked host memory. Asynchronous copies to and from the device need such memory. Dropping the
+    /// buffer frees the memory.
     LockedBuffer of Locked;
 
-    /// A buffer in managed memory, which moves between host and device as they access it. It is freed when it is
-    /// dropped.
+    /// A buffer in managed memory, which migrates between host and device as they access it. Dropping the buffer frees
+    /// the memory.
     ///
-    /// Where [`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess) is 0 (Windows, and
-    /// integrated devices), the host may not access managed memory while any kernel runs: whoever launches one promises
-    /// that.
+    /// If [`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess) is 0 (Windows, and
+    /// integrated devices), the host must not access managed memory while any kernel runs. The caller of a launch
+    /// promises that.
     UnifiedBuffer of Managed;
 }
 
 impl<T: DeviceCopy> LockedBuffer<T> {
-    /// The buffer at an address, in the current context if there is one.
+    /// The buffer at an address, in the current context if one is current.
     ///
     /// # Safety
-    /// It is `len` initialized elements of page-locked memory, a whole allocation of the driver's, and nobody else
-    /// frees it. Without a current context it is never freed.
+    /// The address is that of `len` initialized elements of page-locked memory, which are a whole allocation of the
+    /// driver, and no other code frees them. If no context is current, the memory is never freed.
     pub unsafe fn from_raw_parts(pointer: *mut T, len: usize) -> Self {
         Self { elements: Elements::from_raw_parts(pointer, len) }
     }
 }
 
 impl<T: DeviceCopy> UnifiedBuffer<T> {
-    /// The buffer at an address, in the current context if there is one.
+    /// The buffer at an address, in the current context if one is current.
     ///
     /// # Safety
-    /// It is `len` initialized elements of managed memory, a whole allocation of the driver's, and nobody else frees
-    /// it. Without a current context it is never freed.
+    /// The address is that of `len` initialized elements of managed memory, which are a whole allocation of the driver,
+    /// and no other code frees them. If no context is current, the memory is never freed.
     pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, len: usize) -> Self {
         Self { elements: Elements::from_raw_parts(pointer.as_raw().cast_mut(), len) }
     }
 
-    /// Its address, for a kernel or the host; null if it has no bytes.
+    /// The buffer's address, for a kernel or the host; null if the buffer has no bytes.
     pub fn as_unified_ptr(&mut self) -> UnifiedPointer<T> {
         let pointer = if self.elements.context.is_some() { self.elements.first.as_ptr() } else { ptr::null_mut() };
         // SAFETY: managed memory, or null.
         unsafe { UnifiedPointer::wrap(pointer) }
     }
 
-    /// Its address for a kernel; null if it has no bytes.
+    /// The buffer's address, for a kernel; null if the buffer has no bytes.
     pub fn as_device_ptr(&self) -> DevicePointer<T> {
         match self.elements.context {
             Some(_) => DevicePointer::from_raw(self.elements.first.addr().get() as u64),

@@ -1,4 +1,4 @@
-//! Memory: of the device, of the host, and managed memory that both use.
+//! Memory: device memory, page-locked host memory, and managed memory that both use.
 //!
 //! | type | where it is | the host accesses it |
 //! |---|---|---|
@@ -6,7 +6,7 @@
 //! | [`UnifiedBuffer`] | managed by the driver | as a slice |
 //! | [`LockedBuffer`] | host, page-locked: asynchronous copies need it | as a slice |
 //!
-//! A buffer of no elements, or of elements without a size, allocates nothing.
+//! A buffer without elements, or with elements of size 0, allocates nothing.
 
 mod copy;
 mod device_box;
@@ -35,15 +35,15 @@ use cuda_driver::CUdeviceptr;
 use crate::driver;
 use crate::error::{CudaError, CudaResult};
 
-/// How the driver aligns what it allocates, at least.
+/// The minimum alignment of the driver's allocations.
 const ALIGNMENT: usize = 256;
 
 /// Memory that kernels can access.
 pub trait DeviceMemory {
-    /// Its address.
+    /// The address of the memory.
     fn as_raw_ptr(&self) -> CUdeviceptr;
 
-    /// Its bytes.
+    /// The size of the memory in bytes.
     fn size_in_bytes(&self) -> usize;
 }
 
@@ -77,7 +77,7 @@ impl<T: DeviceCopy> DeviceMemory for DeviceBuffer<T> {
     }
 }
 
-/// Bytes of memory that are free on the current context's device, and all of its bytes.
+/// The free and the total memory of the current context's device, in bytes.
 ///
 /// # Errors
 /// No context is current.
@@ -88,7 +88,7 @@ pub fn mem_get_info() -> CudaResult<(usize, usize)> {
     Ok((free, total))
 }
 
-/// The bytes of `count` elements, if memory for them can be allocated.
+/// The size of `count` elements in bytes, or an error if such memory cannot be allocated.
 fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     let bytes = size_of::<T>().checked_mul(count).filter(|bytes| isize::try_from(*bytes).is_ok());
     bytes.filter(|_| align_of::<T>() <= ALIGNMENT).ok_or(CudaError::InvalidMemoryAllocation)

@@ -1,4 +1,4 @@
-//! Addresses of device memory and of managed memory, with the type of what lies there.
+//! Typed addresses of device memory and of managed memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -7,11 +7,11 @@ use cuda_driver::CUdeviceptr;
 
 use super::DeviceCopy;
 
-/// An address in device memory. The host cannot access what lies there; kernels take it as a pointer.
+/// An address in device memory. The host cannot access the memory; kernels take the address as a pointer.
 #[repr(transparent)]
 pub struct DevicePointer<T: ?Sized> {
     address: CUdeviceptr,
-    /// An address belongs to no thread, whatever lies there.
+    /// An address belongs to no thread, whatever its type.
     pointee: PhantomData<fn() -> Box<T>>,
 }
 
@@ -47,7 +47,7 @@ impl<T: ?Sized> fmt::Pointer for DevicePointer<T> {
 }
 
 impl<T> DevicePointer<T> {
-    /// This address.
+    /// The pointer to an address.
     pub const fn from_raw(address: CUdeviceptr) -> Self {
         Self { address, pointee: PhantomData }
     }
@@ -57,22 +57,22 @@ impl<T> DevicePointer<T> {
         self.address
     }
 
-    /// The address as a pointer, which the host may not read through.
+    /// The address as a pointer. The host may not read through it.
     pub fn as_ptr(&self) -> *const T {
         std::ptr::without_provenance(self.address as usize)
     }
 
-    /// The address as a pointer, which the host may not access anything through.
+    /// The address as a pointer. The host may not access memory through it.
     pub fn as_mut_ptr(&self) -> *mut T {
         std::ptr::without_provenance_mut(self.address as usize)
     }
 
-    /// No address.
+    /// The null address.
     pub const fn null() -> Self {
         Self::from_raw(0)
     }
 
-    /// Whether it is no address.
+    /// Whether the address is null.
     pub const fn is_null(self) -> bool {
         self.address == 0
     }
@@ -80,43 +80,43 @@ impl<T> DevicePointer<T> {
     /// The address `count` elements away.
     ///
     /// # Safety
-    /// It lies in the same allocation, or at its end.
+    /// The result is in the same allocation, or at its end.
     pub const unsafe fn offset(self, count: isize) -> Self {
         self.wrapping_offset(count)
     }
 
-    /// The address `count` elements behind.
+    /// The address `count` elements further.
     ///
     /// # Safety
-    /// It lies in the same allocation, or at its end.
+    /// The result is in the same allocation, or at its end.
     pub const unsafe fn add(self, count: usize) -> Self {
         self.wrapping_add(count)
     }
 
-    /// The address `count` elements before.
+    /// The address `count` elements earlier.
     ///
     /// # Safety
-    /// It lies in the same allocation.
+    /// The result is in the same allocation.
     pub const unsafe fn sub(self, count: usize) -> Self {
         self.wrapping_sub(count)
     }
 
-    /// The address `count` elements away, wherever that is.
+    /// The address `count` elements away, in any allocation or none.
     pub const fn wrapping_offset(self, count: isize) -> Self {
         Self::from_raw(self.address.wrapping_add_signed((count as i64).wrapping_mul(size_of::<T>() as i64)))
     }
 
-    /// The address `count` elements behind, wherever that is.
+    /// The address `count` elements further, in any allocation or none.
     pub const fn wrapping_add(self, count: usize) -> Self {
         self.wrapping_offset(count as isize)
     }
 
-    /// The address `count` elements before, wherever that is.
+    /// The address `count` elements earlier, in any allocation or none.
     pub const fn wrapping_sub(self, count: usize) -> Self {
         self.wrapping_offset((count as isize).wrapping_neg())
     }
 
-    /// The same address, of elements of another type.
+    /// The same address, for elements of another type.
     pub const fn cast<U>(self) -> DevicePointer<U> {
         DevicePointer::from_raw(self.address)
     }
@@ -129,7 +129,7 @@ pub struct UnifiedPointer<T>(*mut T);
 
 // SAFETY: an address that devices can access.
 unsafe impl<T> DeviceCopy for UnifiedPointer<T> {}
-// SAFETY: an address; whoever reads through it answers for that.
+// SAFETY: an address; reading through it is unsafe, and the reader's responsibility.
 unsafe impl<T> Send for UnifiedPointer<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for UnifiedPointer<T> {}
@@ -151,10 +151,10 @@ impl<T> PartialEq for UnifiedPointer<T> {
 impl<T> Eq for UnifiedPointer<T> {}
 
 impl<T> UnifiedPointer<T> {
-    /// This pointer.
+    /// The unified pointer of a pointer.
     ///
     /// # Safety
-    /// It points to managed memory, or is null.
+    /// The pointer points to managed memory, or is null.
     pub const unsafe fn wrap(pointer: *mut T) -> Self {
         Self(pointer)
     }
@@ -169,12 +169,12 @@ impl<T> UnifiedPointer<T> {
         self.0
     }
 
-    /// No address.
+    /// The null address.
     pub const fn null() -> Self {
         Self(std::ptr::null_mut())
     }
 
-    /// Whether it is no address.
+    /// Whether the address is null.
     pub const fn is_null(self) -> bool {
         self.0.is_null()
     }

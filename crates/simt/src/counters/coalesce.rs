@@ -79,8 +79,9 @@ impl WarpLogs {
     }
 }
 
-/// Passes the requests at the start of the logs to `count` while all lanes that have an entry ran the same instruction.
-/// Their visits of a site then agree, and nothing has to be sorted. Returns the number of entries taken from each log.
+/// Passes each request at the start of the logs to `count`, as long as all lanes that have an entry ran the same
+/// instruction. The lanes' visits of a site then agree, and no sorting is necessary. Returns the number of entries
+/// taken from each log.
 fn requests_in_lockstep(logs: &[Vec<LogEntry>], count: &mut impl FnMut(SiteId, &Request)) -> usize {
     let mut request = Request::new(Instruction::NONE.kind);
     let shortest = logs.iter().map(Vec::len).min().unwrap_or(0);

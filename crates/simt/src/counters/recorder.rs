@@ -11,7 +11,7 @@ use crate::events::sync::Collective;
 
 /// Counts the operations of the lanes of a core.
 pub(crate) struct Recorder {
-    /// By site.
+    /// The counters, by site.
     counters: Vec<Counters>,
     logs: WarpLogs,
     /// The thread of the block that is the only lane of its warp, if any.

@@ -12,7 +12,7 @@ pub enum Space {
     Shared,
 }
 
-/// What an access does to memory.
+/// The effect of an access on memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Access {
     /// Reads it.

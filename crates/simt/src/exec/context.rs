@@ -84,8 +84,8 @@ pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
     f(context, lane)
 }
 
-/// The context and the index of the running lane in its block, for a lane's own functions: it outlives the lane, and
-/// they keep it no longer. Without optimization this is a third of the time of [`with_lane`].
+/// The context and the index of the running lane in its block. The context outlives the lane, whose functions must not
+/// keep the reference longer. Without optimization, this takes a third of the time of [`with_lane`].
 #[inline(always)]
 pub(super) fn running_lane<'a>() -> (&'a Context, usize) {
     let running = RUNNING.get();

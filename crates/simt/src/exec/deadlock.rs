@@ -12,8 +12,8 @@ use super::fault::Place;
 /// A round of a wait is little more than a load, so each block has polled memory many times in this period.
 const DEADLOCK_AFTER: Duration = Duration::from_secs(1);
 
-/// The polls that each waiting block must have made in that period. A thread that was preempted for most of it has not
-/// waited.
+/// The minimum number of polls of each waiting block in that period. A thread with fewer polls was preempted for most
+/// of the period, and has not waited.
 const MIN_POLLS: u32 = 16;
 
 /// Rounds of a wait between checks for a deadlock. Most waits end after a few rounds.
@@ -52,7 +52,7 @@ struct Wait {
     block: u64,
     place: Place,
     location: &'static Location<'static>,
-    /// Its polls since the timer was restarted.
+    /// The block's polls since the timer was restarted.
     polls: u32,
 }
 
@@ -118,7 +118,7 @@ impl RunningBlocks {
         if is_deadlock && cores.deadlocked.is_empty() {
             cores.deadlocked = cores.waiting.clone();
         }
-        // The first block that reports the deadlock ends, and no longer waits. The others must report it all the same.
+        // The first block that reports the deadlock ends, and no longer waits. The others must report it nevertheless.
         if !is_deadlock && !cores.deadlocked.iter().any(|wait| wait.block == block) {
             return None;
         }

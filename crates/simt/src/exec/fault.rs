@@ -14,7 +14,7 @@ pub enum Fault {
     InvalidLaunch {
         /// The kernel's name.
         kernel: String,
-        /// What is out of range.
+        /// The name of the quantity that is out of range.
         what: &'static str,
         /// The requested value.
         value: String,
@@ -29,7 +29,7 @@ pub enum Fault {
         kernel: String,
         /// The thread.
         place: Place,
-        /// What it did wrong.
+        /// The thread's mistake.
         message: String,
         /// The source location.
         location: String,
@@ -99,7 +99,7 @@ pub enum Fault {
         place: Place,
         /// The operation.
         operation: &'static str,
-        /// Its mask.
+        /// The operation's mask.
         mask: u32,
         /// The threads of the mask that are missing.
         missing: Threads,
@@ -131,7 +131,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// What the checks found in the launch. `None` if they found nothing.
+    /// The findings of the launch's checks. `None` if there are none.
     pub fn findings(&self) -> Option<&Findings> {
         match self {
             Self::Mistakes(findings) | Self::AfterMistakes { findings, .. } => Some(findings),

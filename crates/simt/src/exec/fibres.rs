@@ -28,8 +28,8 @@ pub(crate) struct Fibres {
 
 impl Fibres {
     pub(crate) fn new() -> Self {
-        // Their full capacity: they would have to grow when stacks have used up the memory, and a `Vec` that cannot
-        // grow ends the process.
+        // The full capacity from the start: growing could fail when stacks have used up the memory, and a failed
+        // allocation of a `Vec` ends the process.
         Self { all: Vec::with_capacity(MAX_THREADS), idle: Vec::with_capacity(MAX_THREADS) }
     }
 
@@ -54,7 +54,7 @@ impl Context {
         if let Err(payload) = end
             && !payload.is::<Abandoned>()
         {
-            // No hook of this thread has seen a panic of another thread, which rayon passes on.
+            // rayon passes on a panic of another thread, which no hook of this thread has seen.
             let location = self.panic_location.take().unwrap_or_else(|| "an unknown place".to_owned());
             self.report(Fault::Panic {
                 kernel: self.kernel(),
@@ -66,7 +66,7 @@ impl Context {
         }
     }
 
-    /// The next lane to start, if there is one.
+    /// The next lane to start, if any.
     fn take_unstarted(&self) -> Option<usize> {
         let lane = self.start_next.get();
         if lane >= self.start_end.get() || self.has_fault() {

@@ -102,7 +102,8 @@ pub fn is_running() -> bool {
     context::is_running()
 }
 
-/// The number of barriers, shuffles, votes and the like that the lane has waited at; it wraps. 0 outside a launch.
+/// The number of operations, such as barriers, shuffles and votes, at which the lane has waited. It wraps. 0 outside a
+/// launch.
 pub fn waits() -> u32 {
     context::with_lane_if_any(|context, lane| context.slots[lane].waits.get()).unwrap_or(0)
 }
@@ -208,8 +209,8 @@ pub fn active_mask() -> u32 {
 }
 
 /// The block's static shared array `id`: `bytes` bytes in elements of `element` bytes, aligned to 16 bytes, at the same
-/// address for every lane of the block. The first call allocates it. It is a fault if the block has the array with
-/// another size, or if the array exceeds the limit.
+/// address for every lane of the block. The first call allocates the array. A call with another size is a fault, and so
+/// is an array that exceeds the limit.
 #[track_caller]
 pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
     let declaration = Declaration { element, location: Location::caller() };
@@ -238,8 +239,8 @@ pub fn fault(message: String) -> ! {
     park::fault(message, Location::caller())
 }
 
-/// Lets every other lane of the block run that can, before this one goes on (`nanosleep`). Ends the launch with a fault
-/// if an earlier block has one. A loop that sleeps until something happens that never does never ends, as on a GPU.
+/// Lets every other runnable lane of the block run before this lane continues (`nanosleep`). Ends the launch with a
+/// fault if an earlier block has one. As on a GPU, a loop that sleeps until an event that never happens does not end.
 #[track_caller]
 pub fn sleep() {
     park::sleep(Location::caller());
@@ -251,15 +252,15 @@ pub fn fault_at(location: &'static Location<'static>, message: String) -> ! {
     park::fault(message, location)
 }
 
-/// A kernel calls this in each round, counted from 0, of a loop that waits for an earlier block to write something.
-/// Blocks start in order, so that block runs or has run. The call ends the launch with a fault if that block has one,
-/// or if all running blocks wait.
+/// One round of a loop that waits for an earlier block to write something. A kernel calls this in each round, with the
+/// number of the round, counted from 0. Blocks start in order, so the earlier block runs or has run. The call ends the
+/// launch with a fault if an earlier block has one, or if all running blocks wait.
 #[track_caller]
 pub fn spin(round: u32) {
     super::spin::spin(round, Location::caller());
 }
 
-/// A kernel calls this after such a loop, with the number of rounds.
+/// The end of a loop of [`spin`] calls. A kernel calls this after the loop, with the number of rounds.
 pub fn end_spin(rounds: u32) {
     super::spin::end_spin(rounds);
 }

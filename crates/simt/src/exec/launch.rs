@@ -6,7 +6,7 @@ use super::shared;
 use crate::dim::{Dim3, MAX_THREADS};
 use crate::memory::Argument;
 
-/// What to run, and how.
+/// The description of a launch.
 #[derive(Clone, Debug)]
 pub struct Launch<'a> {
     /// The kernel's name, for messages.

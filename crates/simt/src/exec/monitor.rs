@@ -264,7 +264,7 @@ impl Monitor {
         }
     }
 
-    /// Shuffles that read lanes outside their mask. Each reader comes with whether the lane that it reads exists in the
+    /// Shuffles that read lanes outside their mask. Each reader is paired with whether its source lane exists in the
     /// warp.
     pub fn missing_lanes(&self, readers: impl Iterator<Item = (Participant, bool)>) {
         if self.watch.checks {
@@ -285,7 +285,8 @@ impl Monitor {
         }
     }
 
-    /// A warp operation whose mask names lanes that never arrive: `absent`, each with whether it has exited.
+    /// A warp operation whose mask names lanes that never arrive. `absent` pairs each such lane with whether it has
+    /// exited.
     pub fn wrong_mask(&self, own: Participant, absent: impl Iterator<Item = (Participant, bool)> + Clone) {
         if self.watch.checks {
             self.checker.wrong_mask(own, absent);

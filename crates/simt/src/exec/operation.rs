@@ -88,7 +88,7 @@ impl Operation {
         }
     }
 
-    /// What a lane at the operation does, for findings.
+    /// The verb for a lane at the operation, for findings.
     pub fn verb(self) -> &'static str {
         match self {
             Self::Shuffle(_) => "shuffles",

@@ -114,7 +114,7 @@ fn suspend(context: &Context, lane: usize, state: State) {
     }
 }
 
-/// Lets every other lane of the block run that can, before this one goes on.
+/// Lets every other runnable lane of the block run before this lane continues.
 pub(super) fn sleep(location: &Location<'_>) {
     if thread::panicking() {
         return;

@@ -66,7 +66,7 @@ fn run_monitored(launch: &Launch<'_>, thread: &(dyn Fn() + Sync)) -> Result<Opti
     let blocks = launch.grid.count() as u64;
     let next = AtomicU64::new(0);
     let first_fault = FirstFault::default();
-    // In a random order, each access may switch lanes, so the executor must hear of it.
+    // In a random order, each access may switch lanes, so lanes must report it.
     let is_listening = launch.watch.is_on() || launch.schedule != Schedule::InOrder;
     // Chunks small enough that the cores finish together, and large enough that they rarely contend for the counter.
     // They are taken in order, so that a block may wait for earlier ones, as decoupled look-back does.

@@ -13,8 +13,8 @@ type Unit = UnsafeCell<u128>;
 
 /// The static arrays of a block, by their ids, and its dynamic shared memory.
 pub(crate) struct SharedMemory {
-    /// The maximum of a block, allocated once. A kernel may keep an array's handle beyond its block: an access through
-    /// it is still inside shared memory.
+    /// The maximum shared memory of a block, allocated once. A kernel may keep an array's handle beyond its block: an
+    /// access through the handle is still inside this allocation.
     units: Box<[Unit]>,
     arrays: RefCell<Vec<Array>>,
     used: Cell<usize>,

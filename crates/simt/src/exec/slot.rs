@@ -24,7 +24,7 @@ pub(crate) enum State {
 
 /// An operation at which a lane waits, with its operands.
 ///
-/// It is stored at once: without optimization a write to a `Cell` is half a dozen calls.
+/// The fields are stored in one `Cell`: without optimization, a write to a `Cell` is half a dozen calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Wait {
     pub operation: Operation,

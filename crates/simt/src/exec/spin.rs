@@ -46,8 +46,7 @@ pub(crate) fn end_spin(rounds: u32) {
 }
 
 impl Context {
-    /// Whether the whole block waits: none of its lanes could do anything but spin. `lane` has spun for a number of
-    /// rounds.
+    /// Whether the whole block waits, so that its lanes can only spin. `lane` has spun for a number of rounds.
     fn is_waiting(&self, lane: usize) -> bool {
         let slot = &self.slots[lane];
         if !slot.spins.replace(true) {
@@ -58,7 +57,7 @@ impl Context {
             // No other lane has run since, because this one never yields the core.
             return true;
         }
-        // In order, each warp runs until all of its lanes wait at the block's barrier.
+        // If lanes run in order, each warp runs until all of its lanes wait at the block's barrier.
         let is_random = self.random.borrow().is_some();
         let first = if is_random { 0 } else { lane - lane % 32 };
         let end = if is_random { self.threads.get() } else { self.threads.get().min(first + 32) };

@@ -8,7 +8,7 @@ use super::operation::Operation;
 use super::slot::{Slot, State, Wait};
 use super::warp;
 
-/// What [`complete_all`] has achieved.
+/// The progress of [`complete_all`].
 pub(super) enum Progress {
     /// Some lanes have become ready.
     Made,
@@ -74,8 +74,9 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
                 Operation::Vote(_) => (u64::from(vote), true),
                 Operation::Shuffle(kind) => {
                     let (source, in_range) = warp::source(kind, lane as u32, waits[lane].operand, waits[lane].width);
-                    // A lane outside the mask or the warp has no value. CUDA leaves the result undefined then, and
-                    // kernels that reduce a partial warp do not use it. Here they get their own value.
+                    // A lane outside the mask or the warp has no value. In CUDA, the result of reading such a lane is
+                    // undefined, and kernels that reduce a partial warp do not use it. Here, the reading lane gets its
+                    // own value.
                     let source = if members >> source & 1 == 1 { source as usize } else { lane };
                     (waits[source].value, in_range)
                 }

@@ -102,7 +102,7 @@ impl Drop for Monitored<'_> {
 
 /// Keeps the process's panic hook from printing panics of lanes: they become the launch's fault.
 ///
-/// The executor's own threads call it, because a thread that panics cannot set the hook.
+/// The executor's own threads call this function, because a thread that panics cannot set the hook.
 fn silence_panics_of_lanes() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -16,7 +16,7 @@ use crate::events::access::ElementAccess;
 /// access must reach the scheduler.
 pub(crate) struct AccessCache {
     is_on: Cell<bool>,
-    /// By thread: epoch and lane of its packed stamps. `NONE` until the warp's epoch has begun.
+    /// The epoch and lane of each thread's packed stamps. `NONE` until the warp's epoch has begun.
     lanes: [Cell<PackedStamp>; MAX_THREADS],
     /// The warps whose epoch has begun, as bits.
     warps: Cell<u32>,

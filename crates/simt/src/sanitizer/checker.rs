@@ -44,8 +44,8 @@ impl Checker {
         }
     }
 
-    /// Checks a plain load or store, or an atomic operation on shared memory. The cache then covers the elements around
-    /// it, if it can. `element_of_shared` names an offset in shared memory.
+    /// Checks a plain load or store, or an atomic operation on shared memory. If possible, the cache then covers the
+    /// elements around it. `element_of_shared` names an offset in shared memory.
     #[inline(never)]
     pub fn plain(
         &mut self,

@@ -17,7 +17,7 @@ use crate::dim::MAX_THREADS;
 use crate::events::sites::SiteId;
 use crate::events::sync::Fence;
 
-/// What the lanes of a warp know of each other's accesses.
+/// The knowledge of a warp's lanes about each other's accesses.
 struct WarpClock {
     now: u32,
     /// All lanes know all accesses of the warp before this time.
@@ -26,7 +26,7 @@ struct WarpClock {
     known: [[u32; 32]; 32],
 }
 
-/// What an atomic operation has observed: the first `version` releases at its address.
+/// The observation of an atomic operation: the first `version` releases at its address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Observed {
     address: usize,
@@ -42,21 +42,21 @@ pub(super) struct Clocks {
     /// The block's first phase.
     first_phase: u32,
     warps: Vec<WarpClock>,
-    /// By warp: the number of its current epoch; 0 until it is needed.
+    /// The number of each warp's current epoch; 0 until it is needed.
     epochs: [u32; 32],
     threads: Vec<ThreadClock>,
-    /// What all threads have acquired, as of the last barrier.
+    /// The acquires of all threads, as of the last barrier.
     acquired_by_all: Vec<Acquired>,
-    /// What some thread has observed before the last barrier.
+    /// The observations of any thread before the last barrier.
     observed_by_some: Vec<Observed>,
     /// The threads whose clock is not empty.
     touched: Vec<usize>,
 }
 
-/// What a thread knows of other blocks' accesses.
+/// A thread's knowledge of other blocks' accesses.
 #[derive(Default)]
 struct ThreadClock {
-    /// What it knew at its last fence.
+    /// The thread's knowledge at its last fence.
     fenced: Option<Arc<Release>>,
     /// Observed by atomics, not yet acquired by a fence.
     pending: Vec<Observed>,
@@ -213,7 +213,7 @@ impl Clocks {
         }
     }
 
-    /// What any of the threads has acquired.
+    /// The union of the threads' acquires.
     fn union_of_acquired(&self, threads: impl Iterator<Item = usize>) -> Vec<Acquired> {
         let mut all = Vec::new();
         if self.touched.is_empty() {

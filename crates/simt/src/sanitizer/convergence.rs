@@ -15,7 +15,7 @@ pub(crate) struct Participant {
     /// The thread's linear index in its block.
     pub thread: usize,
     pub location: &'static Location<'static>,
-    /// What the thread does, for findings.
+    /// The verb for the thread's operation, for findings.
     pub verb: &'static str,
 }
 
@@ -27,8 +27,8 @@ impl Participant {
 }
 
 impl Checker {
-    /// An operation of a warp, with the lanes that take part in it, in lane order. `members` are these lanes as bits,
-    /// `all` the lanes of the warp.
+    /// An operation of a warp, with the participating lanes in lane order. `members` are these lanes as bits, `all` the
+    /// lanes of the warp.
     pub fn collective(
         &mut self,
         collective: Collective,
@@ -69,7 +69,8 @@ impl Checker {
         self.clocks.sync_block(cache);
     }
 
-    /// A warp operation whose mask names lanes that never arrive: `absent`, each with whether it has exited.
+    /// A warp operation whose mask names lanes that never arrive. `absent` pairs each such lane with whether it has
+    /// exited.
     pub fn wrong_mask(&self, own: Participant, absent: impl Iterator<Item = (Participant, bool)> + Clone) {
         if absent.clone().any(|(_, has_exited)| has_exited) {
             self.report(Check::WrongMask, "its mask names lanes that have left the kernel", own, None);

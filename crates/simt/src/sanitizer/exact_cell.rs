@@ -14,7 +14,7 @@ pub(super) struct ExactCell {
     pub is_split: bool,
 }
 
-/// What an access does to the value in memory.
+/// The effect of an access on the value in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Effect {
     Read,
@@ -33,16 +33,16 @@ impl Effect {
     }
 }
 
-/// What is wrong with an access.
+/// The mistake of an access.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Conflict {
-    /// It races with a write.
+    /// A race with a write.
     Write(Stamp),
-    /// It races with a read.
+    /// A race with a read.
     Read(Stamp),
     /// Both accesses are atomic, but the scope of one of them excludes the other.
     Scope(Stamp),
-    /// It reads memory that no thread has written.
+    /// A read of memory that no thread has written.
     Unwritten,
 }
 

@@ -107,7 +107,7 @@ impl ExactMemory {
         Self { shards: (0..SHARDS).map(|_| Mutex::default()).collect() }
     }
 
-    /// As [`ExactRange::access`], at an address.
+    /// The same as [`ExactRange::access`], at an address.
     pub fn access(
         &self,
         address: usize,

@@ -43,7 +43,7 @@ impl Check {
     }
 }
 
-/// What one thread did, and on which line.
+/// An operation of one thread, and its source line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ThreadEvent {
@@ -80,7 +80,7 @@ pub struct Finding {
     pub second: ThreadEvent,
     /// The earlier event, which conflicts with it.
     pub first: Option<ThreadEvent>,
-    /// What is missing, or what to do.
+    /// A hint: the missing synchronization, or a correction.
     pub hint: &'static str,
     /// How many times the mistake was found on these lines. The other fields describe one of them.
     pub times: u64,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use super::stamp::Stamp;
 use crate::events::sync::Fence;
 
-/// What a thread knew at a fence.
+/// A thread's knowledge at a fence.
 #[derive(Debug)]
 pub(super) struct Release {
     pub block: u32,
@@ -20,7 +20,7 @@ pub(super) struct Release {
     pub thread: usize,
     /// The thread knew all accesses of its own warp before this time.
     pub all_know: u32,
-    /// By lane of its own warp: the thread knew the lane's accesses before this time.
+    /// For each lane of the thread's warp: the thread knew the lane's accesses before this time.
     pub known: [u32; 32],
     pub acquired: Vec<Acquired>,
     pub fence: Fence,

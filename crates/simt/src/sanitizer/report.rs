@@ -18,7 +18,7 @@ pub(crate) struct Reports {
     block: Dim3,
     arguments: NamedMemory,
     sites: Arc<SiteTable>,
-    /// With the block of each finding. Of equal keys, the lowest block's finding is kept.
+    /// The findings with their blocks. For equal keys, the lowest block's finding is kept.
     findings: Mutex<BTreeMap<Key, (u32, Finding)>>,
 }
 

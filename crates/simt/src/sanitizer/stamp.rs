@@ -7,7 +7,7 @@ use crate::events::sites::SiteId;
 pub(super) struct Stamp {
     /// The block's linear index in the grid; `NO_BLOCK` for no access.
     pub block: u32,
-    /// The barrier phase: how many barriers of the block came before.
+    /// The barrier phase: the number of earlier barriers of the block.
     pub phase: u32,
     /// The warp's time: see [`Clocks`](super::clocks::Clocks).
     pub time: u32,

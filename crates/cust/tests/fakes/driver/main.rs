@@ -1,4 +1,4 @@
-//! A driver of two devices in the memory of the host, for the test `fake_driver`. It is stricter than a real one: an
+//! A fake driver with two devices in host memory, for the test `fake_driver`. It is stricter than a real one: an
 //! object can only be used while its own context is current.
 //!
 //! It lacks `cuOccupancyAvailableDynamicSMemPerBlock`.
@@ -51,12 +51,12 @@ enum Object {
 
 struct State {
     is_initialized: bool,
-    /// How often each device's primary context is retained.
+    /// The number of retains of each device's primary context.
     retained: [u64; 2],
-    /// Each with the device that it is on.
+    /// The objects, each with its device.
     objects: BTreeMap<u64, (usize, Object)>,
     last_handle: u64,
-    /// How often the legacy default stream was waited for.
+    /// The number of waits for the legacy default stream.
     waits: u64,
 }
 

@@ -70,10 +70,10 @@ extern "system" fn cuMemFreeAsync(address: u64, stream: u64) -> u32 {
     })
 }
 
-/// Copies, once the device's side is checked.
+/// Checks the addresses on devices, then copies.
 ///
 /// # Safety
-/// What of `to` and `from` is not in `devices` is the host's, and has as many bytes.
+/// If `to` or `from` is not in `devices`, it is the address of `bytes` bytes of host memory.
 unsafe fn copy(to: u64, from: u64, bytes: usize, devices: &[u64]) -> u32 {
     with(|state| {
         state.current()?;
@@ -121,7 +121,7 @@ unsafe extern "system" fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize,
     }
 }
 
-/// Sets `count` words, once they are checked.
+/// Checks the address, then sets `count` words.
 ///
 /// # Safety
 /// Any bits are a word.

@@ -157,7 +157,7 @@ extern "system" fn cuStreamWaitEvent(stream: u64, event: u64, _: c_uint) -> u32 
     })
 }
 
-/// Calls it at once, on another thread, as a driver does.
+/// Calls the function immediately, on another thread, as a driver does.
 #[unsafe(no_mangle)]
 extern "system" fn cuLaunchHostFunc(stream: u64, function: unsafe extern "system" fn(*mut c_void), data: usize) -> u32 {
     let code = with(|state| state.get(stream).map(|_| ()));
