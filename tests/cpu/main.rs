@@ -11,6 +11,7 @@
 //! | `custom` | custom operators and custom exact sums |
 //! | `exact_consequences` | that an exact sum's bits depend only on the elements |
 //! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
+//! | `exact_launches` | exact sums by launches and with data that plans and random data seldom lead to |
 //! | `soundness` | several threads, faults, and kernels of any kind on one device |
 //! | `simt` | the ladders and the device library in the executor |
 //! | `counters` | what the executor counts |
@@ -28,6 +29,7 @@ mod entries;
 mod exact;
 mod exact_consequences;
 mod exact_edges;
+mod exact_launches;
 mod exact_sums;
 mod examples;
 mod partials;

@@ -1,0 +1,234 @@
+//! Exact sums in the executor, by launches and with data that plans and random data seldom lead to.
+
+use exact_sum::Binary;
+use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, rows_in_flight};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
+use kernels::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use test_support::exact::{self, Exact, power};
+use warpfold::exact::{ExactDot, ExactSum};
+use warpfold::ops::{Dot, Sum};
+use warpfold::{Gpu, Shape};
+
+/// A type whose sums are computed with the kernels' own parameters.
+trait Launched: Exact<Sum = Self> + Binary {
+    /// The sums of the segments between offsets, with this many in each warp.
+    fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], per_warp: u32) -> Vec<Self>;
+    /// The sums of the columns of a matrix, of which a block of threads side by side has all rows.
+    fn of_columns(gpu: &Gpu, elements: &[Self], rows: usize, columns: usize) -> Vec<Self>;
+}
+
+macro_rules! launched {
+    ($($type:ident)*) => {$(
+        impl Launched for $type {
+            fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], per_warp: u32) -> Vec<Self> {
+                let (input, of_device) = (gpu.upload(elements).unwrap(), gpu.upload(offsets).unwrap());
+                let (mut chunks, mut notes) = (gpu.zeroed(0).unwrap(), gpu.zeroed(2).unwrap());
+                let segments = offsets.len() - 1;
+                let mut sums = gpu.zeroed::<u8>(segments * size_of::<Self>()).unwrap();
+                // SAFETY: the blocks' warps have all segments, each of which a warp sums, so that none is queued.
+                let kernel = unsafe { exact_segments::handle::<Sum, $type>() };
+                let arguments = ExactSegmentArgs {
+                    input: input.view(),
+                    offsets: of_device.view(),
+                    per_warp,
+                    chunks: chunks.view_mut(),
+                    notes: notes.view_mut(),
+                    finish: 0,
+                    output: sums.view_mut(),
+                };
+                gpu.launch(kernel, (segments as u32).div_ceil(8 * per_warp), arguments).unwrap();
+                let bytes = gpu.download(&sums).unwrap();
+                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+            }
+            fn of_columns(gpu: &Gpu, elements: &[Self], rows: usize, columns: usize) -> Vec<Self> {
+                let input = gpu.upload(elements).unwrap();
+                let mut sums = gpu.zeroed::<u8>(columns * size_of::<Self>()).unwrap();
+                let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
+                // SAFETY: the arguments describe one matrix of up to 1024 columns, which one block has wholly.
+                let kernel = unsafe { exact_columns::handle::<Sum, $type>() };
+                let arguments = ExactColumnArgs {
+                    input: input.view(),
+                    rows,
+                    columns,
+                    pitch: columns,
+                    batch_pitch: 0,
+                    folded_rows: 1,
+                    lanes: 256,
+                    tiles: 1,
+                    splits: 1,
+                    residues: none.view_mut(),
+                    tickets: no_tickets.view_mut(),
+                    finish: 0,
+                    output: sums.view_mut(),
+                };
+                gpu.launch(kernel, 1, arguments).unwrap();
+                let bytes = gpu.download(&sums).unwrap();
+                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+            }
+        }
+    )*};
+}
+
+launched! { f32 f64 }
+
+/// A plan gives a warp several segments only if there are thousands; here up to one for each lane, of several lanes
+/// each.
+#[test]
+fn warps_have_a_segment_for_each_lane() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        let vector = 16 / size_of::<T>();
+        for per_warp in [2, 8, 16, 32] {
+            for most in [vector, 30 * vector, 100 * vector] {
+                let (mut elements, mut offsets) = (Vec::new(), vec![0]);
+                for _ in 0..3 * per_warp + 1 {
+                    let data = exact::ALL[source.random_range(0..exact::ALL.len())];
+                    elements.extend(exact::numbers::<T>(data, source.random_range(0..most), source));
+                    offsets.push(elements.len() as u64);
+                }
+                let sums = T::of_segments(gpu, &elements, &offsets, per_warp);
+                for (i, (ends, sum)) in offsets.windows(2).zip(sums).enumerate() {
+                    let right: ExactSum<T> = elements[ends[0] as usize..ends[1] as usize].iter().copied().collect();
+                    let case = format!("segment {i} of less than {most} {}, {per_warp} in a warp", T::NAME);
+                    exact::same(sum, right.value(), &case).unwrap();
+                }
+            }
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(71));
+    for _ in 0..3 {
+        of::<f32>(&gpu, &mut source);
+        of::<f64>(&gpu, &mut source);
+    }
+}
+
+/// An element that its column's window does not hold, in each row of each number of rows: what comes after its tile is
+/// whole tiles, a part of one, one row, or nothing.
+#[test]
+fn columns_go_on_after_a_tile_with_an_odd_element() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        let tile = rows_in_flight(size_of::<T>());
+        // With wide loads, and without.
+        for columns in [8, 7] {
+            for rows in 1..=3 * tile + 1 {
+                for (row, odd) in (0..rows).flat_map(|row| [power(-60), power(60), f64::INFINITY].map(|odd| (row, odd)))
+                {
+                    let mut elements: Vec<T> =
+                        (0..rows * columns).map(|_| T::nearest(source.random_range(1..16).into())).collect();
+                    elements[row * columns + source.random_range(0..columns)] = T::nearest(odd);
+                    for (column, sum) in T::of_columns(gpu, &elements, rows, columns).into_iter().enumerate() {
+                        let right: ExactSum<T> = elements[column..].iter().step_by(columns).copied().collect();
+                        let case = format!("column {column} of {rows} x {columns} {}, {odd:e} in row {row}", T::NAME);
+                        exact::same(sum, right.value(), &case).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(72));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+}
+
+/// Sums of blocks with more bits than two words hold: the lowest bits go elsewhere, and remain when the rest cancels.
+#[test]
+fn sums_of_blocks_have_more_bits_than_two_words() {
+    // Elements of each block, which has one warp: a lane's integer has room for its thousand.
+    const OF_BLOCK: usize = 32 * 1000;
+    let gpu = Gpu::simt();
+    // Just below the edge of the window that begins 4 bits above the first elements, and a multiple of its unit.
+    let (edge, unit) = (256.0 - power(-45), power(-97));
+    for (low, sign) in [(unit, 1.0), (-3.0 * unit, 1.0), (5.0 * unit, -1.0)] {
+        let mut elements = vec![sign * edge; OF_BLOCK];
+        elements[..256].fill(15.0);
+        let opposite: Vec<f64> = elements.iter().map(|x| if *x == 15.0 { 15.0 } else { -x }).collect();
+        elements.extend(&opposite);
+        let ends = [OF_BLOCK / 2, OF_BLOCK + OF_BLOCK / 2];
+        for place in ends {
+            let mut numbers = elements.clone();
+            numbers[place] = low;
+            numbers[ends[0] + ends[1] - place] = 0.0;
+            // The first elements, which choose the windows, cancel too.
+            numbers[256..512].fill(-15.0);
+            numbers[OF_BLOCK + 256..OF_BLOCK + 512].fill(-15.0);
+            assert_eq!(by_two_blocks(&gpu, &numbers), low, "{low:e} at {place}");
+        }
+    }
+}
+
+/// The sum by two blocks of one warp.
+fn by_two_blocks(gpu: &Gpu, numbers: &[f64]) -> f64 {
+    let input = gpu.upload(numbers).unwrap();
+    let mut tile_states = gpu.zeroed::<[u64; 2]>(2).unwrap();
+    let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f64>()).unwrap(), gpu.zeroed::<u8>(8).unwrap());
+    // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
+    let kernel = unsafe { exact_long_rows::handle::<Sum, f64>() }.with_block(32);
+    let arguments = ExactLongRowArgs {
+        input: input.view(),
+        len: numbers.len(),
+        pitch: 0,
+        splits: 2,
+        tiles: (numbers.len() / 128) as u32,
+        longer_splits: 0,
+        tile_states: tile_states.view_mut(),
+        residues: residues.view_mut(),
+        finish: 0,
+        output: sum.view_mut(),
+    };
+    gpu.launch(kernel, (2, 1), arguments).unwrap();
+    f64::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
+}
+
+/// A tie, broken by a bit from just below two words down to far below, with exponents in all limbs.
+#[test]
+fn ties_are_broken_by_bits_in_any_limb() {
+    let gpu = Gpu::simt();
+    let rows = |exponents: std::ops::Range<i32>, lowest: i32| -> Vec<[i32; 2]> {
+        let distances = move |exponent: i32| (76..300).step_by(9).map(move |distance| [exponent, exponent - distance]);
+        exponents.step_by(41).flat_map(distances).filter(|&[_, low]| low >= lowest).collect()
+    };
+    let numbers = |[high, low]: [i32; 2]| {
+        [1.0, -1.0].into_iter().flat_map(move |sign| [(high, 1.0), (high - 53, 1.0), (low, sign)])
+    };
+    let all: Vec<f64> =
+        rows(-600..1000, -1074).into_iter().flat_map(numbers).map(|(exponent, sign)| sign * power(exponent)).collect();
+    let sums = gpu.reduce_to_buffer(Sum, &gpu.upload(&all).unwrap(), Shape::rows(all.len() / 3, 3)).unwrap();
+    for (row, sum) in all.chunks(3).zip(gpu.download(&sums).unwrap()) {
+        assert_eq!(sum, row.iter().copied().collect::<ExactSum<f64>>().value(), "{row:?}");
+    }
+    // Products reach further down.
+    let pairs = rows(-900..1000, -2100).into_iter().flat_map(numbers);
+    let (x, y): (Vec<f64>, Vec<f64>) =
+        pairs.map(|(exponent, sign)| (sign * power(exponent / 2), power(exponent - exponent / 2))).unzip();
+    let shape = Shape::rows(x.len() / 3, 3);
+    let dots = gpu.reduce_pairs(Dot, &gpu.upload(&x).unwrap(), &gpu.upload(&y).unwrap(), shape).unwrap();
+    for ((x, y), dot) in x.chunks(3).zip(y.chunks(3)).zip(gpu.download(&dots).unwrap()) {
+        let right = x.iter().copied().zip(y.iter().copied()).collect::<ExactDot<f64>>();
+        assert_eq!(dot, right.value(), "{x:?} . {y:?}");
+    }
+}
+
+/// Offsets that are not in order may queue more chunks than there is room for. A reducer can be used after that.
+#[test]
+fn a_segment_reducer_goes_on_after_offsets_that_are_none() {
+    const LEN: u64 = 100_000;
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(73));
+    let mut numbers: Vec<f32> = (0..LEN).map(|i| (i % 17) as f32).collect();
+    numbers.shuffle(&mut source);
+    let input = gpu.upload(&numbers).unwrap();
+    let none: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { LEN }).collect();
+    let good: Vec<u64> = (0..4000).map(|i| if i == 0 { 0 } else { LEN - 10_000 }).collect();
+    let mut reducer = gpu.segment_reducer(Sum, none.len() - 1, LEN as usize).unwrap();
+    let mut sums = gpu.zeroed(reducer.segments()).unwrap();
+    for _ in 0..2 {
+        reducer.start(&input, &gpu.upload(&none).unwrap(), &mut sums).unwrap();
+        reducer.check().unwrap_err();
+        reducer.start(&input, &gpu.upload(&good).unwrap(), &mut sums).unwrap();
+        reducer.check().unwrap();
+        let found = gpu.download(&sums).unwrap();
+        assert_eq!(found[0], numbers[..LEN as usize - 10_000].iter().sum::<f32>());
+        assert!(found[1..].iter().all(|&sum| sum == 0.0));
+    }
+}
