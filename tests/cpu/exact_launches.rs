@@ -3,11 +3,12 @@
 use exact_sum::Binary;
 use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
+use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, exact_long_segments};
 use kernels::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use test_support::exact::{self, Exact, power};
+use test_support::exact::{self, Data, Exact, power};
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Dot, Sum};
 use warpfold::{Gpu, Shape};
@@ -230,5 +231,51 @@ fn a_segment_reducer_goes_on_after_offsets_that_are_none() {
         let found = gpu.download(&sums).unwrap();
         assert_eq!(found[0], numbers[..LEN as usize - 10_000].iter().sum::<f32>());
         assert!(found[1..].iter().all(|&sum| sum == 0.0));
+    }
+}
+
+/// The shortest input that needs a residue: one segment of two chunks, whose sums have more bits than two words hold.
+#[test]
+fn the_shortest_segment_of_two_chunks_alone() {
+    fn of<T: Exact>(gpu: &Gpu, source: &mut SmallRng) {
+        let least = 5 * 1024 * (16 / size_of::<T>());
+        for len in [least - 1, least, least + 1] {
+            let numbers = exact::numbers::<T>(Data::AnyFinite, len, source);
+            let (input, offsets) = (gpu.upload(&numbers).unwrap(), gpu.upload(&[0, len as u64]).unwrap());
+            let [sums, ..] = T::results_of_segments(gpu, input.view(), offsets.view()).unwrap();
+            let right = numbers.into_iter().collect::<ExactSum<T>>().value();
+            exact::same(sums[0], right, &format!("the sum of a segment of {len} {}", T::NAME)).unwrap();
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(74));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+}
+
+/// If launches overlap, a queue may hold chunks of another launch's input, which is longer. No element is read then.
+#[test]
+fn chunks_of_another_input_are_not_read() {
+    let gpu = Gpu::simt();
+    let input = gpu.zeroed::<f32>(0).unwrap();
+    for chunk in [[[0, 0], [0, 1]], [[0, 0], [5, 3]], [[0, 3], [0, 300_000]], [[0, 2], [u64::MAX, 100_000]]] {
+        let (chunks, mut notes) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
+        let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
+        let mut residues = gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap();
+        let mut sum = gpu.zeroed::<u8>(4).unwrap();
+        // SAFETY: there is one chunk, with room for its sum and its ticket, and one segment.
+        let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
+        let arguments = ExactLongSegmentArgs {
+            input: input.view(),
+            chunks: chunks.view(),
+            notes: notes.view_mut(),
+            partials: partials.view_mut(),
+            tickets: tickets.view_mut(),
+            residues: residues.view_mut(),
+            finish: 0,
+            output: sum.view_mut(),
+        };
+        gpu.launch(kernel, 2, arguments).unwrap_or_else(|error| panic!("{chunk:?}: {error}"));
+        assert_eq!(gpu.download(&notes).unwrap(), [0, 0], "{chunk:?}");
+        assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{chunk:?}");
     }
 }
