@@ -17,8 +17,8 @@ use warpfold::{Gpu, Shape};
 trait Launched: Exact<Sum = Self> + Binary {
     /// The sums of the segments between offsets, with this many in each warp.
     fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], per_warp: u32) -> Vec<Self>;
-    /// The sums of the columns of a matrix, of which a block of threads side by side has all rows.
-    fn of_columns(gpu: &Gpu, elements: &[Self], rows: usize, columns: usize) -> Vec<Self>;
+    /// The sums of the columns of some matrices, by `splits` blocks with rows of `lanes` threads.
+    fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], lanes: u32, splits: u32) -> Vec<Self>;
 }
 
 macro_rules! launched {
@@ -44,28 +44,32 @@ macro_rules! launched {
                 let bytes = gpu.download(&sums).unwrap();
                 bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
             }
-            fn of_columns(gpu: &Gpu, elements: &[Self], rows: usize, columns: usize) -> Vec<Self> {
+            fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], lanes: u32, splits: u32) -> Vec<Self> {
+                let [batches, rows, columns] = shape;
+                let (sums, tiles) = (batches * columns, (columns as u32).div_ceil(4 * lanes));
                 let input = gpu.upload(elements).unwrap();
-                let mut sums = gpu.zeroed::<u8>(columns * size_of::<Self>()).unwrap();
-                let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
-                // SAFETY: the arguments describe one matrix of up to 1024 columns, which one block has wholly.
+                let mut residues = gpu.zeroed(sums * words_of_residue::<Sum, $type>()).unwrap();
+                let mut tickets = gpu.zeroed(batches * tiles as usize).unwrap();
+                let mut sums = gpu.zeroed::<u8>(sums * size_of::<Self>()).unwrap();
+                // SAFETY: the arguments describe dense matrices, with a residue for each column and a ticket for each
+                // tile; the grid has the blocks for all tiles.
                 let kernel = unsafe { exact_columns::handle::<Sum, $type>() };
                 let arguments = ExactColumnArgs {
                     input: input.view(),
                     rows,
                     columns,
                     pitch: columns,
-                    batch_pitch: 0,
+                    batch_pitch: rows * columns,
                     folded_rows: 1,
-                    lanes: 256,
-                    tiles: 1,
-                    splits: 1,
-                    residues: none.view_mut(),
-                    tickets: no_tickets.view_mut(),
+                    lanes,
+                    tiles,
+                    splits,
+                    residues: residues.view_mut(),
+                    tickets: tickets.view_mut(),
                     finish: 0,
                     output: sums.view_mut(),
                 };
-                gpu.launch(kernel, 1, arguments).unwrap();
+                gpu.launch(kernel, tiles * splits * batches as u32, arguments).unwrap();
                 let bytes = gpu.download(&sums).unwrap();
                 bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
             }
@@ -119,7 +123,9 @@ fn columns_go_on_after_a_tile_with_an_odd_element() {
                     let mut elements: Vec<T> =
                         (0..rows * columns).map(|_| T::nearest(source.random_range(1..16).into())).collect();
                     elements[row * columns + source.random_range(0..columns)] = T::nearest(odd);
-                    for (column, sum) in T::of_columns(gpu, &elements, rows, columns).into_iter().enumerate() {
+                    for (column, sum) in
+                        T::of_columns(gpu, &elements, [1, rows, columns], 256, 1).into_iter().enumerate()
+                    {
                         let right: ExactSum<T> = elements[column..].iter().step_by(columns).copied().collect();
                         let case = format!("column {column} of {rows} x {columns} {}, {odd:e} in row {row}", T::NAME);
                         exact::same(sum, right.value(), &case).unwrap();
@@ -129,6 +135,28 @@ fn columns_go_on_after_a_tile_with_an_odd_element() {
         }
     }
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(72));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+}
+
+/// Several matrices, each with tiles that several blocks share.
+#[test]
+fn blocks_find_their_matrix_tile_and_rows() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        for (shape, lanes, splits) in
+            [([3, 50, 20], 2, 1), ([1, 90, 20], 2, 3), ([3, 70, 27], 2, 2), ([2, 40, 9], 1, 4)]
+        {
+            let [batches, rows, columns] = shape;
+            let elements = exact::numbers::<T>(Data::Wide, batches * rows * columns, source);
+            for (i, sum) in T::of_columns(gpu, &elements, shape, lanes, splits).into_iter().enumerate() {
+                let of_matrix = &elements[i / columns * rows * columns..][..rows * columns];
+                let right: ExactSum<T> = of_matrix[i % columns..].iter().step_by(columns).copied().collect();
+                let case = format!("column {i} of {shape:?} {}, {lanes} lanes, {splits} splits", T::NAME);
+                exact::same(sum, right.value(), &case).unwrap();
+            }
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(75));
     of::<f32>(&gpu, &mut source);
     of::<f64>(&gpu, &mut source);
 }
