@@ -1,6 +1,5 @@
 //! Exact sums of floats in the executor.
 
-use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -11,6 +10,8 @@ use test_support::times;
 use warpfold::exact::ExactSum;
 use warpfold::ops::Sum;
 use warpfold::{Error, Gpu, Shape};
+
+use crate::exact_launches::Launched;
 
 #[test]
 fn sums_of_any_data_are_exact() {
@@ -111,28 +112,9 @@ fn bins_of_long_columns_pass_carries() {
     let large = exact::numbers::<f64>(Data::Large, ROWS * COLUMNS, &mut source);
     let of_any = [(0..ROWS * COLUMNS).map(full).collect(), wide, large.iter().map(|x| x / 8192.0).collect::<Vec<_>>()];
     for (which, all) in of_any.into_iter().enumerate() {
-        let (input, mut sums) = (gpu.upload(&all).unwrap(), gpu.zeroed::<u8>(8 * COLUMNS).unwrap());
-        let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
-        // SAFETY: the arguments describe one matrix, which one block has wholly.
-        let kernel = unsafe { exact_columns::handle::<Sum, f64>() };
-        let arguments = ExactColumnArgs {
-            input: input.view(),
-            rows: ROWS,
-            columns: COLUMNS,
-            pitch: COLUMNS,
-            batch_pitch: 0,
-            folded_rows: 1,
-            lanes: 2,
-            tiles: 1,
-            splits: 1,
-            residues: none.view_mut(),
-            tickets: no_tickets.view_mut(),
-            finish: 0,
-            output: sums.view_mut(),
-        };
-        gpu.launch(kernel, (1, 1), arguments).unwrap();
-        for (column, sum) in gpu.download(&sums).unwrap().chunks_exact(8).enumerate() {
-            let sum = f64::from_le_bytes(sum.try_into().unwrap());
+        // One block has the whole matrix.
+        let sums = f64::of_columns(&gpu, &all, [1, ROWS, COLUMNS], [2, 1, 1]);
+        for (column, sum) in sums.into_iter().enumerate() {
             let right = (0..ROWS).map(|row| all[row * COLUMNS + column]).collect::<ExactSum<f64>>().value();
             assert_eq!(sum, right, "column {column} of data {which}");
         }

@@ -1,7 +1,6 @@
 //! Exact sums in the executor, at the edges of windows, of their bins, and of what a lane's integers hold.
 
 use exact_sum::{Binary, Window};
-use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -10,6 +9,8 @@ use test_support::executor;
 use warpfold::Gpu;
 use warpfold::exact::ExactSum;
 use warpfold::ops::Sum;
+
+use crate::exact_launches::Launched;
 
 /// A type whose sums one warp computes.
 trait ByOneWarp: warpfold::Element + warpfold::exact::Summand<Binary = Self, Sum = Self> + Binary + Into<f64> {
@@ -213,28 +214,10 @@ fn threads_take_more_rows_than_their_integers_hold() {
     for x in [edge, -edge, 16.0] {
         let row = |row: usize| if row < 8 { 1.0 } else { x };
         let input: Vec<f32> = (0..ROWS * COLUMNS).map(|i| row(i / COLUMNS)).collect();
-        let (input, mut sums) = (gpu.upload(&input).unwrap(), gpu.zeroed::<u8>(4 * COLUMNS).unwrap());
-        let (mut none, mut no_tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
-        // SAFETY: the arguments describe one matrix, which one block has wholly.
-        let kernel = unsafe { exact_columns::handle::<Sum, f32>() };
-        let arguments = ExactColumnArgs {
-            input: input.view(),
-            rows: ROWS,
-            columns: COLUMNS,
-            pitch: COLUMNS,
-            batch_pitch: 0,
-            folded_rows: 1,
-            lanes: COLUMNS as u32 / 4,
-            tiles: 1,
-            splits: 1,
-            residues: none.view_mut(),
-            tickets: no_tickets.view_mut(),
-            finish: 0,
-            output: sums.view_mut(),
-        };
-        gpu.launch(kernel, (1, 1), arguments).unwrap();
-        let right = (0..ROWS).map(row).collect::<ExactSum<f32>>().value().to_le_bytes();
-        assert!(gpu.download(&sums).unwrap().chunks(4).all(|sum| sum == right), "rows of {x}");
+        // One block has the whole matrix.
+        let sums = f32::of_columns(&gpu, &input, [1, ROWS, COLUMNS], [COLUMNS as u32 / 4, 1, 1]);
+        let right = (0..ROWS).map(row).collect::<ExactSum<f32>>().value();
+        assert!(sums.iter().all(|sum| sum.to_bits() == right.to_bits()), "rows of {x}");
     }
 }
 

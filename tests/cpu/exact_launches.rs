@@ -14,7 +14,7 @@ use warpfold::ops::{Dot, Sum};
 use warpfold::{Gpu, Shape};
 
 /// A type whose sums are computed with the kernels' own parameters.
-trait Launched: Exact<Sum = Self> + Binary {
+pub trait Launched: Exact<Sum = Self> + Binary {
     /// The sums of the segments between offsets, with this many in each warp.
     fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], per_warp: u32) -> Vec<Self>;
     /// The sums of the columns of some matrices, by a plan: lanes, splits, and folded rows.

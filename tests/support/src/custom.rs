@@ -12,7 +12,7 @@ use crate::exact::{Data, numbers};
 /// Elements, and how they lie.
 struct Case<'a, T> {
     elements: &'a [T],
-    /// Of a matrix of so many rows.
+    /// The extents of the matrix that they form.
     rows: usize,
     columns: usize,
 }
