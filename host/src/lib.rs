@@ -55,7 +55,7 @@
 //! All give the same bits. [`Gpu::profile`] counts a kernel's memory accesses in the executor. The last two need the
 //! feature `simt`; without it they do not exist, and rustc finds no function of that name.
 //!
-//! In a debug build the executor takes 15 to 30 times as long as in release, because cargo does not optimize
+//! In a debug build the executor takes 17 to 35 times as long as in release, because cargo does not optimize
 //! dependencies there. The program's `Cargo.toml` can ask for it:
 //!
 //! ```toml
