@@ -1,4 +1,4 @@
-//! Reductions of a value over the lanes of a warp: `redux.sync` from sm_80 on, a loop of shuffles before.
+//! Reductions of a value over the lanes of a warp: `redux.sync` from sm_80 on, shuffles before.
 
 use crate::backend;
 

@@ -16,7 +16,7 @@ use super::columns_full_range::{Memory, sum_again};
 use super::format::Format;
 use super::grid::Grid;
 use super::residue::Residues;
-use super::result::{Chosen, ExactOperator, Results};
+use super::result::{ExactOperator, Results};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
@@ -94,7 +94,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits };
-    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::chosen(finish, output));
+    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::new(finish, output));
 }
 
 /// The grid of the terms.
@@ -106,7 +106,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     matrix: &Matrix,
     residues: &GlobalMut<i64>,
     tickets: &GlobalMut<u32>,
-    results: Results<'_, Chosen<O::Terms>>,
+    results: Results<'_, O::Terms>,
 ) {
     let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
@@ -411,4 +411,16 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     }
     thread::sync_threads();
     four(|c| window_in::<K>(exponents, c * BLOCK + lane))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::compute_wide_now;
+
+    #[test]
+    fn places_may_be_beyond_32_bits() {
+        for place in [0, 5, 1 << 32, (7 << 40) | 9, usize::MAX] {
+            assert_eq!(compute_wide_now(place), place);
+        }
+    }
 }

@@ -11,7 +11,7 @@ use super::full_range_sum::{TERMS, WideSums};
 use super::grid::Grid;
 use super::partial::Partial;
 use super::residue::Residues;
-use super::result::{Chosen, ExactOperator, Results, result_of};
+use super::result::{ExactOperator, Results, result_of};
 use super::superaccumulator::{Superaccumulator, warp_id};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
@@ -57,7 +57,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     memory: Memory<GridOf<O, T>>,
     rows_of_matrix: usize,
     residues: Option<GlobalMut<i64>>,
-    results: Results<'_, Chosen<O::Terms>>,
+    results: Results<'_, O::Terms>,
 ) {
     let Memory { slots, list, superacc } = memory;
     // Columns are padded by one element, so that they are in different banks.
@@ -130,8 +130,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
                 }
             }
         }
-        // Before the next columns overwrite the words.
-        thread::sync_threads();
+        // The barriers of the next columns' loop are before anything that overwrites what was read here.
         first += columns;
     }
 }

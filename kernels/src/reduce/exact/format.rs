@@ -230,14 +230,14 @@ impl Value for i128 {
     }
     #[inline(always)]
     fn part(self, k: usize) -> u32 {
-        let part = (self >> (k as u32 * PART)) as u32;
-        if k + 1 < Self::PARTS { part & ((1 << PART) - 1) } else { part }
+        (self >> (k as u32 * PART)) as u32 & ((1 << PART) - 1)
     }
     #[inline(always)]
     fn join(parts: [u32; MOST_PARTS]) -> i128 {
         let [a, b, c, d, e, f] = parts;
         let two = |low: u32, high: u32| i64::from(low) + (i64::from(high) << PART);
-        let highest = i64::from(e) + (i64::from(f as i32) << PART);
+        // The highest part needs no sign: what it has above 128 bits is shifted out.
+        let highest = two(e, f);
         i128::from(two(a, b)) + (i128::from(two(c, d)) << (2 * PART)) + (i128::from(highest) << (4 * PART))
     }
     #[inline(always)]
@@ -262,5 +262,33 @@ impl Value for i128 {
     fn of_lane(self, lane: u32) -> Self {
         let half = |half: u64| warp_shuffle_idx(FULL_MASK, half, lane, 32).0;
         (u128::from(half(self as u64)) | u128::from(half((self >> 64) as u64)) << 64) as Self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn join_parts_of<V: Value>(values: &[V]) -> i128 {
+        let mut parts = [0_u32; MOST_PARTS];
+        for value in values {
+            for (k, part) in parts.iter_mut().enumerate().take(V::PARTS) {
+                *part = part.wrapping_add(value.part(k));
+            }
+        }
+        V::join(parts)
+    }
+
+    #[test]
+    fn parts_of_many_values_join_to_their_sum() {
+        let long = [0, 1, -1, (1 << 117) - 1, -(1 << 117), 0x0123_4567_89ab_cdef << 40];
+        for value in long {
+            assert_eq!(join_parts_of(&[value; 512]), 512 * value);
+            assert_eq!(join_parts_of(&[value, -1, 1 << 88, -(1 << 110)]), value - 1 + (1 << 88) - (1 << 110));
+        }
+        for value in [0, 1, -1, (1_i64 << 57) - 1, -(1 << 57)] {
+            assert_eq!(join_parts_of(&[value; 32]), 32 * i128::from(value));
+            assert_eq!(join_parts_of(&[value, 3, -1]), i128::from(value) + 2);
+        }
     }
 }

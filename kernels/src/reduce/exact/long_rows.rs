@@ -11,7 +11,7 @@ use half::{bf16, f16};
 use super::format::Format;
 use super::grid::Grid;
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
-use super::result::{Chosen, ExactOperator, ExactPairOperator, Finish, Results, result_of_both};
+use super::result::{ExactOperator, ExactPairOperator, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::superaccumulator_words::MOST_WARPS;
 use super::terms::{Float, Inputs, One, Terms, Two};
@@ -100,16 +100,8 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
-    let results = Results::chosen(finish, output);
-    sum_split::<O::Terms, _, Chosen<O::Terms>, VECTORS_IN_FLIGHT>(
-        One(&input),
-        split,
-        len,
-        pitch,
-        splits,
-        shared,
-        results,
-    );
+    let results = Results::new(finish, output);
+    sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), split, len, pitch, splits, shared, results);
 }
 
 /// [`pairs`](fn@crate::reduce::pairs::pairs) with exact sums.
@@ -139,8 +131,8 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, residues: &residues };
     let inputs = Two(&first, &second);
-    let results = Results::chosen(finish, output);
-    sum_split::<O::Terms, _, Chosen<O::Terms>, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
+    let results = Results::new(finish, output);
+    sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
 }
 
 /// What the blocks of a row share.
@@ -151,14 +143,14 @@ pub(super) struct Shared<'a> {
 
 /// Sums a split of a row. The last split's block also adds the other splits' sums.
 #[inline(always)]
-pub(super) fn sum_split<K: Terms, I: Inputs<K>, F: Finish, const VECTORS: usize>(
+pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     inputs: I,
     split: Split,
     len: usize,
     pitch: usize,
     splits: u32,
     shared: Shared<'_>,
-    results: Results<'_, F>,
+    results: Results<'_, K>,
 ) {
     let Shared { tile_states, residues } = shared;
     let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);

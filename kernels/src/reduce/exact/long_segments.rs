@@ -8,7 +8,7 @@ use half::{bf16, f16};
 use super::grid::Grid;
 use super::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
-use super::result::{Chosen, ExactOperator, Results, result_of};
+use super::result::{ExactOperator, Results, result_of};
 use super::rows::GridOf;
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::superaccumulator_words::MOST_WARPS;
@@ -75,7 +75,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
 ) {
     let warp_partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
     let drawn = shared_array![u32; 1];
-    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
+    let results = Results::<O::Terms>::new(finish, output);
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());

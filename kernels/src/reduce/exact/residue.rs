@@ -10,6 +10,7 @@ use super::grid::Grid;
 use super::result::{Finish, result_of_limbs};
 use super::superaccumulator::words;
 use super::superaccumulator_words::Special;
+use super::terms::Terms;
 use super::unrolled::each;
 
 /// An array of superaccumulators in global memory; 0 before a launch and after it.
@@ -54,18 +55,18 @@ impl<'a, G: Grid> Residues<'a, G> {
 
     /// The result of a residue, the sum of `count` elements, by one thread. Sets the residue to 0.
     #[inline(always)]
-    pub fn finish<F: Finish>(&self, finish: F, residue: usize, count: u64) -> u64 {
+    pub fn finish<K: Terms>(&self, finish: Finish<K>, residue: usize, count: u64) -> u64 {
         // Other blocks added these by atomic operations: L1 may be stale.
         let load = |k| self.words.load_volatile(Self::place(residue, k));
-        finish_words::<F, G>(finish, load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
+        finish_words::<K, G>(finish, load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
     }
 }
 
 /// The result of the sum of `count` elements with words `load(k)`, by one thread. Calls `clear` with the index of each
 /// nonzero word.
 #[inline(always)]
-pub(super) fn finish_words<F: Finish, G: Grid>(
-    finish: F,
+pub(super) fn finish_words<K: Terms, G: Grid>(
+    finish: Finish<K>,
     load: impl Fn(u32) -> i64,
     clear: impl Fn(u32),
     count: u64,
@@ -101,7 +102,7 @@ pub(super) fn finish_words<F: Finish, G: Grid>(
     // Above the last limb only the sign remains.
     let is_negative = sum.carry < 0;
     let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
-    result_of_limbs::<F, G>(finish, specials, leading, count)
+    result_of_limbs::<K, G>(finish, specials, leading, count)
 }
 
 /// A number's 32-bit digits, pushed lowest first: keeps the five highest up to the last nonzero one.

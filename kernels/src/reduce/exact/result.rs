@@ -37,35 +37,15 @@ pub const DERIVED: u32 = 1;
 /// In a kernel's argument `finish`: results are [`Terms::Other`] instead of [`Terms::Sum`].
 pub const IN_OTHER_FORMAT: u32 = 2;
 
-/// How a result is computed from a sum, and the format to which it is rounded, once. A result is bits of that format
-/// until it is stored.
-pub trait Finish: Copy {
-    /// The unit of the memory for results.
-    type Unit: Plain;
-    /// The result of `count` elements whose sum is `value` units of `2^exponent`, on grid `G`.
-    fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64;
-    /// The result of `count` elements whose sum is `leading` units of `2^unit`.
-    fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64;
-    /// An infinity.
-    fn infinity(self, is_negative: bool) -> u64;
-    /// NaN.
-    fn nan(self) -> u64;
-    /// The result of no elements.
-    fn of_nothing(self) -> u64;
-    /// Writes result `at`. Traps outside the view.
-    fn store(self, results: &GlobalMut<Self::Unit>, at: usize, bits: u64);
-    /// The number of results that fit.
-    fn room(self, results: &GlobalMut<Self::Unit>) -> usize;
-}
-
-/// A kernel's argument `finish`: [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither.
+/// How a result is computed from a sum, and the format to which it is rounded, once: a kernel's argument `finish`, which
+/// is [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither. A result is bits of its format until it is stored.
 #[derive(Clone, Copy)]
-pub struct Chosen<K> {
+pub struct Finish<K> {
     code: u32,
     terms: PhantomData<K>,
 }
 
-impl<K: Terms> Chosen<K> {
+impl<K: Terms> Finish<K> {
     #[inline(always)]
     fn is_derived(self) -> bool {
         self.code & DERIVED != 0
@@ -104,12 +84,10 @@ impl<K: Terms> Chosen<K> {
         };
         result.bits()
     }
-}
 
-impl<K: Terms> Finish for Chosen<K> {
-    type Unit = u8;
+    /// The result of `count` elements whose sum is `value` units of `2^exponent`, on grid `G`.
     #[inline(always)]
-    fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
+    pub fn of_integer<G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         if self.is_other() {
             return other_of_integer::<K, G>(self, value, exponent, count);
         }
@@ -118,78 +96,73 @@ impl<K: Terms> Finish for Chosen<K> {
         }
         self.integer_in::<K::Sum, G>(value, exponent, count)
     }
+
+    /// The result of `count` elements whose sum is `leading` units of `2^unit`.
     #[inline(always)]
-    fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64 {
+    pub fn of_leading(self, leading: Leading, unit: i32, count: u64) -> u64 {
         if self.is_other() {
             return other_of_leading(self, leading, unit, count);
         }
         self.leading_in::<K::Sum>(leading, unit, count)
     }
+
+    /// An infinity.
     #[inline(always)]
     fn infinity(self, is_negative: bool) -> u64 {
         if self.is_other() { K::Other::infinity(is_negative).bits() } else { K::Sum::infinity(is_negative).bits() }
     }
+
     #[inline(always)]
     fn nan(self) -> u64 {
         if self.is_other() { K::Other::NAN.bits() } else { K::Sum::NAN.bits() }
     }
+
+    /// The result of no elements.
     #[inline(always)]
-    fn of_nothing(self) -> u64 {
+    pub fn of_nothing(self) -> u64 {
         if self.is_derived() && K::DEGREE == 1 { self.nan() } else { 0 }
-    }
-    #[inline(always)]
-    fn store(self, output: &GlobalMut<Self::Unit>, at: usize, bits: u64) {
-        if self.is_other() {
-            output.cast().store(at, K::Other::of_bits(bits));
-        } else {
-            output.cast().store(at, K::Sum::of_bits(bits));
-        }
-    }
-    #[inline(always)]
-    fn room(self, output: &GlobalMut<Self::Unit>) -> usize {
-        if self.is_other() { output.cast::<K::Other>().len() } else { output.cast::<K::Sum>().len() }
     }
 }
 
 /// [`Finish::of_integer`] in [`Terms::Other`]. Out of line, since few results have that format.
 #[cold]
 #[inline(never)]
-fn other_of_integer<K: Terms, G: Grid>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
+fn other_of_integer<K: Terms, G: Grid>(finish: Finish<K>, value: i128, exponent: i32, count: u64) -> u64 {
     finish.integer_in::<K::Other, G>(value, exponent, count)
 }
 
 /// The mean or the root. Out of line, since it is long.
 #[inline(never)]
-fn derived_of_integer<K: Terms, G: Grid>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
+fn derived_of_integer<K: Terms, G: Grid>(finish: Finish<K>, value: i128, exponent: i32, count: u64) -> u64 {
     finish.of_integer::<G>(value, exponent, count)
 }
 
 /// Sums of `f64` products, which may exceed the range of `f64`. Out of line, since it is long.
 #[inline(never)]
-fn sum_of_integer<K: Terms>(finish: Chosen<K>, value: i128, exponent: i32, count: u64) -> u64 {
+fn sum_of_integer<K: Terms>(finish: Finish<K>, value: i128, exponent: i32, count: u64) -> u64 {
     finish.leading_in::<K::Sum>(Leading::of(value, 0), exponent, count)
 }
 
 /// [`Finish::of_leading`] in [`Terms::Other`]. Out of line, since few results have that format.
 #[cold]
 #[inline(never)]
-fn other_of_leading<K: Terms>(finish: Chosen<K>, leading: Leading, unit: i32, count: u64) -> u64 {
+fn other_of_leading<K: Terms>(finish: Finish<K>, leading: Leading, unit: i32, count: u64) -> u64 {
     finish.leading_in::<K::Other>(leading, unit, count)
 }
 
 /// Where results go, and how they are computed.
 #[derive(Clone, Copy)]
-pub struct Results<'a, F: Finish> {
+pub struct Results<'a, K> {
     /// How results are computed from sums.
-    pub finish: F,
-    output: GlobalMut<'a, F::Unit>,
+    pub finish: Finish<K>,
+    output: GlobalMut<'a, u8>,
 }
 
-impl<'a, K: Terms> Results<'a, Chosen<K>> {
+impl<'a, K: Terms> Results<'a, K> {
     /// The results that a kernel's arguments select.
     #[inline(always)]
-    pub fn chosen(finish: u32, output: GlobalMut<'a, u8>) -> Self {
-        Self { finish: Chosen { code: finish, terms: PhantomData }, output }
+    pub fn new(finish: u32, output: GlobalMut<'a, u8>) -> Self {
+        Self { finish: Finish { code: finish, terms: PhantomData }, output }
     }
 
     /// Writes the results of a thread's columns; see [`store_results`].
@@ -203,19 +176,21 @@ impl<'a, K: Terms> Results<'a, Chosen<K>> {
             store_results::<K::Element, _>(results, &self.output.cast(), first, place);
         }
     }
-}
 
-impl<F: Finish> Results<'_, F> {
-    /// Writes result `at`. Traps outside the output.
+    /// Writes result `index`. Traps outside the output.
     #[inline(always)]
-    pub fn store(&self, at: usize, bits: u64) {
-        self.finish.store(&self.output, at, bits);
+    pub fn store(&self, index: usize, bits: u64) {
+        if self.finish.is_other() {
+            self.output.cast().store(index, K::Other::of_bits(bits));
+        } else {
+            self.output.cast().store(index, K::Sum::of_bits(bits));
+        }
     }
 
-    /// The number of results that fit.
+    /// The number of results that fit in the output.
     #[inline(always)]
-    pub fn room(&self) -> usize {
-        self.finish.room(&self.output)
+    pub fn capacity(&self) -> usize {
+        if self.finish.is_other() { self.output.cast::<K::Other>().len() } else { self.output.cast::<K::Sum>().len() }
     }
 }
 
@@ -236,7 +211,12 @@ impl<T: Summand> ExactPairOperator<T> for Dot {
 /// The result of `count` elements whose sum is a partial and, if it has limbs, those of this warp's superaccumulator.
 /// All lanes of the warp must call this, with the same partial.
 #[inline(always)]
-pub fn result_of<F: Finish, G: Grid>(finish: F, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {
+pub fn result_of<K: Terms, G: Grid>(
+    finish: Finish<K>,
+    partial: Partial,
+    superacc: Superaccumulator<G>,
+    count: u64,
+) -> u64 {
     if partial.has_limbs {
         of_limbs(finish, partial, superacc, count)
     } else {
@@ -248,8 +228,8 @@ pub fn result_of<F: Finish, G: Grid>(finish: F, partial: Partial, superacc: Supe
 /// terms; if the first has limbs, they are those of this warp's superaccumulator. All lanes of the warp must call this,
 /// with the same partials.
 #[inline(always)]
-pub fn result_of_both<F: Finish, G: Grid>(
-    finish: F,
+pub fn result_of_both<K: Terms, G: Grid>(
+    finish: Finish<K>,
     partial: Partial,
     low: Partial,
     superacc: Superaccumulator<G>,
@@ -272,7 +252,7 @@ pub fn result_of_both<F: Finish, G: Grid>(
 /// The result of the sum of a partial and of limbs. Out of line, since it is not often needed.
 #[cold]
 #[inline(never)]
-fn of_limbs<F: Finish, G: Grid>(finish: F, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {
+fn of_limbs<K: Terms, G: Grid>(finish: Finish<K>, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {
     sync_warp(FULL_MASK);
     superacc.add(|k| digit_of_long(partial.value, partial.position, k));
     sync_warp(FULL_MASK);
@@ -284,12 +264,12 @@ fn of_limbs<F: Finish, G: Grid>(finish: F, partial: Partial, superacc: Superaccu
     ] {
         specials = if superacc.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
     }
-    result_of_limbs::<F, G>(finish, specials, superacc.leading(), count)
+    result_of_limbs::<K, G>(finish, specials, superacc.leading(), count)
 }
 
 /// The result of `count` elements whose sum has these highest bits, in the grid's units, if they are finite.
 #[inline(always)]
-pub fn result_of_limbs<F: Finish, G: Grid>(finish: F, specials: Specials, leading: Leading, count: u64) -> u64 {
+pub fn result_of_limbs<K: Terms, G: Grid>(finish: Finish<K>, specials: Specials, leading: Leading, count: u64) -> u64 {
     match specials.outcome() {
         Outcome::Finite => finish.of_leading(leading, G::UNIT, count),
         Outcome::Infinity { is_negative } => finish.infinity(is_negative),

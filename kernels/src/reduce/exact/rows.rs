@@ -10,7 +10,7 @@ use half::{bf16, f16};
 use super::format::{Format, Value};
 use super::grid::Grid;
 use super::partial::fold_warp;
-use super::result::{Chosen, ExactOperator, Finish, Results, result_of};
+use super::result::{ExactOperator, Finish, Results, result_of};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
@@ -67,7 +67,7 @@ pub struct ExactRowArgs<T: Plain> {
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
-    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
+    let results = Results::<O::Terms>::new(finish, output);
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
 }
@@ -84,7 +84,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     rows: Rows,
     has_singles: bool,
     superacc: Superaccumulator<GridOf<O, T>>,
-    results: Results<'_, Chosen<O::Terms>>,
+    results: Results<'_, O::Terms>,
 ) {
     let put = |row: usize, [first, low]: [(i128, u32); 2]| {
         let (finish, unit, count) = (results.finish, GridOf::<O, T>::UNIT, rows.len as u64);
@@ -109,7 +109,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
 /// The result of a row whose sum is two integers. Out of line, since it is long.
 #[inline(never)]
 fn result_of_two<O: ExactOperator<T>, T: Element>(
-    finish: Chosen<O::Terms>,
+    finish: Finish<O::Terms>,
     first: (i128, u32),
     low: (i128, u32),
     count: u64,
@@ -322,7 +322,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     vectors_log: u32,
     again: [u32; VECTORS],
     superacc: Superaccumulator<GridOf<O, T>>,
-    results: Results<'_, Chosen<O::Terms>>,
+    results: Results<'_, O::Terms>,
 ) {
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     let mut k = 0;
@@ -332,7 +332,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
-            let result = sum_by_warp::<O, T, _>(&input, start, len, superacc, results.finish);
+            let result = sum_by_warp::<O, T>(&input, start, len, superacc, results.finish);
             if lane_id() == 0 {
                 results.store(row, result);
             }
@@ -347,12 +347,12 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
 /// The result of any `len` elements from `start` on, by all lanes of a warp. Two uses of a warp's superaccumulator need
 /// a barrier of the warp between them.
 #[inline(always)]
-pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Element, F: Finish>(
+pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     start: usize,
     len: usize,
     superacc: Superaccumulator<GridOf<O, T>>,
-    finish: F,
+    finish: Finish<O::Terms>,
 ) -> u64 {
     // Four terms of each lane at a time.
     let sum = if <O::Terms as Terms>::HAS_LOW {

@@ -13,7 +13,7 @@ use half::{bf16, f16};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::result::{Chosen, ExactOperator, Finish, Results};
+use super::result::{ExactOperator, Results};
 use super::rows::{GridOf, sum_by_warp};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Inputs, One, Terms};
@@ -73,12 +73,12 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     ExactSegmentArgs { input, offsets, per_warp, chunks, notes, finish, output }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
-    let results = Results::chosen(finish, output);
+    let results = Results::new(finish, output);
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
     let first = warp * per_warp as usize;
     let own = first + lane as usize;
-    let has_segment = lane < per_warp && own < results.room();
+    let has_segment = lane < per_warp && own < results.capacity();
     let mut segment = Segment { start: 0, len: 0 };
     if has_segment {
         match Segment::of(&offsets, own, input.len()) {
@@ -147,7 +147,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     owned: Owned,
     own: usize,
-    results: Results<'_, Chosen<O::Terms>>,
+    results: Results<'_, O::Terms>,
 ) -> bool {
     let mut again = owned.len > 0 && owned.workers == 0;
     if owned.of_warp == 0 {
@@ -343,7 +343,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     again: u32,
     first: usize,
     superacc: Superaccumulator<GridOf<O, T>>,
-    results: Results<'_, Chosen<O::Terms>>,
+    results: Results<'_, O::Terms>,
 ) {
     let mut left = again;
     while left != 0 {
@@ -351,7 +351,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
         left &= left - 1;
         let start = warp_shuffle_idx(FULL_MASK, start as u64, owner, 32).0 as usize;
         let len = warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize;
-        let result = sum_by_warp::<O, T, _>(&input, start, len, superacc, results.finish);
+        let result = sum_by_warp::<O, T>(&input, start, len, superacc, results.finish);
         if lane_id() == 0 {
             results.store(first + owner as usize, result);
         }

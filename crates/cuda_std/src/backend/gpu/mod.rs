@@ -305,7 +305,7 @@ shuffles! {
     shuffle_xor = shfl_bfly, clamp 31;
 }
 
-/// `redux.sync` from sm_80 on; a loop of shuffles before.
+/// `redux.sync` from sm_80 on, shuffles before.
 macro_rules! reductions {
     ($($name:ident = $intrinsic:ident, $combine:expr;)*) => {$(
         #[inline(always)]
@@ -320,10 +320,17 @@ macro_rules! reductions {
     )*};
 }
 
-/// Combines the values of the lanes of `mask` in lane order; every lane of the mask gets the result.
+/// Combines the values of the lanes of `mask` by an associative and commutative operation; every lane of the mask gets
+/// the result. A whole warp takes five butterfly shuffles, other masks a shuffle for each lane.
 #[cfg(not(cuda_arch_at_least = "80"))]
 #[inline(always)]
 fn masked_reduction(mask: u32, value: u32, combine: impl Fn(u32, u32) -> u32) -> u32 {
+    if mask == u32::MAX {
+        // SAFETY: see above.
+        let step =
+            |value, lanes| combine(value, unsafe { intrinsic::shfl_bfly(mask, value, lanes, segments_of(32, 31)) });
+        return step(step(step(step(step(value, 16), 8), 4), 2), 1);
+    }
     let mut remaining = mask;
     let mut result = None;
     while remaining != 0 {

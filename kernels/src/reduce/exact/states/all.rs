@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use super::{add_to_limb, words_of_state};
 use crate::ops::Sum;
 use crate::reduce::exact::residue::finish_words;
-use crate::reduce::exact::result::{Chosen, ExactOperator, Results};
+use crate::reduce::exact::result::{ExactOperator, Finish, Results};
 use crate::reduce::exact::superaccumulator::words;
 use crate::reduce::exact::terms::{Summand, Terms};
 
@@ -32,15 +32,15 @@ pub fn exact_states_merge(words: u32, limbs: u32, from: Global<i64>, states: Glo
 /// Rounds each state once: its sum, or its mean.
 #[kernel(instances = [Sum] x [f32, f64], block = BLOCK)]
 pub fn exact_state_values<O: ExactOperator<T>, T: Summand>(states: Global<i64>, finish: u32, output: GlobalMut<u8>) {
-    let results = Results::<Chosen<O::Terms>>::chosen(finish, output);
+    let results = Results::<O::Terms>::new(finish, output);
     let state = thread::index_1d_wide();
-    if state < results.room() {
+    if state < results.capacity() {
         results.store(state, value_of::<O, T>(&states, state, results.finish));
     }
 }
 
 #[inline(always)]
-fn value_of<O: ExactOperator<T>, T: Summand>(states: &Global<i64>, state: usize, finish: Chosen<O::Terms>) -> u64 {
+fn value_of<O: ExactOperator<T>, T: Summand>(states: &Global<i64>, state: usize, finish: Finish<O::Terms>) -> u64 {
     let first = state * words_of_state::<GridOf<O, T>>();
     let count = states.load(first + words::<GridOf<O, T>>() as usize) as u64;
     finish_words::<_, GridOf<O, T>>(finish, |k| states.load(first + k as usize), |_| {}, count)
