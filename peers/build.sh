@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Builds libwarpfold_cublas.so, and libwarpfold_cub.so: one object for each element type, several at a time, since CUB
-# takes long to compile.
+# takes long to compile. CCCL=FOLDER compiles against the headers there, instead of the toolkit's CUB.
 set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p build
 arch="${ARCH:-sm_90}"
+options="-std=c++17 -O3 -arch=$arch -Xcompiler -fPIC ${CCCL:+-I$CCCL}"
 types="f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64"
 echo $types | tr ' ' '\n' | xargs -P "$(nproc)" -I{} \
-    nvcc -std=c++17 -O3 -arch="$arch" -Xcompiler -fPIC -DPEER_TYPE_{} -DPEER_NAME=warpfold_cub_{} \
-    -c cub.cu -o build/cub_{}.o
+    nvcc $options -DPEER_TYPE_{} -DPEER_NAME=warpfold_cub_{} -c cub.cu -o build/cub_{}.o
+nvcc $options -c cub_reproducible.cu -o build/cub_reproducible.o
 nvcc -shared -arch="$arch" -o build/libwarpfold_cub.so build/cub_*.o
-nvcc -std=c++17 -O3 -arch="$arch" -Xcompiler -fPIC -shared cublas.cu -o build/libwarpfold_cublas.so -lcublas
+nvcc $options -shared cublas.cu -o build/libwarpfold_cublas.so -lcublas

@@ -1,4 +1,4 @@
-//! Bandwidth over length, a line for each library.
+//! Bandwidth over length or over the number of exponents, a line for each library.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -8,9 +8,42 @@ use super::{Bound, FRAME_COLOR, MESH_COLOR, failed};
 /// The chart's height in units of 1/96 inch.
 pub(super) const HEIGHT: u32 = 460;
 
-/// A chart of lines over the number of elements, in powers of two.
+/// What a horizontal axis has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Horizontal {
+    /// Numbers of elements, in powers of two.
+    Elements,
+    /// Numbers of exponents.
+    Exponents,
+}
+
+impl Horizontal {
+    fn position(self, number: usize) -> f64 {
+        match self {
+            Self::Elements => (number.max(1) as f64).log2(),
+            Self::Exponents => number as f64,
+        }
+    }
+
+    fn label(self, position: f64) -> String {
+        match self {
+            Self::Elements => format!("2^{position:.0}"),
+            Self::Exponents => format!("{position:.0}"),
+        }
+    }
+
+    fn labels(self, first: f64, last: f64) -> usize {
+        match self {
+            Self::Elements => ((last - first) as usize + 1).min(24),
+            Self::Exponents => 12,
+        }
+    }
+}
+
+/// A chart of lines.
 pub struct Lines {
     pub title: String,
+    pub horizontal: Horizontal,
     pub lines: Vec<Line>,
     pub bounds: Vec<Bound>,
 }
@@ -19,7 +52,7 @@ pub struct Lines {
 pub struct Line {
     pub name: &'static str,
     pub color: RGBColor,
-    /// Elements, and GB/s.
+    /// The number on the horizontal axis, and GB/s.
     pub points: Vec<(usize, f64)>,
 }
 
@@ -28,14 +61,16 @@ impl Lines {
     where
         B::ErrorType: 'static,
     {
-        let log = |elements: usize| (elements.max(1) as f64).log2();
+        let horizontal = self.horizontal;
+        let position = |number: usize| horizontal.position(number);
         let all = || self.lines.iter().flat_map(|line| &line.points);
-        let (first, last) = all().fold((f64::MAX, f64::MIN), |(first, last), (elements, _)| {
-            (first.min(log(*elements)), last.max(log(*elements)))
+        let (first, last) = all().fold((f64::MAX, f64::MIN), |(first, last), (number, _)| {
+            (first.min(position(*number)), last.max(position(*number)))
         });
         if first > last {
             return Ok(());
         }
+        let (start, stop) = (first - 0.01 * (last - first) - 0.01, last + 0.01 * (last - first) + 0.01);
         let fastest = all().map(|(_, bandwidth)| *bandwidth).fold(0.0, f64::max);
         let end = self.bounds.iter().map(|(_, value, _)| *value).fold(fastest, f64::max).max(1e-6) * 1.08;
         let mut chart = ChartBuilder::on(area)
@@ -43,7 +78,7 @@ impl Lines {
             .margin(12 * scale)
             .set_label_area_size(LabelAreaPosition::Left, 70 * scale)
             .set_label_area_size(LabelAreaPosition::Bottom, 42 * scale)
-            .build_cartesian_2d(first - 0.2..last + 0.2, 0.0..end)
+            .build_cartesian_2d(start..stop, 0.0..end)
             .map_err(failed)?;
         chart
             .configure_mesh()
@@ -51,16 +86,20 @@ impl Lines {
             .bold_line_style(MESH_COLOR.stroke_width(scale))
             .axis_style(BLACK.stroke_width(scale))
             .set_all_tick_mark_size(5 * scale)
-            .x_desc("elements")
+            .x_desc(match horizontal {
+                Horizontal::Elements => "elements",
+                Horizontal::Exponents => "exponents of the elements",
+            })
             .y_desc("GB/s")
-            .x_labels(((last - first) as usize + 1).min(24))
-            .x_label_formatter(&|log| format!("2^{log:.0}"))
+            .x_labels(horizontal.labels(first, last))
+            .x_label_formatter(&|position| horizontal.label(*position))
             .label_style(("sans-serif", 13 * scale))
             .draw()
             .map_err(failed)?;
         for line in &self.lines {
             let color = line.color;
-            let points: Vec<_> = line.points.iter().map(|(elements, bandwidth)| (log(*elements), *bandwidth)).collect();
+            let points: Vec<_> =
+                line.points.iter().map(|(number, bandwidth)| (position(*number), *bandwidth)).collect();
             chart
                 .draw_series(LineSeries::new(points.iter().copied(), color.stroke_width(2 * scale)))
                 .map_err(failed)?
@@ -73,7 +112,7 @@ impl Lines {
                 .map_err(failed)?;
         }
         for &(name, value, color) in &self.bounds {
-            let ends = [(first - 0.2, value), (last + 0.2, value)];
+            let ends = [(start, value), (stop, value)];
             chart
                 .draw_series(DashedLineSeries::new(ends, 6 * scale, 4 * scale, color.stroke_width(2 * scale)))
                 .map_err(failed)?

@@ -1,4 +1,5 @@
-//! Charts, as SVG and as PNG: [`bars`] has a bar for each kernel, [`lines`] bandwidths over lengths.
+//! Charts, as SVG and as PNG: [`bars`] has a bar for each kernel, [`lines`] bandwidths over
+//! lengths or numbers of exponents.
 
 mod bars;
 mod lines;
@@ -13,7 +14,7 @@ use plotters::prelude::*;
 use plotters::style::register_font;
 
 pub use bars::{Bar, Bars};
-pub use lines::{Line, Lines};
+pub use lines::{Horizontal, Line, Lines};
 
 use crate::files::{self, Existing};
 
@@ -161,18 +162,19 @@ mod tests {
     use super::*;
 
     /// Charts like those of a GPU, which no test without one can draw from measurements.
-    fn charts() -> [Chart; 2] {
+    fn charts() -> [Chart; 3] {
         let bounds = vec![("theoretical peak", 4814.0, PEAK_COLOR)];
         let bar = |name: &str, value, correct| Bar { name: name.to_owned(), value, correct };
         let bars = vec![bar("sequential", 822.0, true), bar("single_launch", 3379.0, false)];
         let points = (6..=12).step_by(2).map(|log| (1 << log, f64::from(log) * 100.0)).collect();
+        let lines = |title: &str, horizontal, points| {
+            let lines = vec![Line { name: "warpfold", color: PEAK_COLOR, points }];
+            Chart::Lines(Lines { title: title.to_owned(), horizontal, lines, bounds: bounds.clone() })
+        };
         [
             Chart::Bars(Bars { title: "Sums".to_owned(), quantity: "GB/s", bars, bounds: bounds.clone() }),
-            Chart::Lines(Lines {
-                title: "Lengths".to_owned(),
-                lines: vec![Line { name: "warpfold", color: PEAK_COLOR, points }],
-                bounds,
-            }),
+            lines("Lengths", Horizontal::Elements, points),
+            lines("Kinds", Horizontal::Exponents, vec![(8, 4000.0), (250, 2000.0)]),
         ]
     }
 
@@ -193,6 +195,8 @@ mod tests {
             "elements",
             "warpfold",
             "2^12",
+            "Kinds",
+            "exponents of the elements",
         ] {
             assert!(svg.contains(part), "{part} is not in the chart");
         }

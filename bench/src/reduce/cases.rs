@@ -34,10 +34,15 @@ pub struct ReduceArguments {
     /// The number of elements before the first reduced one: 1 gives the worst alignment
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
-    /// The kind of elements, for operators on floats whose results are exact; --peers then means CUB alone [default:
-    /// random whole numbers from 1 to 16]
-    #[arg(long, value_enum, conflicts_with = "offset")]
-    pub data: Option<Kind>,
+    /// Kinds of elements, joined by commas, for operators on floats whose results are exact; --peers then means CUB
+    /// alone: `ordinary` (magnitudes from 1/16 to 16), `wide` (three eighths of all exponents, the middle ones: the sum
+    /// of squares is finite), `250-exponents` (250 of them, around that of 1), `subnormal`, `cancelling` (wide numbers
+    /// followed by their negations in reverse, and one ordinary number in eight that remains), `ascending` and
+    /// `descending` (magnitudes), `scales` (another one for each 4,096 elements), `largest` (magnitudes of the two
+    /// greatest exponents), `extremes` (the greatest power of two beside the least number), `nans` (one in ten),
+    /// `one-large`, `one-infinity`, `one-nan` (among ordinary numbers) [default: random whole numbers from 1 to 16]
+    #[arg(long, value_delimiter = ',', conflicts_with = "offset")]
+    pub data: Vec<Kind>,
     /// All cases of the tables in `docs/benchmarks`
     #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset", "data"])]
     pub all: bool,
@@ -252,8 +257,28 @@ impl TableName {
             Self::Columns => matrices(Axis::Columns),
             Self::Segments => over(Sum, F32, Axis::Skewed, &SEGMENTS),
             Self::Data => {
-                let of = |dtype| Kind::ALL.map(|kind| Case { data: Some(kind), ..all(Sum, dtype, 26) });
-                [F32, F64, F16, Bf16].into_iter().flat_map(of).collect()
+                let sum = |dtype, extent, kind| Case { data: Some(kind), ..Case::new(Sum, dtype, extent) };
+                let exponents = [20, 60, 250, 600, 2000].map(Kind::Exponents).into_iter();
+                let kinds = Kind::NAMED.into_iter().map(|(kind, _)| kind).chain(exponents);
+                let all = kinds.flat_map(|kind| {
+                    let has = move |dtype: &ElementType| match (kind, dtype) {
+                        (Kind::Exponents(count), F64) => count <= 2000,
+                        (Kind::Exponents(count), F32 | Bf16) => count <= 250,
+                        // All of f16 is within one window.
+                        (kind, F16) => Kind::HASHED.contains(&kind),
+                        _ => true,
+                    };
+                    let dtypes = [F32, F64, F16, Bf16].into_iter().filter(has);
+                    dtypes.map(move |dtype| sum(dtype, Extent::all(1 << 26), kind))
+                });
+                let shapes = [(1 << 22, 16, Axis::Rows), (1 << 18, 256, Axis::Rows), (1 << 13, 1 << 13, Axis::Rows)];
+                let shapes = shapes.into_iter().chain([(1 << 13, 1 << 13, Axis::Columns)]);
+                let of_shapes = shapes.flat_map(|(rows, columns, axis)| {
+                    [Kind::Ordinary, Kind::Wide].into_iter().flat_map(move |kind| {
+                        [F32, F64, Bf16].map(move |dtype| sum(dtype, Extent { rows, columns, axis }, kind))
+                    })
+                });
+                all.chain(of_shapes).collect()
             }
         };
         Table { title, cases }

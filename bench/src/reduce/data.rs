@@ -58,14 +58,14 @@ pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Resu
     Ok(all)
 }
 
-/// `len` numbers of a kind, the same on every machine. They repeat after 65,536.
+/// `len` numbers of a kind, the same on every machine. They repeat after 65,536, unless they depend on their index.
 pub fn numbers_of_kind<T: Number>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     fn wide<T: OfBits + Into<f64>>(kind: Kind, len: usize) -> Vec<f64> {
         let [numbers, _] = vectors::<T>(kind, len, &mut Random(1));
         numbers.into_iter().map(Into::into).collect()
     }
-    let period = len.min(PERIOD);
+    let period = if kind.depends_on_index() { len } else { len.min(PERIOD) };
     let period: Vec<f64> = match T::TYPE {
         ElementType::F32 => wide::<f32>(kind, period),
         ElementType::F64 => wide::<f64>(kind, period),

@@ -134,19 +134,23 @@ fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
         if given.is_empty() { vec![usual] } else { given }
     };
     let extents = or(arguments.shape.iter().flat_map(|lengths| lengths.0.clone()).collect());
+    let kinds: Vec<_> =
+        if arguments.data.is_empty() { vec![None] } else { arguments.data.iter().copied().map(Some).collect() };
     let mut cases = Vec::new();
     for operator in operators(arguments) {
         let usual = [ElementType::F32, ElementType::I32].into_iter().find(|&dtype| operator.takes(dtype));
         let dtypes = if arguments.dtype.is_empty() { usual.as_slice() } else { &arguments.dtype };
         for &dtype in dtypes {
             check_takes(operator, dtype)?;
-            let &ReduceArguments { offset, data, .. } = arguments;
             ensure!(
-                operator.takes_data(dtype, data),
+                kinds.iter().all(|&data| operator.takes_data(dtype, data)),
                 "--data is for sums, means, sums of squares and norms of floats, and not for {} of {dtype}",
                 name_of(&operator)
             );
-            cases.extend(extents.iter().map(|&extent| Case { operator, dtype, extent, offset, data }));
+            for &extent in &extents {
+                let offset = arguments.offset;
+                cases.extend(kinds.iter().map(|&data| Case { operator, dtype, extent, offset, data }));
+            }
         }
     }
     Ok(Table { title: "Reductions", cases })

@@ -34,6 +34,10 @@ type Reduce = unsafe extern "C" fn(
     stream: *mut c_void,
 ) -> c_int;
 
+/// `warpfold_cub_reproducible_TYPE` of `peers/cub_reproducible.cu`.
+type ReproducibleSum =
+    unsafe extern "C" fn(input: *const c_void, output: *mut c_void, length: i64, stream: *mut c_void) -> c_int;
+
 impl Peers {
     /// Looks for the peers in `folder`, and reports the missing ones.
     pub fn find(folder: &Path) -> Self {
@@ -132,6 +136,38 @@ impl Peers {
             bail!("CUB: CUDA error {failed}");
         }
         Ok(Some(times))
+    }
+
+    /// The time of CUB's sum that is the same on every GPU (`gpu_to_gpu`), if CUB has it.
+    pub fn reproducible_cub(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        case: &Case,
+        inputs: &[u64],
+    ) -> anyhow::Result<Option<Timing>> {
+        let is_sum = case.operator == Operator::Sum && case.extent.axis == Axis::All;
+        let Some(library) = self.cub.as_ref().filter(|_| is_sum && case.data.is_some()) else { return Ok(None) };
+        let name = format!("warpfold_cub_reproducible_{}", case.dtype);
+        // SAFETY: `peers/cub_reproducible.cu` defines it with this signature, for some types.
+        let Ok(sum) = (unsafe { library.get::<ReproducibleSum>(name.as_bytes()) }) else { return Ok(None) };
+        let output = gpu.zeroed::<u64>(1)?;
+        let mut failed = 0;
+        let mut start = |i: usize| {
+            // Inside a recording, this is the recording's stream.
+            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
+            let (input, output) = (inputs[i % inputs.len()], output.view().device_address());
+            // SAFETY: the memory is the device's; the input has the case's elements, and the output has 8 bytes.
+            let error =
+                unsafe { sum(input as *const c_void, output as *mut c_void, case.extent.columns as i64, stream) };
+            if error != 0 {
+                failed = error;
+            }
+            Ok::<_, Error>(())
+        };
+        let time = plan.time_recorded(gpu, &mut start)?;
+        anyhow::ensure!(failed == 0, "CUB's gpu_to_gpu sum: CUDA error {failed}");
+        Ok(Some(time))
     }
 
     /// PyTorch's time in microseconds, if PyTorch has such a reduction.

@@ -173,9 +173,13 @@ where
     let cub = peers
         .cub(gpu, plan, case, &inputs.addresses()?, ends.view())
         .unwrap_or_else(|error| without("CUB", case, &error));
+    let reproducible = peers
+        .reproducible_cub(gpu, plan, case, &inputs.addresses()?)
+        .unwrap_or_else(|error| without("CUB's gpu_to_gpu", case, &error));
     drop(inputs);
     let pytorch = peers.pytorch(case);
     let mut row = Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch);
+    row.cub_gpu_to_gpu_us = reproducible.map(|timing| timing.median.as_secs_f64() * 1e6);
     row.result = job.array.map(|_| Results(results.values()));
     Ok((row, results))
 }

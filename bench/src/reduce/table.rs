@@ -16,7 +16,7 @@ use crate::measure::Timing;
 use crate::number::Results;
 use crate::options::{Format, Output};
 use crate::outcome::chain;
-use crate::plot::{self, Bar, Bars, Chart, Line, Lines};
+use crate::plot::{self, Bar, Bars, Chart, Horizontal, Line, Lines};
 use crate::table::{Columns, Layout};
 
 /// A measured case.
@@ -46,6 +46,8 @@ pub struct Row {
     pub gigabytes_per_second: Option<f64>,
     pub cub_back_to_back_us: Option<f64>,
     pub cub_alone_us: Option<f64>,
+    /// CUB's sum that is the same on every GPU, back to back.
+    pub cub_gpu_to_gpu_us: Option<f64>,
     pub pytorch_us: Option<f64>,
 }
 
@@ -77,6 +79,7 @@ impl Row {
             gigabytes_per_second: Some(bytes as f64 / back_to_back_us.max(1e-3) / 1e3),
             cub_back_to_back_us: cub.map(|(back_to_back, _)| us(back_to_back)),
             cub_alone_us: cub.map(|(_, alone)| us(alone)),
+            cub_gpu_to_gpu_us: None,
             pytorch_us,
         }
     }
@@ -100,6 +103,7 @@ impl Row {
             gigabytes_per_second: None,
             cub_back_to_back_us: None,
             cub_alone_us: None,
+            cub_gpu_to_gpu_us: None,
             pytorch_us: None,
         }
     }
@@ -131,16 +135,24 @@ pub struct Section {
 
 const WARPFOLD_COLOR: RGBColor = RGBColor(40, 90, 160);
 const CUB_COLOR: RGBColor = RGBColor(90, 150, 60);
+const GPU_TO_GPU_COLOR: RGBColor = RGBColor(190, 150, 40);
 const PYTORCH_COLOR: RGBColor = RGBColor(200, 80, 60);
 
 impl Section {
-    /// Whether the section has one operator of one type over several lengths.
-    fn is_sweep(&self) -> bool {
-        let same = |row: &Row| {
-            let first = &self.rows[0];
-            row.extent.axis == Axis::All && (&row.operator, &row.dtype) == (&first.operator, &first.dtype)
-        };
-        self.rows.len() > 1 && self.rows.iter().all(same)
+    /// The horizontal axis of a chart of lines, if the rows differ in their length alone, or in the number of exponents
+    /// of their elements alone.
+    fn sweep(&self) -> Option<Horizontal> {
+        let first = self.rows.first()?;
+        let is_one =
+            |row: &Row| row.extent.axis == Axis::All && (&row.operator, &row.dtype) == (&first.operator, &first.dtype);
+        if self.rows.len() == 1 || !self.rows.iter().all(is_one) {
+            return None;
+        }
+        let is_of_exponents = |row: &Row| row.extent == first.extent && matches!(row.data, Some(Kind::Exponents(_)));
+        if self.rows.iter().all(is_of_exponents) {
+            return Some(Horizontal::Exponents);
+        }
+        self.rows.iter().all(|row| row.data == first.data).then_some(Horizontal::Elements)
     }
 }
 
@@ -184,7 +196,7 @@ impl Report {
         }
     }
 
-    /// A chart for each section: lines for one operator over several lengths, else bars.
+    /// A chart for each section: lines for one operator over several lengths or numbers of exponents, else bars.
     pub fn charts(&self) -> Vec<Chart> {
         let bounds: Vec<_> = [
             ("theoretical peak", self.device.peak_gigabytes_per_second, plot::PEAK_COLOR),
@@ -195,7 +207,7 @@ impl Report {
         .collect();
         let of_section = |section: &Section| {
             let title = format!("{}, {}", section.title, self.device.name);
-            if !section.is_sweep() {
+            let Some(horizontal) = section.sweep() else {
                 let bar = |row: &Row| {
                     Some(Bar {
                         name: format!("{} {} {}", row.operator, row.dtype, row.shape),
@@ -205,18 +217,23 @@ impl Report {
                 };
                 let bars = section.rows.iter().filter_map(bar).collect();
                 return Chart::Bars(Bars { title, quantity: "GB/s", bars, bounds: bounds.clone() });
-            }
+            };
             let line = |name, color, time: fn(&Row) -> Option<f64>| {
-                let point = |row: &Row| Some((row.extent.columns, row.bytes? as f64 / time(row)? / 1e3));
+                let place = |row: &Row| match row.data {
+                    Some(Kind::Exponents(count)) => usize::from(count),
+                    _ => row.extent.columns,
+                };
+                let point = |row: &Row| Some((place(row), row.bytes? as f64 / time(row)? / 1e3));
                 Line { name, color, points: section.rows.iter().filter_map(point).collect() }
             };
             let lines = [
                 line("warpfold", WARPFOLD_COLOR, |row| row.back_to_back_us),
                 line("CUB", CUB_COLOR, |row| row.cub_back_to_back_us),
+                line("CUB, gpu_to_gpu", GPU_TO_GPU_COLOR, |row| row.cub_gpu_to_gpu_us),
                 line("PyTorch", PYTORCH_COLOR, |row| row.pytorch_us),
             ];
             let lines = lines.into_iter().filter(|line| !line.points.is_empty()).collect();
-            Chart::Lines(Lines { title, lines, bounds: bounds.clone() })
+            Chart::Lines(Lines { title, horizontal, lines, bounds: bounds.clone() })
         };
         self.sections.iter().map(of_section).collect()
     }
@@ -282,6 +299,9 @@ impl Report {
             columns.add(5, "CUB alone", rows().map(|row| or_dash(row.cub_alone_us.map(time))));
             columns.add(5, "vs CUB alone", rows().map(|row| times(row.times_alone())));
         }
+        if has(|row| row.cub_gpu_to_gpu_us.is_some()) {
+            columns.add(4, "gpu_to_gpu", rows().map(|row| or_dash(row.cub_gpu_to_gpu_us.map(time))));
+        }
         if has(|row| row.pytorch_us.is_some()) {
             columns.add(4, "PyTorch", rows().map(|row| or_dash(row.pytorch_us.map(time))));
             columns.add(2, "vs PyTorch", rows().map(|row| times(row.times(row.pytorch_us))));
@@ -293,13 +313,13 @@ impl Report {
         writeln!(
             out,
             "operator,type,shape,offset,data,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,\
-             cub_back_to_back_us,cub_alone_us,pytorch_us,error,result"
+             cub_back_to_back_us,cub_alone_us,cub_gpu_to_gpu_us,pytorch_us,error,result"
         )?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in self.rows() {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 row.operator,
                 row.dtype,
                 row.shape,
@@ -312,6 +332,7 @@ impl Report {
                 number(row.gigabytes_per_second),
                 number(row.cub_back_to_back_us),
                 number(row.cub_alone_us),
+                number(row.cub_gpu_to_gpu_us),
                 number(row.pytorch_us),
                 csv_field(row.error.as_deref().unwrap_or_default()),
                 row.result.as_ref().map(Results::to_string).unwrap_or_default()
@@ -325,4 +346,29 @@ impl Report {
 fn mean(section: &Section, ratio: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
     let logs: Vec<f64> = section.rows.iter().filter_map(ratio).map(f64::ln).collect();
     (logs.len() > 1).then(|| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::cases::Operator;
+    use super::*;
+    use crate::element::ElementType;
+
+    #[test]
+    fn a_section_of_one_number_that_varies_is_drawn_as_lines() {
+        let case = |len, data| {
+            let (operator, dtype) = (Operator::Sum, ElementType::F32);
+            Row::without_result(
+                &Case { operator, dtype, extent: Extent::all(len), offset: 0, data },
+                &anyhow::anyhow!("-"),
+            )
+        };
+        let sweep = |rows| Section { title: String::new(), rows }.sweep();
+        let exponents = |count| Some(Kind::Exponents(count));
+        assert_eq!(sweep(vec![case(8, None), case(16, None)]), Some(Horizontal::Elements));
+        assert_eq!(sweep(vec![case(8, exponents(2)), case(8, exponents(4))]), Some(Horizontal::Exponents));
+        assert_eq!(sweep(vec![case(8, exponents(2)), case(16, exponents(4))]), None);
+        assert_eq!(sweep(vec![case(8, Some(Kind::Wide)), case(8, Some(Kind::Nans))]), None);
+        assert_eq!(sweep(vec![case(8, None)]), None);
+    }
 }

@@ -139,11 +139,15 @@ fn reductions_that_there_are_not() {
 
 #[test]
 fn exact_results_of_every_kind_of_data() {
-    for data in ["ordinary", "wide", "subnormal", "cancelling"] {
-        let which = ["reduce", "--data", data, "--dtype", "f32,f16", "--op", "sum,norm", "--shape", "300,3x50:columns"];
-        let text = stdout(&bench(&[which.as_slice(), &["--format", "csv"]].concat()));
-        let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
-        assert_eq!(lines.len(), 1 + 2 * 2 * 2);
-        assert!(lines[1..].iter().all(|line| line[4] == data && line[6] == "true"), "{text}");
+    const KINDS: &str = "ordinary,wide,subnormal,cancelling,ascending,descending,scales,largest,extremes,nans,\
+                         one-large,one-infinity,one-nan,20-exponents,250-exponents";
+    let which = ["reduce", "--data", KINDS, "--dtype", "f32,f16", "--op", "sum,norm", "--shape", "300,3x50:columns"];
+    let text = stdout(&bench(&[which.as_slice(), &["--format", "csv"]].concat()));
+    let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
+    assert_eq!(lines.len(), 1 + 15 * 2 * 2 * 2);
+    for kind in KINDS.split(',') {
+        assert_eq!(lines.iter().filter(|line| line[4] == kind).count(), 8, "{text}");
     }
+    assert!(lines[1..].iter().all(|line| line[6] == "true"), "{text}");
+    refused(&["reduce", "--data", "narrow"], &["narrow", "descending", "250-exponents"]);
 }

@@ -8,6 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, ensure};
+use runs::Run;
 
 use crate::workspace;
 
@@ -20,24 +21,46 @@ const MOST_NAMED: usize = 16;
 /// The maximum number of columns of a line.
 const MOST_COLUMNS: usize = 120;
 
-/// Writes `docs/benchmarks/DEVICE.md` from the folder that `run.sh tables` has written.
+/// Writes `docs/benchmarks/DEVICE.md`, and `DEVICE-data.md` of exact sums by the kind of data, from the folder that
+/// `run.sh tables` has written.
 pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
     let is_name =
         !device.is_empty() && device.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
     ensure!(is_name, "`{device}` is not the name of a page: lowercase letters, digits and `-`, as in h100");
-    let page = page(device, folder)?;
-    let file = workspace::root().join("docs").join("benchmarks").join(device).with_extension("md");
-    fs::write(&file, &page).with_context(|| format!("cannot write `{}`", file.display()))?;
-    println!("{} ({} lines)", file.display(), page.lines().count());
+    for (name, page) in pages(device, folder)? {
+        let file = workspace::root().join("docs").join("benchmarks").join(name);
+        fs::write(&file, &page).with_context(|| format!("cannot write `{}`", file.display()))?;
+        println!("{} ({} lines)", file.display(), page.lines().count());
+    }
     Ok(())
 }
 
-fn page(device: &str, folder: &Path) -> anyhow::Result<String> {
-    let runs = runs::read(folder)?;
+/// The pages and their file names.
+fn pages(device: &str, folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
+    let (of_data, runs): (Vec<_>, Vec<_>) = runs::read(folder)?.into_iter().partition(|run| run.name == "data");
+    let mut pages = Vec::new();
+    if !runs.is_empty() {
+        pages.push((format!("{device}.md"), page(device, &runs)?));
+    }
+    for run in of_data {
+        pages.push((format!("{device}-data.md"), check_columns(page::write_data(device, &run)?)?));
+    }
+    Ok(pages)
+}
+
+/// The page, if no line is too long.
+fn check_columns(page: String) -> anyhow::Result<String> {
+    if let Some(line) = page.lines().find(|line| line.chars().count() > MOST_COLUMNS) {
+        anyhow::bail!("a line would have more than {MOST_COLUMNS} columns: {line}");
+    }
+    Ok(page)
+}
+
+fn page(device: &str, runs: &[Run]) -> anyhow::Result<String> {
     // Names fewer slower cases if the page would be too long.
     let mut named = MOST_NAMED;
     let (page, lines) = loop {
-        let page = page::write(device, &runs, named)?;
+        let page = page::write(device, runs, named)?;
         let lines = page.lines().count();
         if lines <= MOST_LINES || named == 0 {
             break (page, lines);
@@ -45,10 +68,7 @@ fn page(device: &str, folder: &Path) -> anyhow::Result<String> {
         named -= 1;
     };
     ensure!(lines <= MOST_LINES, "the page would have {lines} lines, and may have {MOST_LINES}: measure fewer cases");
-    if let Some(line) = page.lines().find(|line| line.chars().count() > MOST_COLUMNS) {
-        anyhow::bail!("a line would have more than {MOST_COLUMNS} columns: {line}");
-    }
-    Ok(page)
+    check_columns(page)
 }
 
 #[cfg(test)]
@@ -61,17 +81,19 @@ mod tests {
 
     /// The samples are made up. `WARPFOLD_BLESS=1 cargo test -p xtask` writes a new snapshot.
     #[test]
-    fn the_page_of_the_samples_is_the_snapshot() {
-        let (page, file) = (page("example", &folder()).unwrap(), folder().join("page.md"));
-        if std::env::var_os("WARPFOLD_BLESS").is_some() {
-            fs::write(&file, &page).unwrap();
+    fn the_pages_of_the_samples_are_the_snapshots() {
+        for (name, page) in pages("page", &folder()).unwrap() {
+            let file = folder().join(name);
+            if std::env::var_os("WARPFOLD_BLESS").is_some() {
+                fs::write(&file, &page).unwrap();
+            }
+            assert_eq!(page, fs::read_to_string(&file).unwrap(), "compare with `{}`", file.display());
         }
-        assert_eq!(page, fs::read_to_string(&file).unwrap(), "compare with `{}`", file.display());
     }
 
     #[test]
     fn a_folder_without_runs_is_an_error() {
-        let error = page("example", &workspace::root().join("docs")).unwrap_err().to_string();
+        let error = pages("example", &workspace::root().join("docs")).unwrap_err().to_string();
         assert!(error.contains("./run.sh tables") && error.contains("sums.json"), "{error}");
         assert!(run("../h200", &folder()).is_err());
     }

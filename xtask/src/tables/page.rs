@@ -53,7 +53,6 @@ pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<Stri
         operators(of("operators")),
         matrices(of("rows"), of("columns")),
         segments(of("segments")),
-        data(of("data")),
     ];
     let sections: Vec<Section> = first.into_iter().flatten().chain(sections).collect();
 
@@ -345,15 +344,30 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
     (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers: "CUB", cases })
 }
 
-fn data(rows: &[Reduction]) -> Option<Section> {
-    let data = |row: &Reduction| row.data.clone().unwrap_or_default();
-    let table = pivot(rows, "sum of", |row| format!("{}, {}", row.dtype, row.shape), data, Reduction::cell);
-    let text = "Time (x) of exact sums, compared with CUB's inexact ones. Ordinary numbers have magnitudes from 1/16 \
-        to 16, wide ones three eighths of all exponents, subnormal ones are below the least normal number; \
-        cancelling ones are wide, and most have their opposite in the input.";
-    let cases = compared(rows);
-    let heading = "Other data";
-    (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB", cases })
+/// The page of exact sums by the kind of data.
+pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
+    let runs = std::slice::from_ref(run);
+    let report: Reductions = run.report()?;
+    let rows: Vec<Reduction> = report.sections.into_iter().flat_map(|section| section.rows).collect();
+    let mut lines = head(&run.device()?, runs, report.cub_version, report.read_gigabytes_per_second, None);
+    lines[0].push_str(": exact sums by the kind of data");
+    let cell = |row: &Reduction| {
+        let ordinary = rows.iter().find(|other| {
+            other.data.as_deref() == Some("ordinary") && (&other.dtype, &other.shape) == (&row.dtype, &row.shape)
+        });
+        let times = ordinary.and_then(|ordinary| Some(row.back_to_back_us? / ordinary.back_to_back_us?));
+        Some([Some(row.time()?), times.map(digits), row.times().map(shown)].into_iter().flatten().collect::<Vec<_>>())
+    };
+    let label =
+        |row: &Reduction| format!("{}, {}", row.shape, row.data.as_deref().unwrap_or_default().replace('-', " "));
+    let table = pivot(&rows, "sum of", label, |row| row.dtype.clone(), |row| Some(cell(row)?.join(", ")));
+    let text = "Time, times that of ordinary data, x. CUB's sums are inexact. `bench reduce --help` says what each kind of \
+        data is.";
+    lines.extend(paragraph(text));
+    lines.push(String::new());
+    lines.extend(table.lines());
+    lines.extend(of_runs(name, runs));
+    Ok(lines.join("\n") + "\n")
 }
 
 impl Transpose {

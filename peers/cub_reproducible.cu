@@ -1,0 +1,28 @@
+// CUB's sums that are the same on every GPU (`gpu_to_gpu`), behind a C ABI. CUB has them from 3.1 on.
+
+#include <cstdint>
+
+#include <cub/device/device_reduce.cuh>
+#include <cub/version.cuh>
+
+#if CUB_VERSION >= 300100
+#include <cuda/__execution/determinism.h>
+#include <cuda/__execution/require.h>
+#include <cuda/std/__execution/env.h>
+#include <cuda/stream_ref>
+
+// CUB takes its scratch memory from the stream's pool, in each call.
+template <typename T> static int sum(const void *in, void *out, int64_t length, cudaStream_t stream) {
+    auto same = cuda::execution::require(cuda::execution::determinism::gpu_to_gpu);
+    auto environment = cuda::std::execution::env{same, cuda::stream_ref{stream}};
+    return cub::DeviceReduce::Sum(static_cast<const T *>(in), static_cast<T *>(out), length, environment);
+}
+
+extern "C" int warpfold_cub_reproducible_f32(const void *in, void *out, int64_t length, cudaStream_t stream) {
+    return sum<float>(in, out, length, stream);
+}
+
+extern "C" int warpfold_cub_reproducible_f64(const void *in, void *out, int64_t length, cudaStream_t stream) {
+    return sum<double>(in, out, length, stream);
+}
+#endif
