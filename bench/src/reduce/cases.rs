@@ -272,7 +272,8 @@ impl TableName {
                     dtypes.map(move |dtype| sum(dtype, Extent::all(1 << 26), kind))
                 });
                 let shapes = [(1 << 22, 16, Axis::Rows), (1 << 18, 256, Axis::Rows), (1 << 13, 1 << 13, Axis::Rows)];
-                let shapes = shapes.into_iter().chain([(1 << 13, 1 << 13, Axis::Columns)]);
+                let others = [(1 << 22, 16, Axis::Skewed), (1 << 13, 1 << 13, Axis::Columns)];
+                let shapes = shapes.into_iter().chain(others);
                 let of_shapes = shapes.flat_map(|(rows, columns, axis)| {
                     [Kind::Ordinary, Kind::Wide].into_iter().flat_map(move |kind| {
                         [F32, F64, Bf16].map(move |dtype| sum(dtype, Extent { rows, columns, axis }, kind))

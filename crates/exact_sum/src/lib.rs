@@ -9,6 +9,7 @@
 //! | [`Accumulator`] | the bins of one window, in which a thread sums |
 //! | [`digit`] | the digit of an integer in a given limb |
 //! | [`Compact`] | the state that threads and blocks exchange: an integer and its position |
+//! | [`HighestBits`] | what one rounding needs of a sum whose parts come from the highest downwards |
 //! | [`Limbs`] | a superaccumulator: holds any sum, for values that fit nowhere else |
 //! | [`round`] | the single rounding, also of a mean and of a norm |
 //! | [`integers`] | means and norms of integers |
@@ -23,6 +24,7 @@ mod binary;
 pub mod bytes;
 mod compact;
 mod digit;
+mod highest_bits;
 pub mod integers;
 mod limbs;
 mod parts;
@@ -34,6 +36,7 @@ pub use accumulator::Accumulator;
 pub use binary::Binary;
 pub use compact::{Compact, Outcome, Specials};
 pub use digit::{digit, digit_of_long};
+pub use highest_bits::HighestBits;
 pub use limbs::{Leading, Limbs};
 pub use round::Rounded;
 pub use sum::{

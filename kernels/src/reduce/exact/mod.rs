@@ -14,7 +14,7 @@
 //! | [`formula`] | the computation, rounded once |
 //! | `builtin`, [`custom`] | the kernels of built-in sums; sums of custom terms |
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
-//! | [`rows`] | short rows |
+//! | [`rows`], `full_range_rows` | short rows; short rows whose elements are not in their warp's window |
 //! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements are in no window |
 //! | `column_share` | a block's share of a matrix |
 //! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; their elements |
@@ -35,6 +35,7 @@ mod columns_full_range;
 pub mod custom;
 pub mod format;
 pub mod formula;
+mod full_range_rows;
 pub mod full_range_sum;
 pub mod grid;
 pub mod long_rows;

@@ -56,6 +56,12 @@ impl<K: Terms> Finish<K> {
         K::HAS_OTHER && self.code & IN_OTHER_FORMAT != 0
     }
 
+    /// Whether the result is a root in `f64`, which more than [`NEEDED`](exact_sum::HighestBits::NEEDED) bits decide.
+    #[inline(always)]
+    pub fn is_long_root(self) -> bool {
+        K::DEGREE == 2 && size_of::<K::Other>() == 8 && self.is_derived() && (self.is_other() || !K::HAS_OTHER)
+    }
+
     #[inline(always)]
     fn integer_in<R: ResultFormat, G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         let result: R = match (self.is_derived(), K::DEGREE) {

@@ -8,6 +8,7 @@ use exact_sum::{Bins, Leading, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
+use super::full_range_rows::{Place, sum_full_range};
 use super::grid::Grid;
 use super::partial::fold_warp;
 use super::result::{ExactOperator, Finish, Results, result_of};
@@ -52,7 +53,7 @@ pub struct ExactRowArgs<T: Plain> {
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and a warp takes as many rows side by side as its lanes
 /// allow. A lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only if four lanes or more take a row), and
 /// as many rows that it has [`VECTORS`] vectors in all. All rows of a warp share a window. A row that does not fit it
-/// is summed again, by the whole warp.
+/// is summed again.
 ///
 /// # Safety
 /// The views have all elements that are named: accesses are not checked. The vectors of a row's lanes cover it.
@@ -308,8 +309,9 @@ fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     own.plus(given.of_lane_xor(distance))
 }
 
-/// Sums rows again that are not in a window, of any elements, by all lanes of a warp. Out of line. Rows are passed as
-/// numbers, since a struct argument lies in local memory from the start.
+/// Sums rows again that are not in a window, of any elements: each by its own lanes or, if these do not suffice, by all
+/// lanes of the warp. Out of line. Rows are passed as numbers, since a struct argument lies in local memory from the
+/// start.
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
@@ -325,9 +327,26 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     results: Results<'_, O::Terms>,
 ) {
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
+    let by_warp = <O::Terms as Terms>::HAS_LOW || results.finish.is_long_root();
     let mut k = 0;
     while k < VECTORS {
         let mut not_exact = again[k];
+        if not_exact != 0 && !by_warp {
+            let group = lane_id() >> rows.lanes_log;
+            let row = rows.row(k, group);
+            let (start, len) = rows.place_of(row);
+            let is_again = row < rows.rows && not_exact & rows.mask(group) != 0;
+            let place = Place { start, len, result: if is_again { Some(row) } else { None } };
+            // SAFETY: the rows are inside the input, as the kernel's caller has promised.
+            unsafe {
+                match size_of::<T>() {
+                    2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, vectors_log, &results),
+                    4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, vectors_log, &results),
+                    _ => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, vectors_log, &results),
+                }
+            }
+            not_exact = 0;
+        }
         while not_exact != 0 {
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
@@ -391,9 +410,9 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Element, const N: usize>(
 
 /// The elements of a row that a lane holds: a vector, and up to two elements outside whole vectors, called singles.
 #[derive(Clone, Copy)]
-struct Loaded<T: Element> {
-    vector: T::Vector,
-    singles: [T; 2],
+pub(super) struct Loaded<T: Element> {
+    pub vector: T::Vector,
+    pub singles: [T; 2],
 }
 
 impl<T: Element> Loaded<T> {
@@ -403,7 +422,13 @@ impl<T: Element> Loaded<T> {
     /// # Safety
     /// As said above, and the elements are inside the input.
     #[inline(always)]
-    unsafe fn load<const SINGLES: bool>(input: &Global<T>, start: usize, len: usize, vector: u32, lanes: u32) -> Self {
+    pub unsafe fn load<const SINGLES: bool>(
+        input: &Global<T>,
+        start: usize,
+        len: usize,
+        vector: u32,
+        lanes: u32,
+    ) -> Self {
         let lead = if SINGLES { elements_to_alignment(input, start, len) as u32 } else { 0 };
         let (first, len) = (start + lead as usize, len as u32 - lead);
         let whole = if SINGLES { len / T::Vector::LEN as u32 * T::Vector::LEN as u32 } else { len };

@@ -6,15 +6,16 @@ use cuda_std::global::issue_loads;
 use cuda_std::hint::compute_now;
 use cuda_std::prelude::*;
 use cuda_std::warp::{
-    FULL_MASK, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_any, warp_vote_ballot,
+    FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_idx, warp_shuffle_up, warp_vote_any, warp_vote_ballot,
 };
 use exact_sum::{Bins, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
+use super::full_range_rows::{MOST_VECTORS, Place, VECTORS_LOG, sum_full_range};
 use super::grid::Grid;
 use super::result::{ExactOperator, Results};
-use super::rows::{GridOf, sum_by_warp};
+use super::rows::{GridOf, least_lanes, sum_by_warp};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
@@ -333,7 +334,8 @@ fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vecto
     T::Vector::from_words(words)
 }
 
-/// Sums the segments of the lanes in `again` once more, of any elements, each by all lanes of the warp. Out of line.
+/// Sums the segments of the lanes in `again` once more, of any elements: short ones by a few lanes each, as many at once
+/// as the warp has lanes for, others one after the other by all lanes. Out of line.
 #[cold]
 #[inline(never)]
 fn sum_again<O: ExactOperator<T>, T: Element>(
@@ -345,12 +347,44 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, O::Terms>,
 ) {
+    let of_lane = |owner: u32| {
+        let start = warp_shuffle_idx(FULL_MASK, start as u64, owner, 32).0 as usize;
+        (start, warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize)
+    };
     let mut left = again;
+    if !(<O::Terms as Terms>::HAS_LOW || results.finish.is_long_root()) {
+        let is_short = len as usize <= MOST_VECTORS * T::Vector::LEN;
+        let mut short = again & warp_vote_ballot(FULL_MASK, is_short);
+        left &= !short;
+        let longest = u32::reduce_max(FULL_MASK, if short >> lane_id() & 1 == 1 { len } else { 0 });
+        let (needed, least) = (longest.div_ceil((T::Vector::LEN as u32) << VECTORS_LOG), least_lanes(size_of::<T>()));
+        let lanes_log = (if needed < least { least } else { needed }).next_power_of_two().trailing_zeros();
+        let group = lane_id() >> lanes_log;
+        while short != 0 {
+            // Each group of lanes takes the segment of another lane.
+            let (mut owner, mut taken) = (None, 0);
+            while taken < 32 >> lanes_log && short != 0 {
+                owner = if taken == group { Some(short.trailing_zeros()) } else { owner };
+                short &= short - 1;
+                taken += 1;
+            }
+            let (start, len) = of_lane(owner.unwrap_or(0));
+            let result = owner.map(|owner| first + owner as usize);
+            let place = Place { start, len: if result.is_some() { len } else { 0 }, result };
+            // SAFETY: segments that lanes own are inside the input.
+            unsafe {
+                match size_of::<T>() {
+                    2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, VECTORS_LOG, &results),
+                    4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, VECTORS_LOG, &results),
+                    _ => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, VECTORS_LOG, &results),
+                }
+            }
+        }
+    }
     while left != 0 {
         let owner = left.trailing_zeros();
         left &= left - 1;
-        let start = warp_shuffle_idx(FULL_MASK, start as u64, owner, 32).0 as usize;
-        let len = warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize;
+        let (start, len) = of_lane(owner);
         let result = sum_by_warp::<O, T>(&input, start, len, superacc, results.finish);
         if lane_id() == 0 {
             results.store(first + owner as usize, result);

@@ -1,7 +1,7 @@
 //! The exact sum of any elements, by a warp.
 
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
-use exact_sum::{Accumulator, Binary, Bins, Window};
+use exact_sum::{Accumulator, Bins, Window};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
@@ -362,23 +362,40 @@ pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
     largest
 }
 
-/// Adds to limbs the terms above all windows, records which are not finite, and replaces both with zeros.
+/// The terms of a lane above all windows.
+#[derive(Clone, Copy)]
+pub(super) struct Large {
+    /// The sum of the finite ones, in units of `2^LARGE`.
+    pub units: i64,
+    pub has_nan: bool,
+    pub has_infinity: bool,
+    pub has_negative_infinity: bool,
+}
+
+/// Replaces the terms above all windows with zeros.
 #[inline(always)]
-pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], superacc: &Superaccumulator<G>) {
-    let (mut sum, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
+pub(super) fn split_large<F: Format, const N: usize>(terms: &mut [F; N]) -> Large {
+    let (mut units, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
     each::<N>(|i| {
         let term = terms[i];
-        let is_large = term.magnitude() > Window::<G::Format>::HIGHEST;
+        let is_large = term.magnitude() > Window::<F>::HIGHEST;
         let is_finite = term.is_finite();
         has_nan |= term.is_nan();
         has_infinity |= !is_finite & !term.is_nan() & !term.is_negative();
         has_negative_infinity |= !is_finite & !term.is_nan() & term.is_negative();
-        let units = term.large_units();
-        sum += if is_large & is_finite { units } else { 0 };
-        terms[i] = if is_large { G::Format::default() } else { term };
+        let of_term = term.large_units();
+        units += if is_large & is_finite { of_term } else { 0 };
+        terms[i] = if is_large { F::default() } else { term };
     });
+    Large { units, has_nan, has_infinity, has_negative_infinity }
+}
+
+/// Adds to limbs the terms above all windows, records which are not finite, and replaces both with zeros.
+#[inline(always)]
+pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], superacc: &Superaccumulator<G>) {
+    let Large { units, has_nan, has_infinity, has_negative_infinity } = split_large(terms);
     // Below 2^58 in magnitude, so that the warp's sum fits.
-    let sum: i64 = sum.sum_of_lanes();
+    let sum: i64 = units.sum_of_lanes();
     superacc.add(|k| sum.digit((G::Format::LARGE - G::UNIT) as u32, k));
     superacc.add_special(Special::Nan, has_nan);
     superacc.add_special(Special::Infinity, has_infinity);

@@ -1,0 +1,93 @@
+//! The highest bits of a sum whose parts come from the highest position downwards.
+
+use crate::limbs::Leading;
+
+/// A sum of integers at descending positions, as far as one rounding needs it.
+///
+/// [`HighestBits::push`] adds an integer at a lower position. The integers overlap, so a part can cancel most of what
+/// is above it. While the sum has fewer than [`HighestBits::NEEDED`] bits, all of it is kept. After that, only what lies
+/// below matters for the rounding: its whole units, and whether the remaining fraction is negative, zero or positive.
+/// As soon as the fraction is more than all later parts together, the sum is decided, and later parts are ignored. So
+/// usually three parts are enough, and the state is two integers, which a thread holds in registers.
+///
+/// The result is right for each rounding whose midpoints have at most [`HighestBits::NEEDED`] bits: of a sum to any
+/// format; of a mean of up to `2^16` elements, whose midpoints times the count have 54 + 16 bits; of a root in `f32`,
+/// whose midpoints' squares have 50 bits, but not of one in `f64`, whose squares have 108.
+///
+/// Source: the digits of a redundant number, most significant first, as in on-line arithmetic (Ercegovac, Lang, "Digital
+/// Arithmetic", 2004, chapter 9).
+#[derive(Clone, Copy, Debug)]
+pub struct HighestBits {
+    /// The sum's highest bits, in units of `2^position`.
+    bits: i128,
+    position: i32,
+    /// What was pushed since `bits` were complete, in units of `2^(position - places)`.
+    tail: i128,
+    places: u32,
+}
+
+impl HighestBits {
+    /// The bits of a complete sum.
+    pub const NEEDED: u32 = 70;
+
+    /// The most places from one part to the next.
+    pub const MOST_PLACES: u32 = 52;
+
+    /// The bits of a part, without the sign.
+    pub const PART: u32 = 120 - 1;
+
+    /// Later parts together are less than `2^MARGIN` units of the last part.
+    pub const MARGIN: u32 = 16;
+
+    /// 0, before the first part. Its position is this one, less the first part's places.
+    #[inline(always)]
+    pub fn new(position: i32) -> Self {
+        const {
+            // A sum that is not complete has room for the next part's places, and a tail that is not decided has, too.
+            assert!(Self::NEEDED + Self::MOST_PLACES < 126 && Self::PART < 126);
+            assert!(Self::MARGIN + 1 + Self::MOST_PLACES < Self::NEEDED);
+        }
+        Self { bits: 0, position, tail: 0, places: 0 }
+    }
+
+    /// Adds `part`, in units that are `2^-places` times those of the last part.
+    ///
+    /// `places` is at most [`HighestBits::MOST_PLACES`], and `part` has at most [`HighestBits::PART`] bits. After the
+    /// first part, a part is less than `2^MARGIN` units of the part before it.
+    #[inline(always)]
+    pub fn push(&mut self, part: i128, places: u32) {
+        if self.is_decided() {
+            return;
+        }
+        if self.bits.unsigned_abs() >> Self::NEEDED == 0 && self.places == 0 {
+            self.bits = (self.bits << places) + part;
+            self.position -= places as i32;
+            return;
+        }
+        self.tail = (self.tail << places) + part;
+        self.places += places;
+        // Only parts soon after the complete bits can have whole units of these.
+        if self.places < 120 {
+            let carry = (self.tail + (1 << self.places >> 1)) >> self.places;
+            self.bits += carry;
+            self.tail -= carry << self.places;
+        }
+    }
+
+    /// Whether later parts cannot change the result.
+    #[inline(always)]
+    pub fn is_decided(&self) -> bool {
+        self.tail.unsigned_abs() >> (Self::MARGIN + 1) != 0
+    }
+
+    /// The highest bits of the sum, and whether any bit is below them.
+    #[inline(always)]
+    pub fn leading(&self) -> Leading {
+        let is_negative = self.bits < 0;
+        let is_towards_zero = self.tail != 0 && (self.tail < 0) != is_negative;
+        // The magnitude's whole units: one less if the tail reduces it.
+        let toward = if is_negative { 1 } else { -1 };
+        let bits = if is_towards_zero { self.bits + toward } else { self.bits };
+        Leading { is_inexact: self.tail != 0, ..Leading::of(bits, self.position) }
+    }
+}

@@ -1,0 +1,167 @@
+//! Exact sums of short rows and segments of any elements, each by a few lanes.
+
+use cuda_std::prelude::*;
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, warp_vote_any, warp_vote_ballot};
+use exact_sum::{Binary, Bins, HighestBits, Specials, Window};
+
+use super::format::{Format, Value};
+use super::grid::Grid;
+use super::result::{Results, result_of_limbs};
+use super::rows::Loaded;
+use super::terms::{Float, Inputs, One, Terms};
+use super::unrolled::each;
+use super::warp_sum::{Large, largest_of, split_large, window_above};
+use crate::reduce::tuning::exact_rows::VECTORS;
+
+/// Groups of a lane's terms: its vectors, and two elements outside whole vectors.
+const GROUPS: usize = VECTORS + 1;
+
+/// The binary logarithm of the most vectors of a lane.
+pub(super) const VECTORS_LOG: u32 = VECTORS.ilog2();
+
+/// The most vectors of a row.
+pub(super) const MOST_VECTORS: usize = 32 * VECTORS;
+
+/// A row or a segment, the same in all of its lanes.
+#[derive(Clone, Copy)]
+pub(super) struct Place {
+    /// The index of its first element.
+    pub start: usize,
+    /// Its elements. They are covered by the vectors of its lanes and, if they are not whole vectors, it has at least
+    /// [`least_lanes`](super::rows::least_lanes).
+    pub len: usize,
+    /// The index of its result, if it is to be written.
+    pub result: Option<usize>,
+}
+
+/// Writes the results of rows of any elements, `2^lanes_log` lanes a row with `2^vectors_log` vectors of each lane; `N`
+/// is the number of elements of a vector. All lanes of the warp must call this.
+///
+/// Windows go downwards from the warp's largest term, the same for all its rows. In each, a row's lanes add up the
+/// row's integers, until nothing is left of the row, or its [`HighestBits`] are decided: usually after three windows,
+/// whatever the range of the exponents. Terms above all windows are integers of one unit.
+///
+/// # Safety
+/// The rows are inside the input.
+#[inline(always)]
+pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element, const N: usize>(
+    input: &Global<T>,
+    place: Place,
+    lanes_log: u32,
+    vectors_log: u32,
+    results: &Results<'_, K>,
+) {
+    let lanes = 1 << lanes_log;
+    let mask = (u32::MAX >> (32 - lanes)) << (lane_id() >> lanes_log << lanes_log);
+    // SAFETY: as promised by the caller.
+    let mut left = unsafe { terms_of_lane::<K, T, N>(input, place, lanes_log, vectors_log) };
+
+    let (mut large, mut specials, mut has_large) = (0, Specials::NONE, false);
+    let largest_of_all = |left: &[[Float<K>; N]; GROUPS]| {
+        let mut largest = 0;
+        each::<GROUPS>(|j| {
+            let of_group = largest_of(&left[j]);
+            largest = if of_group > largest { of_group } else { largest };
+        });
+        largest
+    };
+    let mut largest = largest_of_all(&left);
+    if warp_vote_any(FULL_MASK, Float::<K>::exponent_above(largest) > Window::<Float<K>>::HIGHEST) {
+        let mut of_lane = Large { units: 0, has_nan: false, has_infinity: false, has_negative_infinity: false };
+        each::<GROUPS>(|j| {
+            let of_group = split_large(&mut left[j]);
+            of_lane.units += of_group.units;
+            of_lane.has_nan |= of_group.has_nan;
+            of_lane.has_infinity |= of_group.has_infinity;
+            of_lane.has_negative_infinity |= of_group.has_negative_infinity;
+        });
+        let mut note = |is_found: bool, special: Specials| {
+            let is_in_row = warp_vote_ballot(FULL_MASK, is_found) & mask != 0;
+            specials = if is_in_row { specials.or(special) } else { specials };
+        };
+        note(of_lane.has_nan, Specials::nan());
+        note(of_lane.has_infinity, Specials::infinity(false));
+        note(of_lane.has_negative_infinity, Specials::infinity(true));
+        large = sum_of_lanes(of_lane.units, lanes);
+        has_large = warp_vote_any(FULL_MASK, of_lane.units != 0);
+        largest = largest_of_all(&left);
+    }
+    let exponent = window_above::<Float<K>>(u32::reduce_max(FULL_MASK, largest));
+    let mut window = K::Grid::window(if has_large { Window::<Float<K>>::HIGHEST } else { exponent });
+
+    let bits_of_window = 2 * Float::<K>::MANTISSA;
+    let mut above = K::Grid::position(window) + bits_of_window;
+    let mut sum = HighestBits::new(above as i32);
+    loop {
+        let mut bins = Bins::EMPTY;
+        each::<GROUPS>(|j| each::<N>(|i| left[j][i] = window.extract_from(&mut bins, left[j][i])));
+        let value: <Float<K> as Format>::Value = Value::of(window.drain(bins.upper, bins.lower, (GROUPS * N) as u32));
+        let position = K::Grid::position(window);
+        let mut value = sum_of_lanes(value, lanes).wide();
+        if large != 0 {
+            value += i128::from(large) << ((Float::<K>::LARGE - K::Grid::UNIT) as u32 - position);
+            large = 0;
+        }
+        push(&mut sum, value, above - position);
+        above = position;
+        let is_left = warp_vote_ballot(FULL_MASK, bins.has_residual()) & mask != 0;
+        if !warp_vote_any(FULL_MASK, is_left & !sum.is_decided()) {
+            break;
+        }
+        window = K::Grid::below(window);
+    }
+    if let Some(index) = place.result.filter(|_| lane_id() & (lanes - 1) == 0) {
+        let result = result_of_limbs::<K, K::Grid>(results.finish, specials, sum.leading(), place.len as u64);
+        results.store(index, result);
+    }
+}
+
+/// This lane's terms of a row.
+///
+/// # Safety
+/// The row is inside the input.
+#[inline(always)]
+unsafe fn terms_of_lane<K: Terms<Element = T, Item = T>, T: Element, const N: usize>(
+    input: &Global<T>,
+    Place { start, len, .. }: Place,
+    lanes_log: u32,
+    vectors_log: u32,
+) -> [[Float<K>; N]; GROUPS] {
+    let mut terms = [[Float::<K>::default(); N]; GROUPS];
+    let lane = lane_id() & ((1 << lanes_log) - 1);
+    each::<VECTORS>(|j| {
+        // Nothing of a vector that the lane does not have.
+        let len = if j < 1 << vectors_log { len } else { 0 };
+        let vector = lane + ((j as u32) << lanes_log);
+        // SAFETY: as promised by the caller.
+        let loaded = unsafe { Loaded::<T>::load::<true>(input, start, len, vector, 1 << lanes_log) };
+        <One<'_, T> as Inputs<K>>::each(loaded.vector, |i, item| terms[j][i] = K::term(item));
+        if j == 0 {
+            each::<2>(|i| terms[VECTORS][i] = K::term(loaded.singles[i]));
+        }
+    });
+    terms
+}
+
+/// The sum over a row's lanes, in each of them.
+#[inline(always)]
+fn sum_of_lanes<V: Value>(mut value: V, lanes: u32) -> V {
+    let mut distance = 1;
+    while distance < lanes {
+        value = value.plus(value.of_lane_xor(distance));
+        distance *= 2;
+    }
+    value
+}
+
+/// Adds a window's integer, whose unit is `places` below that of the integer before it, as one part or two.
+#[inline(always)]
+fn push(sum: &mut HighestBits, value: i128, places: u32) {
+    const MOST: u32 = HighestBits::MOST_PLACES;
+    if places > MOST {
+        sum.push(value >> MOST, places - MOST);
+        sum.push(value & ((1 << MOST) - 1), MOST);
+    } else {
+        sum.push(value, places);
+    }
+}
