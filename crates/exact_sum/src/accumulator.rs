@@ -46,8 +46,8 @@ impl<F: Binary> Accumulator<F> {
         self.count + count <= Window::<F>::CAPACITY
     }
 
-    /// Adds the bins of `count` elements. They must have been extracted in this [window](Accumulator::window) and be
-    /// [exact](Bins::is_exact), and there must be [capacity](Accumulator::has_capacity) for them.
+    /// Adds the bins of `count` elements. The bins must be [exact](Bins::is_exact) and of this
+    /// [window](Accumulator::window), and the accumulator must have [capacity](Accumulator::has_capacity) for `count`.
     #[inline(always)]
     pub fn with(self, bins: Bins<F>, count: u32) -> Self {
         Self {
@@ -69,7 +69,7 @@ impl<F: Binary> Accumulator<F> {
         }
     }
 
-    /// The same sum, with `now` applied to its words: against a compiler that would delay the additions.
+    /// The same sum, with `now` applied to its words. An opaque `now` keeps the compiler from delaying the additions.
     #[inline(always)]
     pub fn map_words(self, now: impl Fn(F::Word) -> F::Word) -> Self {
         Self { upper: now(self.upper), lower: now(self.lower), ..self }

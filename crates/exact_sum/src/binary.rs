@@ -20,7 +20,7 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     const MIN_EXPONENT: i32;
     /// One more than the exponent of the largest number.
     const MAX_EXPONENT: i32;
-    /// The number of integers of up to `2^(MANTISSA - 1)` in magnitude whose sum a signed word can hold, in any order.
+    /// The maximum number of integers of up to `2^(MANTISSA - 1)` in magnitude whose sum fits in a signed word.
     const EXTRACTIONS: u32;
     /// 0.
     const ZERO: Self::Word;
@@ -43,11 +43,10 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn subtract_words(a: Self::Word, b: Self::Word) -> Self::Word;
     /// `sum - count * each`, modulo the word, as a signed number.
     fn signed_difference(sum: Self::Word, each: Self::Word, count: u32) -> i64;
-    /// The least `exponent` with the magnitude below `2^exponent`: one more than the number's own exponent. At most
+    /// The smallest `e` such that the magnitude is below `2^e`: one more than the number's exponent. At most
     /// [`Binary::MIN_EXPONENT`] for 0 and subnormal numbers; above [`Binary::MAX_EXPONENT`] for NaN and infinities.
     fn magnitude(self) -> i32;
-    /// The number as an integer and the power of two that multiplies it, counted from the exponent of the smallest
-    /// subnormal number. `None` for NaN and infinities.
+    /// The number as `integer * 2^position`, in units of the smallest subnormal number. `None` for NaN and infinities.
     fn decompose(self) -> Option<(i64, u32)>;
     /// Whether the number is NaN.
     fn is_nan(self) -> bool;
@@ -128,8 +127,7 @@ macro_rules! binary {
         }
 
         const _: () = {
-            // `EXTRACTIONS` times the largest integer of an extraction stays below the sign bit; once more, and it does
-            // not.
+            // `EXTRACTIONS` times the largest integer of an extraction is below the sign bit, and one more is not.
             let (each, most) = (1_u128 << ($mantissa - 1), 1_u128 << ($word::BITS - 1));
             assert!(each * (<$float as Binary>::EXTRACTIONS as u128) < most);
             assert!(each * (<$float as Binary>::EXTRACTIONS as u128 + 1) == most);

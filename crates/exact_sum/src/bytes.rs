@@ -10,8 +10,8 @@
 //! | 6 | non-finite elements: 1 NaN, 2 infinity, 4 negative infinity; NaN excludes the others |
 //! | 7 | 0 |
 //! | 8 to 15 | the number of elements |
-//! | 16 on | the sum in two's complement, in units of the least number or its square; 0 if any element is not finite |
-//! | the last 4 | CRC-32 of all bytes before it |
+//! | 16 on | the sum in two's complement, in units of the smallest subnormal number or its square; 0 if an element is not finite |
+//! | the last 4 | CRC-32 of the other bytes |
 //!
 //! Equal sums of equally many elements have equal bytes.
 
@@ -28,7 +28,7 @@ const CHECKSUM: usize = 4;
 /// Added to the type's code for sums of products.
 const PRODUCTS: u8 = 16;
 
-/// Why bytes are not a sum of the requested type.
+/// The reason that bytes are not a sum of the requested type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FromBytesError {
@@ -53,8 +53,8 @@ pub enum FromBytesError {
         /// The number of bytes of a sum.
         expected: usize,
     },
-    /// They were altered: the checksum is wrong, or no sum is written this way.
-    Altered,
+    /// They are corrupt: the checksum is wrong, or no sum has these bytes.
+    Corrupt,
 }
 
 impl fmt::Display for FromBytesError {
@@ -65,12 +65,12 @@ impl fmt::Display for FromBytesError {
                 write!(f, "an exact sum of version {found}: this program reads version {VERSION}; update it")
             }
             Self::Type { found, expected } => {
-                write!(f, "an exact sum of {}, where one of {} is read", Type(*found), Type(*expected))
+                write!(f, "an exact sum of {}, expected one of {}", Type(*found), Type(*expected))
             }
             Self::Length { found, expected } => {
-                write!(f, "an exact sum of {found} bytes, where one of this type has {expected}: it was cut off")
+                write!(f, "an exact sum of {found} bytes, expected {expected}: it was cut off, or more bytes follow it")
             }
-            Self::Altered => write!(f, "an exact sum whose bytes were altered after it was written"),
+            Self::Corrupt => write!(f, "an exact sum whose bytes are corrupt: they were altered after it was written"),
         }
     }
 }
@@ -130,9 +130,9 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
     }
     let (content, checksum) = bytes.split_at(bytes.len() - CHECKSUM);
     if crc32fast::hash(content).to_le_bytes() != checksum {
-        return Err(FromBytesError::Altered);
+        return Err(FromBytesError::Corrupt);
     }
-    let specials = Specials::from_bits(specials).ok_or(FromBytesError::Altered)?;
+    let specials = Specials::from_bits(specials).ok_or(FromBytesError::Corrupt)?;
     let mut state = State { specials, ..State::<L>::default() };
     let Some((count, limbs)) = content[8..].split_first_chunk() else { return Err(length_error) };
     state.count = u64::from_le_bytes(*count);
@@ -142,9 +142,9 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
         let limb = if k + 1 == L::LEN { i64::from(limb as i32) } else { i64::from(limb) };
         state.limbs.add_to_limb(k, limb);
     }
-    // Bytes that are not canonical are written in another way.
+    // Bytes that are not canonical differ from those that `write` makes of the same sum.
     if state.count > MAX_ELEMENTS || !is_possible(&state, width) || write(state, code) != bytes {
-        return Err(FromBytesError::Altered);
+        return Err(FromBytesError::Corrupt);
     }
     Ok(state)
 }
@@ -169,7 +169,7 @@ macro_rules! bytes {
             /// Reads a sum from its bytes.
             ///
             /// # Errors
-            /// If the bytes have another version or type, or were cut off or altered.
+            /// If the bytes have another version or type, were cut off, or are corrupt.
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, FromBytesError> {
                 read(bytes, Self::CODE, $width).map(|state| Self { state })
             }

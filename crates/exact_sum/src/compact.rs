@@ -33,8 +33,8 @@ impl Specials {
         self.0 == 0
     }
 
-    /// The result that the set implies, whatever the other elements: NaN for NaN or infinities of both signs; else the
-    /// infinity.
+    /// The result that the set implies: NaN for NaN or infinities of both signs, else the infinity; finite if it is
+    /// empty.
     pub const fn outcome(self) -> Outcome {
         match self.0 {
             0 => Outcome::Finite,
@@ -44,7 +44,7 @@ impl Specials {
         }
     }
 
-    /// The same set for each outcome, so that equal sums have equal sets.
+    /// The one set that stands for the outcome, so that equal sums have equal sets.
     pub const fn canonical(self) -> Self {
         match self.outcome() {
             Outcome::Nan => Self(Self::NAN),
@@ -78,16 +78,16 @@ pub enum Outcome {
     Nan,
 }
 
-/// The exact sum of some elements: `value * 2^position` in units of the least number, its [`Specials`], and whether
-/// further [`Limbs`](crate::Limbs) hold a part of it.
+/// The exact sum of some elements: `value * 2^position` in units of the smallest subnormal number, its [`Specials`],
+/// and whether [`Limbs`](crate::Limbs) elsewhere hold a part of it.
 ///
-/// `BITS` is the number of bits of the value, sign included: 112 leave 16 of two words for the other fields
-/// ([`Compact::to_bits`]).
+/// `BITS` is the number of bits of the value, sign included. 112 bits leave 16 bits of two 64-bit words for the other
+/// fields ([`Compact::to_bits`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Compact<const BITS: u32> {
     /// The integer.
     pub value: i128,
-    /// The power of two of its units, below `2^12`; meaningless if the value is 0.
+    /// The exponent of the value's unit, below `2^12`; meaningless if the value is 0.
     pub position: u32,
     /// The non-finite elements.
     pub specials: Specials,
@@ -116,7 +116,8 @@ impl<const BITS: u32> Compact<BITS> {
         if shifted >> places == value && Self::fits(shifted) { Some(shifted) } else { None }
     }
 
-    /// The sum of both, and a remainder that does not fit, as an integer and its position: it must be added to limbs.
+    /// The sum of both. If it does not fit, also a remainder as an integer and its position, which the caller must add
+    /// to limbs.
     #[inline(always)]
     pub fn combine(self, other: Self) -> (Self, Option<(i128, u32)>) {
         let specials = self.specials.or(other.specials);
@@ -130,7 +131,7 @@ impl<const BITS: u32> Compact<BITS> {
         }
         let (high, low) = if self.position >= other.position { (self, other) } else { (other, self) };
         if let Some(shifted) = Self::shifted(high.value, high.position - low.position) {
-            // With 128 bits each the sum may wrap.
+            // The sum of two integers of 128 bits may wrap.
             let sum = shifted.wrapping_add(low.value);
             let wraps = (shifted ^ sum) & (low.value ^ sum) < 0;
             if !wraps && Self::fits(sum) {

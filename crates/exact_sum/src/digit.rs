@@ -1,6 +1,6 @@
 //! Integers in limbs of 32 bits, one limb per lane of a warp.
 
-/// The digit of `value * 2^position` in limb `limb`: the sum of all digits times `2^(32 limb)` is the value. At most
+/// Digit `limb` of `value * 2^position` in base `2^32`: the sum of each digit times `2^(32 limb)` is the value. At most
 /// three digits are not 0; the highest of them carries the sign.
 #[inline(always)]
 pub const fn digit(value: i64, position: u32, limb: u32) -> i64 {
@@ -13,7 +13,7 @@ pub const fn digit(value: i64, position: u32, limb: u32) -> i64 {
     if place > 2 { 0 } else { digit }
 }
 
-/// [`digit`] of a longer value, with at most five nonzero digits.
+/// [`digit`] of an `i128`, which has at most five nonzero digits.
 #[inline(always)]
 pub const fn digit_of_long(value: i128, position: u32, limb: u32) -> i64 {
     let (place, shift) = (limb.wrapping_sub(position / 32), position % 32);

@@ -8,7 +8,7 @@ use crate::round::{Rounded, divide, root};
 /// Integers below this bound are exact as `f64`.
 const EXACT: u128 = 1 << f64::MANTISSA_DIGITS;
 
-/// The bound of the integers that [`mean`] and [`norm`] correct: shifts of them do not overflow.
+/// [`mean`] and [`norm`] correct a guess only for integers below this bound, whose shifts do not overflow.
 const SHORT: u128 = 1 << 126;
 
 /// `sum / count`, rounded to nearest even; NaN for a count of 0. The count is below `2^63`.
@@ -24,7 +24,7 @@ pub fn mean(sum: i128, count: u64) -> f64 {
         let product = u128::from(midpoint) * u128::from(count);
         (magnitude << (-exponent).max(0)).cmp(&(product << exponent.max(0)))
     };
-    // A larger count would make the products too long.
+    // With a larger count the products would overflow.
     let is_short = magnitude < SHORT && u128::from(count) < EXACT;
     match if is_short { correct(guess, compare) } else { None } {
         Some(mean) => mean * sign(sum),

@@ -27,9 +27,9 @@ mod digit;
 mod highest_bits;
 pub mod integers;
 mod limbs;
-mod parts;
 pub mod round;
 mod sum;
+mod sum_as_limbs;
 mod window;
 
 pub use accumulator::Accumulator;

@@ -1,9 +1,9 @@
 //! A superaccumulator: a fixed-point number wide enough for every sum.
 
-/// An integer in limbs of 32 bits, each with 31 more bits for carries that are not propagated yet.
+/// An integer in limbs of 32 bits, each with 31 more bits for carries that have not been propagated.
 ///
 /// The number is the sum of `limbs[k] * 2^(32 k)`. An addition changes a limb by less than `2^32`, so
-/// [`Limbs::ADDITIONS`] additions fit before carries must be propagated, which [`Limbs::add`] does by itself.
+/// [`Limbs::ADDITIONS`] additions fit before carries must be propagated. [`Limbs::add`] then propagates them.
 ///
 /// Source: Kulisch and Miranker, "The arithmetic of the digital computer: a new approach", SIAM Review 28 (1986); Neal,
 /// "Fast exact summation using small and large superaccumulators", 2015, for delayed carries.
@@ -23,8 +23,8 @@ impl<const N: usize> Limbs<N> {
     /// 0.
     pub const ZERO: Self = Self { limbs: [0; N], additions: 0 };
 
-    /// The number of additions before carries must be propagated: each is below `2^32`, as is the remainder of a limb
-    /// after propagation.
+    /// The number of additions before carries must be propagated. Each adds less than `2^32`, and a limb is below
+    /// `2^32` after carries were propagated.
     pub const ADDITIONS: u32 = {
         const ADDITIONS: u32 = (1 << 30) - 1;
         assert!((ADDITIONS as i128 + 1) << 32 < 1 << 63);
@@ -36,7 +36,7 @@ impl<const N: usize> Limbs<N> {
     pub fn add(&mut self, value: i128, position: u32) {
         self.count_addition();
         let (mut limb, shift) = ((position / 32) as usize, position % 32);
-        // The lowest 32 bits of the shifted value within a limb, and the rest of it.
+        // The bits of the shifted value in the lowest limb, and those above.
         let mut low = (value as u32) << shift;
         let mut rest = value >> (32 - shift);
         while limb + 1 < N {
@@ -162,9 +162,9 @@ impl<const N: usize> Limbs<N> {
 pub struct Leading {
     /// Whether the number is negative.
     pub is_negative: bool,
-    /// The bits, of which the highest is one; 0 for the number 0.
+    /// The bits, with the highest bit set; 0 for the number 0.
     pub bits: u128,
-    /// The power of two of the lowest bit, in the number's own units.
+    /// The exponent of the lowest bit, in units of the number.
     pub position: i32,
     /// Whether any lower bit is one.
     pub is_inexact: bool,
@@ -218,8 +218,8 @@ impl Leading {
     pub fn of_words<const N: usize>(words: [u64; N]) -> Self {
         const { assert!(N >= 2) };
         let (mut words, mut position, mut k) = (words, 64 * (N as i32 - 2), 1);
-        // Moves the highest nonzero word to the last index. By constant indices: other indices would force the array
-        // into memory.
+        // Moves the highest nonzero word to the last index. All indices are constants: other indices would force the
+        // array into memory.
         while k < N {
             if words[N - 1] == 0 {
                 let mut i = N - 1;
@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn additions_are_counted_until_carries_are_passed() {
+    fn carries_are_propagated_after_the_maximum_of_additions() {
         let mut limbs = Limbs::<2> { limbs: [1 << 40, 0], additions: Limbs::<2>::ADDITIONS - 2 };
         limbs.add(1, 0);
         limbs.add_to_limb(0, 1);

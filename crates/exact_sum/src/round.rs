@@ -6,16 +6,17 @@ use crate::limbs::Leading;
 
 /// A format of results.
 pub trait Rounded: Copy {
-    /// Rounds `leading * 2^unit` to the nearest number, ties to even. Infinite from half a unit in the last place above
-    /// the largest number on.
+    /// Rounds `leading * 2^unit` to the nearest number, ties to even. A magnitude of at least the largest number plus
+    /// half a unit in its last place becomes an infinity.
     fn round(leading: Leading, unit: i32) -> Self;
-    /// Rounds `value * 2^exponent` in the same way, if it is a multiple of the format's least number and `exponent` is
-    /// at most 250.
+    /// Rounds `value * 2^exponent` in the same way. It must be a multiple of the format's smallest subnormal number,
+    /// and
+    /// `exponent` at most 250.
     #[inline(always)]
     fn round_word(value: i64, exponent: i32) -> Self {
         Self::round(Leading::of(value as i128, 0), exponent)
     }
-    /// [`Rounded::round_word`] for a longer integer.
+    /// [`Rounded::round_word`] for an `i128`.
     #[inline(always)]
     fn round_integer(value: i128, exponent: i32) -> Self {
         let magnitude = value.unsigned_abs();
@@ -32,16 +33,16 @@ pub trait Rounded: Copy {
     }
     /// The canonical NaN.
     const NAN: Self;
-    /// The exponent of the least number.
+    /// The exponent of the smallest subnormal number.
     const LEAST: i32;
     /// The infinity with this sign.
     fn infinity(is_negative: bool) -> Self;
 }
 
-/// `leading / count`, for a number whose [`Leading::bits`] are in units of the quotient.
+/// `leading / count`, in the units of `leading`.
 ///
-/// 128 bits over a count below `2^63` leave at least 65 for the quotient, more than any format keeps. Lower bits of the
-/// number, and the remainder, cannot change them; they decide only whether the quotient is exact.
+/// A dividend of 128 bits and a count below `2^63` give a quotient of at least 65 bits, more than any format keeps. The
+/// remainder, and bits of the number below the leading ones, decide only whether the quotient is exact.
 #[inline]
 pub fn divide(leading: Leading, count: u64) -> Leading {
     let (quotient, remainder) =
@@ -58,7 +59,7 @@ pub fn divide(leading: Leading, count: u64) -> Leading {
     }
 }
 
-/// The quotient and the remainder, bit by bit: GPUs have no 128-bit division.
+/// The quotient and the remainder, by long division bit by bit: GPUs have no 128-bit division.
 #[inline]
 fn divide_by_bits(bits: u128, count: u64) -> (u128, u64) {
     let (mut quotient, mut remainder) = (0_u128, 0_u64);
@@ -75,8 +76,9 @@ fn divide_by_bits(bits: u128, count: u64) -> (u128, u64) {
     (quotient, remainder)
 }
 
-/// The same for a count below `2^32`, 32 bits at a time. The reciprocal estimates each digit of the quotient with an
-/// error of at most 1: the digit is below `2^32`, and three roundings change it by less than `2^-50` of itself.
+/// The quotient and the remainder for a count below `2^32`, by long division 32 bits at a time. The reciprocal
+/// estimates each digit of the quotient with an error of at most 1: a digit is below `2^32`, and three roundings have a
+/// relative error below `2^-50`.
 #[inline]
 fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
     let reciprocal = 1.0 / count as f64;
@@ -99,8 +101,8 @@ fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
     (quotient, remainder)
 }
 
-/// [`divide`] by one division of `f64`: a quotient that rounds to the same normal `f32` as the exact one. `None` if it
-/// is so close to a midpoint of two `f32` that only the exact quotient can decide.
+/// [`divide`] by one `f64` division: a quotient that rounds to the same normal `f32` as the exact one. `None` if it is
+/// so close to the midpoint of two `f32` that only the exact quotient can decide.
 #[inline]
 pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
     // Three roundings and a truncation: an error below 2^-51 of the quotient, or 2 units in its last place.
@@ -108,8 +110,8 @@ pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
     approximate(quotient, 64 + leading.position).map(|found| Leading { is_negative: leading.is_negative, ..found })
 }
 
-/// [`root`] by one square root of `f64`, `sqrt`: a root that rounds to the same normal `f32` as the exact one. `None`
-/// if it is so close to a midpoint of two `f32` that only the exact root can decide.
+/// [`root`] by one `f64` square root, `sqrt`: a root that rounds to the same normal `f32` as the exact one. `None` if
+/// it is so close to the midpoint of two `f32` that only the exact root can decide.
 #[inline]
 pub fn root_for_single(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -> Option<Leading> {
     let exponent = leading.position + unit + 64;
@@ -140,8 +142,8 @@ fn is_near_midpoint(bits: u64) -> bool {
     below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG
 }
 
-/// The `f32` nearest to a number with an error of a few units in the last place, if it is not 0. `None` if the error
-/// could change the result, or the result is subnormal.
+/// The `f32` nearest to the exact value that `number` approximates to a few units in the last place; a 0 is exact.
+/// `None` if the error could change the result, or the result is subnormal.
 #[inline(always)]
 pub fn single_near(number: f64) -> Option<f32> {
     let is_normal = number.abs() >= f32::MIN_POSITIVE as f64 && !is_near_midpoint(number.to_bits());
@@ -150,8 +152,8 @@ pub fn single_near(number: f64) -> Option<f32> {
 
 /// The square root of `leading * 2^unit`, which must not be negative, in units of 1.
 ///
-/// The square root of the highest 128 bits, taken at an even power of two, has 64 bits, more than any format keeps.
-/// Lower bits cannot change them; they decide only whether the root is exact.
+/// The square root of the highest 128 bits, with an even exponent, has 64 bits, more than any format keeps. Bits below
+/// the leading ones decide only whether the root is exact.
 #[inline]
 pub fn root(leading: Leading, unit: i32) -> Leading {
     if leading.bits == 0 {
@@ -164,7 +166,7 @@ pub fn root(leading: Leading, unit: i32) -> Leading {
         square >>= 1;
         exponent += 1;
     }
-    let (root, remainder) = root_of_square(square);
+    let (root, remainder) = isqrt_with_remainder(square);
     Leading {
         is_negative: false,
         bits: (root as u128) << 64,
@@ -175,11 +177,11 @@ pub fn root(leading: Leading, unit: i32) -> Leading {
 
 /// The square root of an integer of at least `2^126`, rounded down, and the remainder `square - root^2`.
 ///
-/// A square root of `f64` has 50 correct bits; one step of Newton's method yields all but the last, which is then
-/// corrected.
+/// An approximate `f64` square root has 50 correct bits. One step of Newton's method gives all but the last ones, which
+/// are then corrected.
 #[inline]
-fn root_of_square(square: u128) -> (u64, u128) {
-    let mut root = nearly_root_of_square(square);
+fn isqrt_with_remainder(square: u128) -> (u64, u128) {
+    let mut root = approximate_isqrt(square);
     let mut remainder = square.wrapping_sub(root as u128 * root as u128) as i128;
     while remainder < 0 {
         root -= 1;
@@ -192,23 +194,23 @@ fn root_of_square(square: u128) -> (u64, u128) {
     (root, remainder as u128)
 }
 
-/// [`root_of_square`], off by at most 2.
+/// [`isqrt_with_remainder`], off by at most 2.
 #[inline(always)]
-fn nearly_root_of_square(square: u128) -> u64 {
-    // From 2^62 on, as a number in [1, 4); a conversion that overflows saturates.
+fn approximate_isqrt(square: u128) -> u64 {
+    // The upper half, at least 2^62, scaled to [1, 4). A conversion that overflows saturates.
     let upper = (square >> 64) as u64 as f64 * f64::from_bits((1023 - 62) << 52);
-    let root = (approximate_root(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
+    let root = (approximate_sqrt(upper) * f64::from_bits((1023 + 63) << 52)) as u64;
     let left = square.wrapping_sub(root as u128 * root as u128) as i128;
-    // Below 2^80; the lowest bits do not matter.
+    // `left` is below 2^80, and its lowest bits do not matter.
     let step = (left >> 32) as i64 as f64 * f64::from_bits((1023 + 31) << 52) / root as f64;
     root.saturating_add_signed(step as i64)
 }
 
-/// The square root of a number in [1, 4), to some 50 bits, without a square root instruction, which not every target
-/// has.
+/// The square root of a number in [1, 4), correct to about 50 bits. It uses no square root instruction, because not
+/// every target has one.
 #[inline(always)]
-fn approximate_root(square: f64) -> f64 {
-    // Half of the exponent and of the mantissa, negated: within 4 % of the reciprocal square root.
+fn approximate_sqrt(square: f64) -> f64 {
+    // Halving and negating the exponent and the mantissa gives the reciprocal square root within 4 %.
     let mut reciprocal = f64::from_bits(0x5fe6_eb50_c7b5_37a9 - (square.to_bits() >> 1));
     let mut step = 0;
     while step < 4 {
@@ -230,7 +232,7 @@ fn magnitude_bits(leading: Leading, unit: i32, mantissa: u32, bias: i32) -> u64 
     if exponent > bias {
         return ((2 * bias + 1) as u64) << mantissa;
     }
-    // The number of dropped bits: all but `mantissa + 1`, and more for a subnormal number.
+    // The number of dropped bits: all but the highest `mantissa + 1`, and more for a subnormal number.
     let below = if exponent < least { (least - exponent) as u32 } else { 0 };
     let dropped = 127 - mantissa + below;
     if dropped > 128 {
@@ -275,9 +277,8 @@ rounded! {
     f64 in u64, mantissa 52, bias 1023, round_word_to_f64;
 }
 
-// A conversion rounds to nearest, ties to even. A multiple of the least number with few enough bits is then multiplied
-// by powers of two without another rounding, because no intermediate result is subnormal. Two steps, because the format
-// may not have the whole power.
+// The conversion rounds to nearest, ties to even. The products are exact: the first is not subnormal, and the second is
+// a multiple of the smallest subnormal number. There are two, because `2^exponent` may be outside the format's range.
 macro_rules! round_word {
     ($($name:ident to $float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal;)*) => {$(
         #[inline(always)]
@@ -301,7 +302,7 @@ mod tests {
     use std::vec::Vec;
 
     use super::{
-        approximate_root, divide_by_bits, divide_by_digits, is_near_midpoint, nearly_root_of_square, root_of_square,
+        approximate_isqrt, approximate_sqrt, divide_by_bits, divide_by_digits, is_near_midpoint, isqrt_with_remainder,
     };
 
     #[test]
@@ -317,12 +318,12 @@ mod tests {
         }
         for square in squares.into_iter().filter(|&square| square >= 1 << 126) {
             let root = square.isqrt();
-            assert_eq!(root_of_square(square), (root as u64, square - root * root), "{square}");
-            assert!(nearly_root_of_square(square).abs_diff(root as u64) <= 2, "{square}");
+            assert_eq!(isqrt_with_remainder(square), (root as u64, square - root * root), "{square}");
+            assert!(approximate_isqrt(square).abs_diff(root as u64) <= 2, "{square}");
         }
     }
 
-    /// Remainders just below the count, so that an estimate of a digit is too large, and just above 0.
+    /// With remainders just below the count, for which the estimate of a digit is too large, and just above 0.
     #[test]
     fn quotients_are_those_of_the_standard_library() {
         let mut random = 1_u64;
@@ -351,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn eight_units_beside_a_midpoint_are_near_it() {
+    fn eight_units_from_a_midpoint_are_near_it() {
         for (number, units) in
             [1.0_f64, 1.0 + 2_f64.powi(-23), 3e10].into_iter().flat_map(|x| (-20..=20).map(move |u| (x, u)))
         {
@@ -364,7 +365,7 @@ mod tests {
     #[test]
     fn approximate_roots_have_fifty_bits() {
         for square in (0..30_000).map(|i| 1.0 + 1e-4 * f64::from(i)) {
-            let (found, right) = (approximate_root(square), square.sqrt());
+            let (found, right) = (approximate_sqrt(square), square.sqrt());
             assert!((found - right).abs() < right * 1e-15, "{square}: {found}");
         }
     }

@@ -12,7 +12,7 @@ use crate::round::{self, Rounded};
 /// The maximum number of elements of a sum: the limbs can hold the sum of that many of the largest elements.
 pub const MAX_ELEMENTS: u64 = 1 << 50;
 
-/// Limbs, for any number of them.
+/// [`Limbs`] of any length.
 pub trait Superaccumulator: Copy + Default + fmt::Debug {
     /// The number of limbs.
     const LEN: usize;
@@ -68,12 +68,12 @@ pub trait Summand: Copy {
     fn to_binary(self) -> Self::Binary;
 }
 
-/// The power of two of a format's least number.
+/// The exponent of a format's smallest subnormal number.
 pub(crate) const fn unit<F: Binary>() -> i32 {
     F::MIN_EXPONENT - F::MANTISSA as i32
 }
 
-/// The power of two that bounds all magnitudes of a format, in units of its least number.
+/// The exponent that bounds all finite magnitudes of a format, in units of its smallest subnormal number.
 pub(crate) const fn width<F: Binary>() -> u32 {
     (F::MAX_EXPONENT - unit::<F>()) as u32
 }
@@ -172,7 +172,7 @@ impl<L: Superaccumulator> State<L> {
         self.rounded(|leading| R::round(round::divide(leading, self.count), unit))
     }
 
-    /// The state with limbs that are equal for equal sums.
+    /// The canonical state: equal sums have equal limbs and specials.
     pub fn canonical(mut self) -> Self {
         self.specials = self.specials.canonical();
         if self.specials.is_none() {
@@ -184,7 +184,7 @@ impl<L: Superaccumulator> State<L> {
     }
 }
 
-/// The exact sum of some elements: independent of their order, and of how they were divided among merged sums.
+/// The exact sum of some elements. It does not depend on their order, or on how they were split into merged sums.
 ///
 /// ```
 /// use exact_sum::ExactSum;
@@ -192,7 +192,7 @@ impl<L: Superaccumulator> State<L> {
 /// let mut sum: ExactSum<f32> = [1e20, 1.0, -1e20, 3.0].into_iter().collect();
 /// assert_eq!(sum.value(), 4.0);
 ///
-/// // Parts of it, in any order, are the same sum.
+/// // Partial sums are merged, in any order.
 /// let other: ExactSum<f32> = [-3.0, 1e-30].into_iter().collect();
 /// sum.merge(&other)?;
 /// assert_eq!((sum.value(), sum.count()), (1.0, 6));
@@ -222,7 +222,7 @@ impl<T: Summand> ExactSum<T> {
     /// Adds an element.
     ///
     /// # Panics
-    /// If the sum would have more than [`MAX_ELEMENTS`] elements, which takes merged sums.
+    /// If the sum would have more than [`MAX_ELEMENTS`] elements, which only merged sums reach in practice.
     pub fn add(&mut self, element: T) {
         let element = element.to_binary();
         self.state.count_element();
@@ -240,8 +240,8 @@ impl<T: Summand> ExactSum<T> {
         self.state.merge(&other.state)
     }
 
-    /// Adds `count` elements in the compact form of a device: `value * 2^position` in units of the least number of the
-    /// format in which they are summed.
+    /// Adds the sum of `count` elements in the compact form that devices use: `value * 2^position`, in units of the
+    /// smallest subnormal number of [`Summand::Binary`].
     ///
     /// # Errors
     /// If the sum would have more than [`MAX_ELEMENTS`] elements; it is then unchanged.
@@ -308,7 +308,7 @@ impl<T: Summand> ExactDot<T> {
     /// Adds the product of two elements.
     ///
     /// # Panics
-    /// If the sum would have more than [`MAX_ELEMENTS`] products, which takes merged sums.
+    /// If the sum would have more than [`MAX_ELEMENTS`] products, which only merged sums reach in practice.
     pub fn add(&mut self, x: T, y: T) {
         let (x, y) = (x.to_binary(), y.to_binary());
         self.state.count_element();
@@ -363,9 +363,9 @@ fn special<F: Binary>(element: F) -> Specials {
     if element.is_nan() { Specials::nan() } else { Specials::infinity(element.is_negative()) }
 }
 
-macro_rules! as_a_sum {
+macro_rules! sum_traits {
     ($($sum:ident from $item:ty, $add:expr, $limbs:ident;)*) => {$(
-        /// Panics as `add` does, if the sum would have more than [`MAX_ELEMENTS`] elements.
+        /// Panics if the sum would have more than [`MAX_ELEMENTS`] elements, as `add` does.
         impl<T: Summand> Extend<$item> for $sum<T> {
             fn extend<I: IntoIterator<Item = $item>>(&mut self, elements: I) {
                 elements.into_iter().for_each(|element| ($add)(self, element));
@@ -398,7 +398,7 @@ macro_rules! as_a_sum {
     )*};
 }
 
-as_a_sum! {
+sum_traits! {
     ExactSum from T, |sum: &mut Self, element| sum.add(element), Limbs;
     ExactDot from (T, T), |sum: &mut Self, (x, y)| sum.add(x, y), ProductLimbs;
 }

@@ -12,13 +12,13 @@ use crate::binary::Binary;
 ///
 /// Adding an element `x` to a constant `M` of 1.5 times a power of two, in round-to-nearest, gives a float whose bits,
 /// minus those of `M`, are the integer nearest to `x` in units of `M`'s last place. The residual, `x - (M + x - M)`, is
-/// exact, and goes to the next bin the same way. So sums of the *bits* are sums of integers, in any order.
+/// exact, and is added to the next bin in the same way. So sums of the *bits* are sums of integers, in any order.
 ///
-/// Why it is exact: let `u` be the upper unit, and `|x| <= 2^exponent`. `M + x` is in the binade of `M`, whose floats
-/// are multiples of `u`, at most half of `u` from the exact sum. `M + x - M` is a multiple of `u` below `2^(p-1) u`, so
-/// it is a float. The difference of `x` and that float is at most `u / 2`, and a multiple of `x`'s own last place, so
-/// it is a float too (by Sterbenz' lemma if they are close, else because it has few enough bits). The same holds for
-/// the lower bin, whose constant is 1.5 times `u`.
+/// Why the residual is exact: let `u` be the upper unit, and `|x| <= 2^exponent`. The rounded `M + x` is in the binade
+/// of `M`, whose floats are the multiples of `u`, so it is at most `u / 2` from the exact sum. `(M + x) - M` is a
+/// multiple of `u` below `2^(p-1) u`, so it is a float. The residual is at most `u / 2` in magnitude, and a multiple of
+/// the unit in the last place of `x`, so it is a float too (by Sterbenz' lemma if `x` and `(M + x) - M` are close, else
+/// because it has few enough bits). The same holds for the lower bin, whose constant is 1.5 times `u`.
 ///
 /// An element outside the window changes the sign or the exponent of `M + x` ([`Bins::is_outside`]), as do NaN and
 /// infinities. An element with bits below the lower unit leaves a nonzero residual ([`Bins::has_residual`]); an element
@@ -40,8 +40,8 @@ impl<F: Binary> Window<F> {
     /// The highest window: `upper` plus an element that is rounded up to the window's edge is finite.
     pub const HIGHEST: i32 = F::MAX_EXPONENT - 3;
 
-    /// The maximum number of elements in the bins before they are [drained](Window::drain): their integers are at most
-    /// `2^(p-1)` in magnitude, and their sum must stay below half the range of a word.
+    /// The maximum number of elements in the bins before they are [drained](Window::drain). Each adds an integer of at
+    /// most `2^(p-1)` in magnitude, and the sum of these must fit in a signed word.
     pub const CAPACITY: u32 = F::EXTRACTIONS;
 
     /// The window for elements below `2^exponent`, clamped to the range of windows.
@@ -118,7 +118,7 @@ impl<F: Binary> Window<F> {
         residual
     }
 
-    /// The window for the residuals of this one: they are at most half of the lower bin's unit.
+    /// The window for residuals of this one, which are at most half of the lower bin's unit.
     #[inline(always)]
     pub fn below(&self) -> Self {
         Self::new(self.exponent() - 2 * F::MANTISSA as i32)
@@ -132,7 +132,7 @@ impl<F: Binary> Window<F> {
         ((upper as i128) << F::MANTISSA) + lower as i128
     }
 
-    /// The power of two between the smallest subnormal number and the lower bin's unit.
+    /// The position of the lower bin's unit, which is `2^position` times the smallest subnormal number.
     #[inline(always)]
     pub fn position(&self) -> u32 {
         // The upper unit is 2^(exponent + 1 - p), the lower unit 2^-p times it.

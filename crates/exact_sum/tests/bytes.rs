@@ -1,4 +1,4 @@
-//! Sums as bytes: every defect is an error that names it.
+//! Sums as bytes: every defect is reported by an error that names it.
 
 use exact_sum::bytes::FromBytesError;
 use exact_sum::{ExactDot, ExactSum, MAX_ELEMENTS, Summand};
@@ -56,7 +56,7 @@ fn bytes_are_read_as_they_were_written() {
 }
 
 #[test]
-fn every_truncation_is_told() {
+fn every_truncation_is_reported() {
     for Type { name, sums, read, .. } in types() {
         for bytes in sums {
             let expected = bytes.len();
@@ -70,7 +70,7 @@ fn every_truncation_is_told() {
 }
 
 #[test]
-fn every_bit_that_changes_is_told() {
+fn every_flipped_bit_is_reported() {
     for Type { name, code, sums, read } in types() {
         for bytes in sums {
             for bit in 0..8 * bytes.len() {
@@ -80,7 +80,7 @@ fn every_bit_that_changes_is_told() {
                     0..4 => FromBytesError::NotASum,
                     4 => FromBytesError::Version { found: altered[4] },
                     5 => FromBytesError::Type { found: altered[5], expected: code },
-                    _ => FromBytesError::Altered,
+                    _ => FromBytesError::Corrupt,
                 };
                 assert_eq!(read(&altered), Err(expected), "bit {bit} of a sum of {name}");
             }
@@ -94,7 +94,7 @@ fn sums_of_another_type_are_named() {
         for Type { name, code: expected, read, .. } in types().into_iter().filter(|other| other.code != found) {
             let error = read(&sums[0]).unwrap_err();
             assert_eq!(error, FromBytesError::Type { found, expected });
-            assert_eq!(error.to_string(), format!("an exact sum of {found_name}, where one of {name} is read"));
+            assert_eq!(error.to_string(), format!("an exact sum of {found_name}, expected one of {name}"));
         }
     }
 }
@@ -104,15 +104,15 @@ fn errors_say_what_is_wrong() {
     for (error, text) in [
         (FromBytesError::NotASum, "do not begin with `xsum`"),
         (FromBytesError::Version { found: 9 }, "of version 9: this program reads version 1; update it"),
-        (FromBytesError::Type { found: 9, expected: 4 }, "of an unknown type (code 9), where one of f64 is read"),
-        (FromBytesError::Length { found: 7, expected: 64 }, "of 7 bytes, where one of this type has 64"),
-        (FromBytesError::Altered, "altered after it was written"),
+        (FromBytesError::Type { found: 9, expected: 4 }, "of an unknown type (code 9), expected one of f64"),
+        (FromBytesError::Length { found: 7, expected: 64 }, "of 7 bytes, expected 64"),
+        (FromBytesError::Corrupt, "altered after it was written"),
     ] {
         assert!(error.to_string().contains(text), "{error}");
     }
 }
 
-/// `bytes` with a change, and the matching checksum.
+/// `bytes` with a change, and the checksum that matches it.
 fn changed(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let mut content = bytes[..bytes.len() - 4].to_vec();
     change(&mut content);
@@ -120,7 +120,7 @@ fn changed(bytes: &[u8], change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     [content, checksum.to_vec()].concat()
 }
 
-/// Bytes with the right checksum that no sum is written as.
+/// Bytes with a valid checksum that no sum has.
 #[test]
 fn contents_that_no_sum_has_are_refused() {
     let sum = |elements: &[f32]| elements.iter().copied().collect::<ExactSum<f32>>().to_bytes();
@@ -148,9 +148,9 @@ fn contents_that_no_sum_has_are_refused() {
             with_count(&changed(&finite, |content| content[16 + 43] = 0x80), 1 << 20),
         ),
     ] {
-        assert_eq!(read(&bytes), Err(FromBytesError::Altered), "{what}");
+        assert_eq!(read(&bytes), Err(FromBytesError::Corrupt), "{what}");
     }
-    // The largest numbers are below 2^277, in units of the least.
+    // The largest numbers are below 2^277, in units of the smallest.
     assert!(read(&changed(&sum(&[1.0]), |content| content[16 + 34] = 0x10)).is_ok());
     assert!(read(&changed(&finite, |content| content[16 + 34] = 0x20)).is_ok());
     assert!(read(&changed(&sum(&[1.0; 3]), |content| content[16 + 34] = 0x40)).is_ok());
@@ -160,7 +160,7 @@ fn contents_that_no_sum_has_are_refused() {
 }
 
 #[test]
-fn the_bytes_of_version_1_stay() {
+fn the_bytes_of_version_1_do_not_change() {
     let sum: ExactSum<f32> = [1.0, -2.5, 1e-40].into_iter().collect();
     let hex: String = sum.to_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
     let (header, limbs) = (

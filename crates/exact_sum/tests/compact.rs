@@ -31,8 +31,8 @@ fn number(value: i128, position: u32) -> BigInt {
     BigInt::from(value) << position
 }
 
-/// A sum is exact; it is one integer if that has few enough bits, and else the higher one, or the first of two at the
-/// same position, and the other.
+/// A sum is exact. If it fits in `BITS` bits, it is one integer. Otherwise it is the integer with the higher position
+/// (the first if the positions are equal), and the other integer is the remainder.
 fn sums_are_exact<const BITS: u32>() {
     let limit: BigInt = BigInt::from(1) << (BITS - 1);
     let fits = |value: &BigInt| *value >= -limit.clone() && *value < limit;
@@ -66,7 +66,7 @@ fn sums_are_exact<const BITS: u32>() {
 }
 
 #[test]
-fn sums_are_exact_and_something_is_left_only_if_they_do_not_fit() {
+fn sums_are_exact_and_leave_a_remainder_only_if_they_do_not_fit() {
     sums_are_exact::<112>();
     sums_are_exact::<128>();
     sums_are_exact::<65>();

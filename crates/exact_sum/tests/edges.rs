@@ -10,7 +10,7 @@ fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) ->
 }
 
 #[test]
-fn bins_hold_as_many_extremes_as_they_say() {
+fn bins_hold_their_capacity_of_extremes() {
     for exponent in [Window::<f32>::LOWEST, -3, 0, 100, Window::<f32>::HIGHEST] {
         let window = Window::<f32>::new(exponent);
         let largest = -2_f32.powi(exponent);
@@ -22,7 +22,7 @@ fn bins_hold_as_many_extremes_as_they_say() {
         let each = sum(1);
         assert_eq!(each, -1_i128 << (23 + 22));
         assert_eq!(sum(511), 511 * each);
-        // One more is at the edge of the word: outside the contract, but it shows that 511 is the maximum.
+        // One more element overflows the word, which breaks the contract but shows that 511 is the maximum.
         let bins = bins(&window, (0..512).map(|_| -largest * (1.0 - f32::EPSILON / 2.0)));
         assert_ne!(window.drain(bins.upper, bins.lower, 512), -512 * each);
     }
@@ -35,7 +35,7 @@ fn bins_hold_as_many_extremes_as_they_say() {
 }
 
 #[test]
-fn an_element_on_the_edge_of_a_window_is_in_it_or_told() {
+fn an_element_at_the_edge_of_a_window_is_inside_or_reported() {
     for exponent in [Window::<f32>::LOWEST, -40, 0, 60, Window::<f32>::HIGHEST] {
         let window = Window::<f32>::new(exponent);
         let edge = 2_f32.powi(exponent);
@@ -43,13 +43,13 @@ fn an_element_on_the_edge_of_a_window_is_in_it_or_told() {
         let above = f32::from_bits(edge.to_bits() + 1);
         for (element, is_in) in [(below, false), (edge, false), (-edge, true), (above, false), (-above, false)] {
             let bins = window.extract(Bins::EMPTY, element);
-            // An element that rounds up to the edge is reported as outside, too: allowed, as long as it is reported.
+            // An element that rounds up to the edge is reported as outside, too, which is allowed.
             assert_eq!(!bins.is_outside(), is_in, "{element:e} in a window below 2^{exponent}");
         }
-        // What it leaves is a number even in the highest window, so that windows below it take the rest.
+        // The residual is a number even in the highest window, so that the windows below can extract it.
         let left = window.extract_from(&mut { Bins::EMPTY }, below);
         assert!(left == 0.0 || left.is_normal(), "{below:e} leaves {left} in a window below 2^{exponent}");
-        // The last element that does not round up to the edge: one unit of the upper bin below it.
+        // The largest element that does not round up to the edge: one upper unit below the edge.
         let inside = f32::from_bits(edge.to_bits() - 4);
         for element in [inside, -inside, -below, 0.0, -0.0] {
             let bins = window.extract(Bins::EMPTY, element);
@@ -64,7 +64,7 @@ fn an_element_on_the_edge_of_a_window_is_in_it_or_told() {
 }
 
 #[test]
-fn what_is_below_the_lower_bin_is_a_residual() {
+fn bits_below_the_lower_bin_are_the_residual() {
     let window = Window::<f32>::new(0);
     // The lower bin's unit is 2^-45.
     let unit = 2_f32.powi(-45);
@@ -85,9 +85,9 @@ fn what_is_below_the_lower_bin_is_a_residual() {
     assert!(bins(&window, [f32::from_bits(least.to_bits() - 1)]).has_residual());
 }
 
-/// Each function that extracts says the same of an element, and what is extracted and what is left are the element.
+/// All extraction functions give the same bins, and the bins and the residual add up to the element.
 #[test]
-fn all_ways_to_extract_are_the_same() {
+fn all_extractions_agree() {
     fn check<F: Binary + Into<f64>>(window: &Window<F>, all: &[F], unit: f64) {
         for &element in all {
             let (bins, mut others) = (window.extract(Bins::EMPTY, element), Bins::EMPTY);
@@ -106,7 +106,7 @@ fn all_ways_to_extract_are_the_same() {
             assert_eq!(kept + residual.into(), element.into(), "{element:?}");
         }
         assert!(!Bins::<F>::EMPTY.is_outside() && !Bins::<F>::EMPTY.has_residual());
-        // Beyond the window: some number after one in it.
+        // A number outside the window, after one inside.
         let (mut outside, within) = (window.extract(Bins::EMPTY, all[1]), window.extract(Bins::EMPTY, all[1]));
         window.extract_from(&mut outside, F::one_and_a_half(window.exponent() + 1));
         assert!(outside.is_outside() && outside.merge(within).is_outside() && within.merge(outside).is_outside());
@@ -125,7 +125,7 @@ fn all_ways_to_extract_are_the_same() {
     );
 }
 
-/// The sum of all elements, in tiles of four, in a window for the first element, and whether limbs were needed.
+/// The sum of all elements, in tiles of four, in a window chosen by the first tile; and whether limbs were needed.
 fn accumulate(elements: &[f32]) -> (f32, bool) {
     let (mut all, mut has_limbs) = (ExactSum::<f32>::new(), false);
     let first = elements.iter().take(4).map(|x| x.magnitude()).max().unwrap_or(0);
@@ -156,7 +156,7 @@ fn accumulate(elements: &[f32]) -> (f32, bool) {
 }
 
 #[test]
-fn tiles_outside_of_the_window_are_taken_in_windows_of_their_own() {
+fn tiles_outside_the_window_are_summed_exactly() {
     let tiles = |exponents: &mut dyn Iterator<Item = i32>| -> Vec<f32> {
         exponents.flat_map(|e| [1.5, -1.25, 1.0, 1.75].map(|x| x * 2_f32.powi(e))).collect()
     };
@@ -169,7 +169,7 @@ fn tiles_outside_of_the_window_are_taken_in_windows_of_their_own() {
     let expected: ExactSum<f32> = wide.into_iter().collect();
     assert_eq!(accumulate(&wide), (expected.value(), true));
     let (_, has_limbs) = accumulate(&tiles(&mut [3, 2, 1, 0, 3, 2, -3].into_iter()));
-    assert!(!has_limbs, "within one window nothing is left over");
+    assert!(!has_limbs, "within one window there are no residuals");
 }
 
 #[test]
@@ -216,7 +216,7 @@ fn overflow_is_decided_at_the_rounding() {
 }
 
 #[test]
-fn what_is_not_finite_and_what_is_zero() {
+fn non_finite_sums_and_zeros() {
     let bits = |elements: &[f32]| elements.iter().copied().collect::<ExactSum<f32>>().value().to_bits();
     assert_eq!(bits(&[]), 0);
     assert_eq!(bits(&[-0.0, -0.0]), 0);
@@ -230,7 +230,7 @@ fn what_is_not_finite_and_what_is_zero() {
     assert_eq!(dot(&[(-2.0, f32::INFINITY), (f32::MAX, f32::MAX)]), f32::NEG_INFINITY);
     assert_eq!(dot(&[(f32::MAX, f32::MAX), (-f32::MAX, f32::MAX), (2.0, 3.0)]), 6.0);
     assert!(ExactSum::<f32>::new().mean::<f32>().is_nan());
-    // The square root of a negative number, also of infinity.
+    // The square roots of a negative number, of negative infinity, of infinity and of nothing.
     let root = |pairs: &[(f32, f32)]| pairs.iter().copied().collect::<ExactDot<f32>>().root::<f32>();
     assert!(root(&[(-1.0, 1.0)]).is_nan() && root(&[(-1.0, f32::INFINITY)]).is_nan());
     assert_eq!((root(&[(2.0, f32::INFINITY)]), root(&[]).to_bits()), (f32::INFINITY, 0));
@@ -249,8 +249,8 @@ fn limbs_add_integers_of_either_sign() {
 }
 
 #[test]
-fn carries_are_passed_on_before_a_limb_is_full() {
-    // A limb that was set counts as full: the next addition propagates its carries first.
+fn carries_are_propagated_before_a_limb_overflows() {
+    // A limb that was set counts as full: the next addition first propagates its carries.
     let mut limbs = Limbs::<2>::ZERO;
     limbs.set_limb(0, (1 << 62) - 1);
     limbs.add(i128::from(u32::MAX), 0);
@@ -279,7 +279,7 @@ fn one_element_too_many_is_refused() {
 }
 
 #[test]
-fn there_is_room_for_the_largest_sums() {
+fn limbs_hold_the_largest_sums() {
     fn check<L: Superaccumulator>(bits_of_one: u32) {
         // 2^50 of the largest elements, also negative.
         for sign in [1, -1] {
@@ -296,7 +296,7 @@ fn there_is_room_for_the_largest_sums() {
 }
 
 #[test]
-fn a_word_is_rounded_as_an_integer_of_any_length_is() {
+fn an_i64_is_rounded_like_its_leading_bits() {
     let values = [0, 1, -1, 3, (1 << 24) + 1, (1 << 25) + 3, -(1 << 24) - 1, i64::MAX >> 3, (1 << 53) + 1, -(5 << 57)];
     for value in values {
         for exponent in -149..=81 {
@@ -316,9 +316,9 @@ fn a_word_is_rounded_as_an_integer_of_any_length_is() {
     }
 }
 
-/// Each format, also those without a function of their own.
+/// Each format, including those that use the default methods.
 #[test]
-fn words_and_integers_are_rounded_in_each_format() {
+fn integers_are_rounded_in_each_format() {
     fn check<R: Rounded>(bits: fn(R) -> u64) {
         for (value, exponent) in [(3, 0), (-5, 4), (1, -10), (0, 0), (2049, 1), (257, -3), (-0x7fff_ffff, -24)] {
             let right = bits(R::round(Leading::of(value.into(), 0), exponent));
@@ -333,7 +333,7 @@ fn words_and_integers_are_rounded_in_each_format() {
 }
 
 #[test]
-fn nothing_is_the_root_and_the_quotient_of_nothing() {
+fn the_root_and_the_quotient_of_zero_are_zero() {
     for unit in [-298, 0, 5] {
         assert_eq!(round::root(Leading::ZERO, unit), Leading::ZERO);
     }
@@ -342,7 +342,7 @@ fn nothing_is_the_root_and_the_quotient_of_nothing() {
 }
 
 #[test]
-fn merged_limbs_have_passed_their_carries() {
+fn merging_limbs_propagates_carries() {
     let mut limbs = Limbs::<3>::ZERO;
     limbs.set_limb(0, (1 << 62) - 1);
     limbs.set_limb(1, -(1 << 62) + 1);
@@ -371,7 +371,7 @@ fn leading_bits_of_words_are_those_of_the_number() {
     check([5, 7, 9]);
 }
 
-/// Sums that differ in one limb, whichever it is, are not equal; nor are those with other counts.
+/// Sums that differ in any one limb are not equal, nor are sums with different counts.
 #[test]
 fn each_limb_counts_in_a_comparison() {
     let of = |limbs: [i64; SINGLE_LIMBS]| ExactSum::<f32>::from_limbs(limbs, Specials::NONE, 3).unwrap();
@@ -382,7 +382,7 @@ fn each_limb_counts_in_a_comparison() {
         assert_eq!(of(limbs), of(limbs));
     }
     assert_ne!(of([0; SINGLE_LIMBS]), ExactSum::from_iter([0.0, -0.0]));
-    // What cancels leaves nothing, carries neither.
+    // Numbers that cancel leave neither limbs nor carries.
     let mut limbs = Limbs::<3>::ZERO;
     limbs.add(-5, 30);
     limbs.add(5, 30);
@@ -391,7 +391,7 @@ fn each_limb_counts_in_a_comparison() {
 }
 
 #[test]
-fn an_integer_of_128_bits_is_rounded_as_its_leading_bits_are() {
+fn an_i128_is_rounded_like_its_leading_bits() {
     let tie = (1_i128 << 100) + (1 << 76);
     let ties = [tie, (3 << 99) + (1 << 75), tie + 1, tie - 1, tie + (1 << 20), tie + (1 << 35), tie - (1 << 35)];
     let others =
@@ -412,7 +412,7 @@ fn an_integer_of_128_bits_is_rounded_as_its_leading_bits_are() {
 }
 
 #[test]
-fn all_of_an_element_that_leaves_nothing_is_extracted_as_any_other() {
+fn extraction_without_a_residual_agrees_with_extraction() {
     let window = Window::<f32>::new(16);
     for element in [0.0, -0.0, 65504.0, -1.5, 2_f32.powi(-24), f32::INFINITY, f32::NAN, 1e30] {
         let (all, any) = (window.extract_all(Bins::EMPTY, element), window.extract(Bins::EMPTY, element));

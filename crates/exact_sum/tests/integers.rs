@@ -1,4 +1,5 @@
-//! Means and norms of integers, against big integers: the result and its neighbours are compared with the exact one.
+//! Means and norms of integers: the midpoints to a result's neighbours are compared with the exact result, by big
+//! integers.
 
 use exact_sum::integers::{mean, norm, norm_of_words};
 use num_bigint::{BigInt, BigUint};
@@ -18,7 +19,9 @@ fn midpoint(x: f64, y: f64) -> (BigInt, i32) {
     ((x << (of_x - exponent)) + (y << (of_y - exponent)), exponent - 1)
 }
 
-/// Whether `found` is the float nearest to a number, ties to even; `compare(integer, exponent)` compares the number.
+/// Whether `found` is the float nearest to a number, ties to even. `compare(integer, exponent)` compares the number
+/// with
+/// `integer * 2^exponent`.
 fn is_nearest(found: f64, compare: impl Fn(BigInt, i32) -> std::cmp::Ordering) -> bool {
     let is_even = found.to_bits().is_multiple_of(2);
     let (below, above) = (midpoint(found.next_down(), found), midpoint(found, found.next_up()));
@@ -36,7 +39,7 @@ fn is_mean(found: f64, sum: i128, count: u64) -> bool {
 
 fn is_norm(found: f64, square: &BigUint) -> bool {
     is_nearest(found, |integer, exponent| {
-        // The float before the first one is negative, and no root is.
+        // The float below the smallest positive one is negative, and no root is.
         let product = if integer < BigInt::from(0) { -BigInt::from(1) } else { integer.pow(2) };
         let square = BigInt::from(square.clone());
         let exponent = 2 * exponent;
@@ -56,7 +59,7 @@ fn check_mean(sum: i128, count: u64) {
 }
 
 #[test]
-fn nothing_has_no_mean_and_zero_is_positive() {
+fn the_mean_of_nothing_is_nan_and_zeros_are_positive() {
     assert!(mean(0, 0).is_nan());
     assert_eq!(mean(0, 5).to_bits(), 0);
     assert_eq!(norm(0, f64::sqrt).to_bits(), 0);

@@ -3,8 +3,8 @@
 use exact_sum::{ExactDot, ExactSum};
 use proptest::prelude::*;
 
-/// Properties of sums and of dot products of a type; `$scale` is the factor of the scaling tests, and exponents are
-/// within it.
+/// Properties of sums and of dot products of a type. In the scaling tests, exponents of elements and of factors are
+/// below `$scale` in magnitude.
 macro_rules! properties {
     ($($type:ident within $scale:literal;)*) => {$(mod $type {
         use super::*;
@@ -34,7 +34,7 @@ macro_rules! properties {
         }
 
         fn merged(mut parts: Vec<(ExactSum<$type>, ExactDot<$type>)>) -> (ExactSum<$type>, ExactDot<$type>) {
-            // Each round merges two neighbours, from the middle.
+            // Each iteration merges two neighbours in the middle.
             while parts.len() > 1 {
                 let (sum, dot) = parts.remove(parts.len() / 2);
                 let at = (parts.len() - 1) / 2;
@@ -59,7 +59,7 @@ macro_rules! properties {
             }
 
             #[test]
-            fn a_sum_goes_on_with_further_elements(first in pairs(), then in pairs()) {
+            fn a_sum_can_be_extended(first in pairs(), then in pairs()) {
                 let (mut sum, mut dot) = sums(&first);
                 sum.extend(then.iter().map(|(x, _)| *x));
                 dot.extend(then.iter().copied());
@@ -70,7 +70,7 @@ macro_rules! properties {
             }
 
             #[test]
-            fn parts_make_the_whole(
+            fn merged_parts_equal_the_whole(
                 parts in prop::collection::vec(pairs(), 0..8).prop_flat_map(|parts| Just(parts).prop_shuffle()),
             ) {
                 let merged = merged(parts.iter().rev().map(|part| sums(part)).collect());
@@ -81,7 +81,7 @@ macro_rules! properties {
             }
 
             #[test]
-            fn powers_of_two_go_through(all in moderate(), places in -$scale..$scale) {
+            fn scaling_by_a_power_of_two_scales_the_results(all in moderate(), places in -$scale..$scale) {
                 let scale = $type::powi(2.0, places);
                 let scaled: Pairs = all.iter().map(|(x, y)| (x * scale, *y)).collect();
                 let (before, after) = (sums(&all), sums(&scaled));
@@ -94,7 +94,7 @@ macro_rules! properties {
             }
 
             #[test]
-            fn signs_go_through(all in pairs()) {
+            fn negating_the_input_negates_the_sums(all in pairs()) {
                 let negated: Pairs = all.iter().map(|(x, y)| (-x, *y)).collect();
                 let (before, after) = (sums(&all), sums(&negated));
                 let is_opposite = |x: $type, y: $type| x == -y || x.is_nan() && y.is_nan();
@@ -108,7 +108,7 @@ macro_rules! properties {
             }
 
             #[test]
-            fn a_sum_comes_back_from_its_bytes(all in pairs()) {
+            fn bytes_and_json_round_trip(all in pairs()) {
                 let (sum, dot) = sums(&all);
                 prop_assert_eq!(ExactSum::from_bytes(&sum.to_bytes()), Ok(sum));
                 prop_assert_eq!(ExactDot::from_bytes(&dot.to_bytes()), Ok(dot));
@@ -135,15 +135,15 @@ proptest! {
 }
 
 #[test]
-fn json_that_is_no_sum_is_an_error() {
+fn json_of_another_type_is_an_error() {
     let json = serde_json::to_string(&ExactSum::<f32>::from_iter([1.0])).unwrap();
     let error = serde_json::from_str::<ExactSum<f64>>(&json).unwrap_err();
-    assert!(error.to_string().contains("an exact sum of f32, where one of f64 is read"), "{error}");
+    assert!(error.to_string().contains("an exact sum of f32, expected one of f64"), "{error}");
     assert!(serde_json::from_str::<ExactSum<f32>>("[120, 115]").is_err());
 }
 
 #[test]
-fn a_sum_is_shown_as_its_value() {
+fn a_sum_is_displayed_as_its_value() {
     let sum: ExactSum<f64> = [0.1, 0.2].into_iter().collect();
     assert_eq!(format!("{sum} {sum:.3}"), "0.30000000000000004 0.300");
 }

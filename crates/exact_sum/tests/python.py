@@ -1,4 +1,4 @@
-"""Writes python.txt: sums and means of floats by Python's fractions, which knows no rounding, each rounded once.
+"""Writes python.txt: exact sums and means of floats, computed with Python's fractions, each rounded once.
 
     python3 python.py > python.txt
 """
@@ -17,7 +17,7 @@ def nearest(value, mantissa, least, greatest):
     while abs(value) >= Fraction(2) ** (exponent + mantissa):
         exponent += 1
     scaled = value / Fraction(2) ** exponent
-    whole = round(scaled)  # To even, as IEEE 754 has it.
+    whole = round(scaled)  # Ties to even, as in IEEE 754.
     result = whole * Fraction(2) ** exponent
     return None if abs(result) >= Fraction(2) ** greatest else result
 

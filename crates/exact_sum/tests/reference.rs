@@ -16,7 +16,7 @@ mod data;
 
 use data::{ALL, numbers_f32, numbers_f64};
 
-/// In units of 2^-149.
+/// The number as an integer, in units of 2^-149.
 fn integer_f32(x: f32) -> BigInt {
     let (bits, exponent) = (x.to_bits(), x.to_bits() >> 23 & 255);
     let mantissa = BigInt::from(bits & 0x7F_FFFF | if exponent > 0 { 0x80_0000 } else { 0 });
@@ -24,7 +24,7 @@ fn integer_f32(x: f32) -> BigInt {
     if x.is_sign_negative() { -integer } else { integer }
 }
 
-/// In units of 2^-1074.
+/// The number as an integer, in units of 2^-1074.
 fn integer_f64(x: f64) -> BigInt {
     let (bits, exponent) = (x.to_bits(), x.to_bits() >> 52 & 2047);
     let mantissa = BigInt::from(bits & ((1 << 52) - 1) | if exponent > 0 { 1 << 52 } else { 0 });
@@ -38,7 +38,7 @@ fn decimal(integer: &BigInt, places: u32) -> String {
 }
 
 fn nearest_f32(integer: &BigInt, places: u32) -> f32 {
-    // No integer is -0.0.
+    // The result is never -0.0, because integers have no negative zero.
     decimal(integer, places).parse().unwrap()
 }
 
@@ -46,8 +46,8 @@ fn nearest_f64(integer: &BigInt, places: u32) -> f64 {
     decimal(integer, places).parse().unwrap()
 }
 
-/// A sum as threads make it: each takes some tiles of 16 elements and some single elements, then states are merged in
-/// pairs.
+/// The sum as threads of a GPU compute it: each sums some tiles of 16 elements and some single elements, then states
+/// are merged in pairs.
 fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
     let mut limbs = Limbs::<SINGLE_LIMBS>::ZERO;
     let mut states: Vec<Compact<112>> = Vec::new();
@@ -114,7 +114,7 @@ fn check_f32(numbers: &[f32], rng: &mut SmallRng) {
     let threads = rng.random_range(1..70);
     assert_eq!(sum_by_threads(numbers, threads, window).to_bits(), expected.to_bits(), "{threads}, {window:?}");
     if !numbers.is_empty() {
-        // The mean is the float nearest to a fraction, scaled so that a truncation cannot change it except at a tie.
+        // The mean is the float nearest to a fraction. Truncating the scaled fraction cannot change it except at a tie.
         let scaled: BigInt = (exact << 80_usize) / numbers.len();
         let mean: f32 = sum.mean();
         let of_scaled = nearest_f32(&scaled, 149 + 80);
@@ -125,7 +125,7 @@ fn check_f32(numbers: &[f32], rng: &mut SmallRng) {
     }
 }
 
-/// The highest bits of a sum that is not 0.
+/// The leading bits of a sum; `None` if it is 0.
 fn leading_of(sum: &ExactSum<f32>) -> Option<Leading> {
     let bytes = sum.to_bytes();
     let limbs = &bytes[16..bytes.len() - 4];
@@ -208,7 +208,7 @@ fn check_root(square: &BigInt, found: f32) {
         assert!(*square >= (BigInt::from(1) << (2 * 277_usize)), "{found}");
         return;
     }
-    // In units of 2^-150: halves of the least number.
+    // In units of 2^-150: halves of the smallest number.
     let double = |x: f32| integer_f32(x) << 1_usize;
     let (above, below) = (f32::from_bits(found.to_bits() + 1), f32::from_bits(found.to_bits().saturating_sub(1)));
     let square: BigInt = square << 2_usize;
@@ -233,16 +233,16 @@ fn results_in_short_formats_are_rounded_once() {
         check_short(exact, sum.rounded::<f16>().to_bits(), 0x7C00, |bits| f16::from_bits(bits).to_f64());
         check_short(exact, sum.rounded::<bf16>().to_bits(), 0x7F80, |bits| bf16::from_bits(bits).to_f64());
     }
-    // Between two f16; rounded to f32 it is the even one: 1 + 2^-11 + 2^-40.
+    // 1 + 2^-11 + 2^-40 is just above the midpoint of two f16; rounded to f32 first, it is the midpoint.
     let sum: ExactSum<f64> = [1.0, 2_f64.powi(-11), 2_f64.powi(-40)].into_iter().collect();
     assert_eq!(sum.rounded::<f16>(), f16::from_f64(1.0 + 2_f64.powi(-10)));
-    assert_eq!(f16::from_f32(sum.rounded::<f32>()), f16::ONE, "rounded twice it is another number");
+    assert_eq!(f16::from_f32(sum.rounded::<f32>()), f16::ONE, "rounding twice gives another number");
 }
 
-/// The 16-bit float `bits` is the nearest to `exact`: each neighbour is farther, or as far and not even.
+/// Checks that the 16-bit float `bits` is nearest to `exact`: each neighbour is farther, or equally far and odd.
 fn check_short(exact: f64, bits: u16, infinity: u16, value: impl Fn(u16) -> f64) {
     let (sign, magnitude) = (bits & 0x8000, bits & 0x7FFF);
-    // Infinity counts as the next number after the largest.
+    // Infinity counts as the number after the largest one.
     let at = |magnitude: u16| match magnitude {
         _ if magnitude < infinity => value(sign | magnitude),
         _ => 2.0 * value(sign | (infinity - 1)) - value(sign | (infinity - 2)),
@@ -251,7 +251,7 @@ fn check_short(exact: f64, bits: u16, infinity: u16, value: impl Fn(u16) -> f64)
     for neighbour in [magnitude.saturating_sub(1), (magnitude + 1).min(infinity)] {
         let other = (exact - at(neighbour)).abs();
         let is_nearest = distance < other || distance == other && (magnitude % 2 == 0 || neighbour == magnitude);
-        // Farther than infinity's place, the result is infinite.
+        // Beyond that number, the result is infinite.
         assert!(is_nearest || magnitude == infinity, "{exact}: {bits:x}");
     }
     assert_eq!(sign != 0, exact < 0.0);
@@ -279,7 +279,7 @@ fn sums_are_those_of_python() {
                 let sum: ExactSum<f64> = words.iter().map(|&bits| f64::from_bits(bits)).collect();
                 assert_eq!(sum.mean::<f64>().to_bits(), expected, "{line}");
             }
-            other => panic!("{other} is no kind"),
+            other => panic!("unknown kind `{other}`"),
         }
         lines += 1;
     }

@@ -5,14 +5,14 @@ use half::{bf16, f16};
 
 use super::integers::{Exact, Format};
 
-/// The sums from which results are made.
+/// The sums from which the results are computed.
 struct Sums<T: Summand> {
     sum: ExactSum<T>,
     squares: ExactDot<T>,
     dot: ExactDot<T>,
 }
 
-/// The results.
+/// The names of the results.
 const RESULTS: [&str; 6] = ["sum", "mean", "sum of squares", "norm", "dot product", "root of the dot product"];
 
 /// Compares all results of `x`, and its dot product with `y`, with the reference.
@@ -30,7 +30,7 @@ pub fn check<T: Summand + Into<f64>>(x: &[T], y: &[T]) {
     compare(&found, [sum, squares, dot], &some);
 }
 
-/// Compares all results of a repeated number.
+/// Compares all results of `count` equal elements with the reference.
 ///
 /// # Panics
 /// If a bit differs.

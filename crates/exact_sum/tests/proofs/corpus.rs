@@ -1,4 +1,4 @@
-//! Checks the fuzzer's corpus again.
+//! Replays the fuzzers' corpora.
 
 use std::fs;
 use std::path::Path;
@@ -12,14 +12,14 @@ fn files(name: &str) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn bytes_that_the_fuzzer_has_kept() {
+fn the_corpus_of_bytes() {
     let files = files("exact_bytes");
     let sums = files.iter().filter(|file| bytes_check::check(file)).count();
     assert!(files.len() > 20 && sums > 10, "{sums} of {} are sums", files.len());
 }
 
 #[test]
-fn numbers_that_the_fuzzer_has_kept() {
+fn the_corpus_of_numbers() {
     let files = files("exact_sums");
     let numbers: usize = files.iter().map(|file| sums_check::check(file)).sum();
     assert!(files.len() > 20 && numbers > 100, "{numbers} in {} files", files.len());

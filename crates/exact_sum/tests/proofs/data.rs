@@ -34,16 +34,16 @@ fn any_f64(rng: &mut SmallRng) -> f64 {
     }
 }
 
-fn bell(rng: &mut SmallRng) -> f64 {
+fn bell_shaped(rng: &mut SmallRng) -> f64 {
     (0..4).map(|_| rng.random::<f64>()).sum::<f64>() - 2.0
 }
 
-/// Numbers of a kind. `Cancel` yields three times as many.
+/// `len` numbers of a kind; three times as many of `Cancelling`.
 pub fn numbers_f32(data: Data, len: usize, rng: &mut SmallRng) -> Vec<f32> {
     let mut all: Vec<f32> = (0..len)
         .map(|_| match data {
-            Data::Normal | Data::Cancelling => bell(rng) as f32,
-            Data::Wide => bell(rng) as f32 * 2_f32.powi(rng.random_range(-60..60)),
+            Data::Normal | Data::Cancelling => bell_shaped(rng) as f32,
+            Data::Wide => bell_shaped(rng) as f32 * 2_f32.powi(rng.random_range(-60..60)),
             Data::AnyFinite => any_f32(rng),
             Data::Subnormal => f32::from_bits(rng.random::<u32>() & 0x807F_FFFF),
         })
@@ -59,8 +59,8 @@ pub fn numbers_f32(data: Data, len: usize, rng: &mut SmallRng) -> Vec<f32> {
 pub fn numbers_f64(data: Data, len: usize, rng: &mut SmallRng) -> Vec<f64> {
     let mut all: Vec<f64> = (0..len)
         .map(|_| match data {
-            Data::Normal | Data::Cancelling => bell(rng),
-            Data::Wide => bell(rng) * 2_f64.powi(rng.random_range(-300..300)),
+            Data::Normal | Data::Cancelling => bell_shaped(rng),
+            Data::Wide => bell_shaped(rng) * 2_f64.powi(rng.random_range(-300..300)),
             Data::AnyFinite => any_f64(rng),
             Data::Subnormal => f64::from_bits(rng.random::<u64>() & 0x800F_FFFF_FFFF_FFFF),
         })

@@ -1,4 +1,4 @@
-//! Quotients and roots by one instruction of `f64`, compared with the exact ones.
+//! Quotients and roots by one `f64` instruction, compared with the exact ones.
 
 use exact_sum::round::{self, Rounded};
 use exact_sum::{Leading, Limbs};
@@ -42,9 +42,9 @@ fn fast_quotients_and_roots_are_the_exact_ones() {
     assert!(quotients > cases / 2 && roots > cases / 2, "{quotients} and {roots} of {cases}");
 }
 
-/// If a quotient or a root is a midpoint of two numbers, or next to one, the fast path declines.
+/// The fast path declines quotients and roots at or next to the midpoint of two numbers.
 #[test]
-fn fast_quotients_and_roots_know_ties() {
+fn fast_quotients_and_roots_decline_ties() {
     let mut rng = SmallRng::seed_from_u64(32);
     for _ in 0..times(20_000, 1_000_000) {
         let middle = 2 * rng.random_range(1_i128 << 23..1 << 24) + 1;
@@ -59,7 +59,7 @@ fn fast_quotients_and_roots_know_ties() {
     }
 }
 
-/// A quotient's bits and its sticky bit equal those of 128-bit integers, whatever the number of digits.
+/// A quotient's bits and its sticky bit equal those of `u128` division, for counts of any length.
 #[test]
 fn quotients_are_those_of_integers() {
     let mut rng = SmallRng::seed_from_u64(33);
@@ -90,9 +90,9 @@ fn quotients_are_those_of_integers() {
     }
 }
 
-/// A quotient or a root of integers by one rounding of `f64` yields the same `f32`, or declines.
+/// A quotient or a root computed in `f64` gives the same `f32` as the exact one, or `None`.
 #[test]
-fn numbers_near_to_a_single_are_rounded_to_it() {
+fn approximate_numbers_are_rounded_to_f32_or_declined() {
     let mut rng = SmallRng::seed_from_u64(34);
     let (mut found, cases) = (0, times(50_000, 5_000_000));
     for case in 0..cases {
@@ -118,7 +118,7 @@ fn numbers_near_to_a_single_are_rounded_to_it() {
     assert_eq!(round::single_near(f64::from(f32::MIN_POSITIVE) / 2.0), None);
 }
 
-/// The leading bits of two integers' sum equal those of limbs, wherever the two are.
+/// The leading bits of the sum of two integers equal those of limbs, at all positions.
 #[test]
 fn leading_bits_of_two_are_those_of_limbs() {
     let mut rng = SmallRng::seed_from_u64(35);

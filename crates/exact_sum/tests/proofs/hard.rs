@@ -16,7 +16,7 @@ trait Element: Summand<Sum = Self> + Format + Into<f64> + std::ops::Neg<Output =
     const MAX: Self;
     /// The smallest positive number.
     const SMALLEST: Self;
-    /// The number of the lowest bits.
+    /// The number with these bits; higher bits are ignored.
     fn of_bits(bits: u64) -> Self;
     /// An integer times a power of two, which the type represents.
     fn scaled(whole: u64, exponent: i32) -> Self;
@@ -32,7 +32,7 @@ macro_rules! elements {
                 Self::from_bits(bits as $word)
             }
             fn scaled(whole: u64, exponent: i32) -> Self {
-                // In two steps: the type may not have the whole power.
+                // In two steps, because the power itself may be out of range.
                 let half = exponent / 2;
                 whole as Self * Self::powi(2.0, half) * Self::powi(2.0, exponent - half)
             }
@@ -42,7 +42,8 @@ macro_rules! elements {
 
 elements!(f32 u32 f64 u64);
 
-/// Checks all results in several orders, with two dot products: of pairs that equal the sum, and of changing pairs.
+/// Checks all results in several orders, with two dot products: with ones, which equals the sum, and with a shuffled
+/// copy.
 fn check_in_orders<T: Element>(mut x: Vec<T>, rng: &mut SmallRng) {
     let ones = vec![T::ONE; x.len()];
     check(&x, &ones);
@@ -59,7 +60,7 @@ fn sum<T: Element, R: Format>(elements: &[T]) -> u64 {
     elements.iter().copied().collect::<ExactSum<T>>().rounded::<R>().bits()
 }
 
-/// Ties of sums, of means and of norms between two numbers of `R`, at each exponent where `T` has the half.
+/// Ties of sums, of means and of norms between two numbers of `R`, at each exponent at which `T` has half a unit.
 fn ties<T: Element, R: Format>() {
     let mut rng = SmallRng::seed_from_u64(R::MANTISSA.into());
     let least_of = |bias: i32, mantissa: u32| 1 - bias - mantissa as i32;
@@ -69,7 +70,7 @@ fn ties<T: Element, R: Format>() {
     let (far_below, position_below) = if T::BIAS > 1000 { (T::scaled(1, -1000), -1000) } else { (T::SMALLEST, -149) };
     for exponent in (lowest..=highest).step_by(times(if T::BIAS > 1000 { 9 } else { 2 }, 1)) {
         let (unit, half) = (T::scaled(1, exponent), T::scaled(1, exponent - 1));
-        // The spacing of the numbers is `unit`: of a binade, or of the subnormal numbers.
+        // `unit` is the spacing of the numbers in a binade, or of the subnormal numbers.
         let is_subnormal = exponent == least_of(R::BIAS, R::MANTISSA);
         let whole = rng.random_range(if is_subnormal { 1 } else { 1 << R::MANTISSA }..(1 << (R::MANTISSA + 1)) - 1);
         let number = T::scaled(whole, exponent);
@@ -88,7 +89,7 @@ fn ties<T: Element, R: Format>() {
             check_in_orders(vec![number, half, -below], &mut rng);
             check_in_orders(vec![number, T::scaled(whole + 1, exponent), below, -half, half], &mut rng);
         }
-        // A norm is a tie if sides of 3 and 4 times a number make 5 times an odd number, one bit too long.
+        // The norm of 3 and 4 times an odd number is 5 times that number: a tie if it is one bit too long.
         let fifth = (1_u64 << R::MANTISSA) / 5 * 2 + 1;
         let fifth = fifth + rng.random_range(0..1 + fifth / 20) * 2;
         let (short, long) = (T::scaled(3 * fifth, exponent - 1), T::scaled(4 * fifth, exponent - 1));
@@ -108,7 +109,7 @@ fn ties_at_every_position() {
     ties::<f64, f16>();
 }
 
-/// The root of the first squares is a tie, and one lower bit decides, wherever it is.
+/// The root of the first squares is a tie, which one lower bit breaks, at every position.
 #[test]
 fn roots_that_are_ties_but_for_one_bit() {
     let fifth = 2_f64.powi(-51) + 1.0;
@@ -140,7 +141,7 @@ fn telescoping_sums_are_their_ends() {
 }
 
 #[test]
-fn what_is_left_of_large_numbers_may_be_subnormal() {
+fn cancellation_may_leave_a_subnormal_number() {
     fn of<T: Element>(bits_of_max: u64) {
         let mut rng = SmallRng::seed_from_u64(22);
         for left in [1, 2, 3, 1000, (1 << T::MANTISSA) - 1, 1 << T::MANTISSA] {
@@ -178,7 +179,7 @@ fn the_edge_of_overflow() {
             check_in_orders(x.iter().map(|&x| -x).collect(), &mut rng);
             check_in_orders(x, &mut rng);
         }
-        // The sum is infinite, but the mean is not, nor the norm of one.
+        // The sum is infinite, but neither the mean nor the norm of one element is.
         let all: ExactSum<T> = [max; 7].into_iter().collect();
         assert_eq!((all.rounded::<R>().bits(), all.mean::<R>().bits()), (infinity, infinity - 1));
         let square: ExactDot<T> = [(max, max)].into_iter().collect();
@@ -194,12 +195,12 @@ fn the_edge_of_overflow() {
 }
 
 #[test]
-fn extremes_in_turn() {
+fn alternating_extremes() {
     fn of<T: Element>() {
         let mut rng = SmallRng::seed_from_u64(24);
         for count in [1, 2, 33, 1000] {
             let all = [T::MAX, -T::MAX, T::SMALLEST, T::MAX, -T::SMALLEST, -T::MAX, T::SMALLEST].repeat(count);
-            assert_eq!(sum::<T, T>(&all), count as u64, "in units of the least number");
+            assert_eq!(sum::<T, T>(&all), count as u64, "in units of the smallest number");
             check_in_orders(all, &mut rng);
             check_in_orders([T::MAX, T::SMALLEST, T::MAX, -T::SMALLEST].repeat(count), &mut rng);
         }
@@ -214,7 +215,7 @@ fn all_exponents_once() {
         let mut rng = SmallRng::seed_from_u64(25);
         let powers: Vec<T> = (1 - T::BIAS - T::MANTISSA as i32..=T::BIAS).map(|e| T::scaled(1, e)).collect();
         let some = &powers[..powers.len() - 1];
-        // One least number below the highest power, to which it rounds.
+        // The sum is one unit below the highest power, to which it rounds.
         assert_eq!(sum::<T, T>(some), powers[powers.len() - 1].bits());
         check_in_orders(some.to_vec(), &mut rng);
         check_in_orders(powers.iter().enumerate().map(|(i, &x)| if i % 2 == 0 { x } else { -x }).collect(), &mut rng);
@@ -227,7 +228,7 @@ fn all_exponents_once() {
     of::<f64>();
 }
 
-/// Repeated, so that the result has other bits than the number.
+/// A number repeated many times: the result has other bits than the number.
 #[test]
 fn one_number_many_times() {
     const COUNT: u32 = 1 << 23;

@@ -1,4 +1,4 @@
-//! The reference: results as big integers (num-bigint), rounded by the definition of "to nearest, ties to even".
+//! The reference: results as big integers (num-bigint), rounded to nearest, ties to even, by definition.
 
 use half::{bf16, f16};
 use num_bigint::{BigInt, BigUint, Sign};
@@ -41,7 +41,7 @@ pub struct Exact {
     special: Option<f64>,
     integer: BigInt,
     unit: i32,
-    /// Whether the magnitude exceeds the integer's, by less than 1.
+    /// Whether the exact magnitude exceeds that of the integer, by less than 1.
     is_inexact: bool,
 }
 
@@ -83,7 +83,7 @@ impl Exact {
         Self { integer: self.integer * count, ..self }
     }
 
-    /// A quotient, with more bits than any format keeps.
+    /// The quotient, with more bits than any format keeps.
     pub fn over(&self, count: u64) -> Self {
         const FURTHER: i32 = 200;
         if count == 0 {
@@ -118,7 +118,7 @@ impl Exact {
             return if special.is_nan() { infinity | 1 << (R::MANTISSA - 1) } else { infinity | sign(special < 0.0) };
         }
         let magnitude = self.integer.magnitude();
-        // A result has this many bits, or is a multiple of the least number.
+        // A result has at most `MANTISSA + 1` bits, and is a multiple of the smallest number.
         let least = 1 - R::BIAS - R::MANTISSA as i32;
         let dropped = (magnitude.bits() as i32 - R::MANTISSA as i32 - 1).max(least - self.unit);
         assert!(dropped > 0 || !self.is_inexact, "the integer has too few bits");
@@ -128,7 +128,7 @@ impl Exact {
             let is_above = rest > half || rest == half && (self.is_inexact || kept.bit(0));
             kept += u32::from(is_above);
         }
-        let kept = u64::try_from(kept).expect("it has up to 53 bits, or 54");
+        let kept = u64::try_from(kept).expect("at most 54 bits");
         // The hidden bit of the mantissa, and a carry, add 1 to the exponent field.
         let field = (self.unit + dropped - least) as u64;
         let bits = if kept == 0 { 0 } else { (field << R::MANTISSA) + kept };

@@ -1,7 +1,7 @@
 //! Exact results compared with big integers: random cases, hard cases, and the fuzzer's corpus.
 //!
-//! An ordinary run tries a small share of the cases.
-//! `WARPFOLD_TESTS=all cargo test -p warpfold-exact-sum --test proofs` tries all, in some minutes.
+//! By default a small share of the cases is tried.
+//! `WARPFOLD_TESTS=all cargo test -p warpfold-exact-sum --test proofs` tries all of them, in some minutes.
 
 #[path = "../../../../fuzz/fuzz_targets/bytes_check.rs"]
 mod bytes_check;

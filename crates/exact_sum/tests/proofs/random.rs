@@ -9,7 +9,7 @@ use super::check::check;
 use super::data::{ALL, Data, numbers_f32, numbers_f64};
 use super::times;
 
-/// Up to 5,000, most of them short. Data that cancel are three times as long.
+/// A length of up to 5,000, mostly short. For data that cancel it is a third, because they are three times as long.
 fn length(data: Data, rng: &mut SmallRng) -> usize {
     let len = 5001_f64.powf(rng.random()) as usize - rng.random_range(0..=1);
     if matches!(data, Data::Cancelling) { len / 3 } else { len }

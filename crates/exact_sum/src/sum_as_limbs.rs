@@ -1,12 +1,12 @@
-//! Sums as limbs, for devices that keep them in another form.
+//! Sums from limbs and as limbs, for devices that keep sums in another form.
 
 use crate::compact::Specials;
 use crate::sum::{ExactSum, MAX_ELEMENTS, State, Summand, Superaccumulator, TooManyElements};
 
 impl<T: Summand> ExactSum<T> {
-    /// A sum of `count` elements from its limbs, lowest first: the sum of `limbs[k] * 2^(32 k)`, in units of the least
-    /// number of the format in which the elements are summed. A limb is below `2^62` in magnitude; limbs beyond those
-    /// of [`ExactSum::limbs`] only extend the sign.
+    /// A sum of `count` elements from its limbs, lowest first: the sum of `limbs[k] * 2^(32 k)`, in units of the
+    /// smallest subnormal number of [`Summand::Binary`]. A limb is below `2^62` in magnitude; limbs beyond those of
+    /// [`ExactSum::limbs`] only extend the sign.
     ///
     /// # Errors
     /// If `count` exceeds [`MAX_ELEMENTS`].
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limbs_are_the_sum() {
+    fn limbs_round_trip() {
         let numbers = [1.0, -1.0, 1e300, -1e300, 5e-324, -5e-324, f64::MAX, -f64::MAX, 0.1, f64::NAN, f64::INFINITY];
         for first in numbers {
             for second in numbers {
