@@ -6,7 +6,9 @@ use syn::{
     Attribute, Error, Fields, GenericArgument, GenericParam, Ident, ItemStruct, PathArguments, Result, Type, Visibility,
 };
 
-use crate::parameters::{FOR_ITS_LAUNCH, argument_of, named_lifetime, with_static_lifetimes, without_parentheses};
+use crate::parameters::{
+    NAMED_LIFETIME_ERROR, argument_of, named_lifetime, with_static_lifetimes, without_parentheses,
+};
 
 /// One argument.
 pub struct Field {
@@ -60,7 +62,7 @@ pub fn element_of(ty: &Type) -> TokenStream {
 }
 
 /// An argument struct.
-pub struct Arguments<'a> {
+pub struct ArgumentStruct<'a> {
     pub attributes: TokenStream,
     pub visibility: &'a Visibility,
     pub name: Ident,
@@ -69,7 +71,7 @@ pub struct Arguments<'a> {
     pub fields: Vec<Field>,
 }
 
-impl Arguments<'_> {
+impl ArgumentStruct<'_> {
     /// Whether any argument is memory: the struct then has a lifetime and a side.
     fn has_memory(&self) -> bool {
         self.fields.iter().any(|field| matches!(ArgumentKind::of(&field.ty), ArgumentKind::Memory(..)))
@@ -88,7 +90,7 @@ impl Arguments<'_> {
         self.ty(&quote!('static), arguments, None)
     }
 
-    fn own_arguments(&self) -> Vec<TokenStream> {
+    fn generic_arguments(&self) -> Vec<TokenStream> {
         self.generics.iter().map(argument_of).collect()
     }
 
@@ -119,10 +121,10 @@ impl Arguments<'_> {
     /// The implementation of `Parameters`: how the host visits the arguments.
     pub fn parameters(&self) -> TokenStream {
         let Self { name, generics, fields, .. } = self;
-        let own = self.own_arguments();
+        let own = self.generic_arguments();
         let (ty, associated_type) = (self.static_ty(&own), self.ty(&quote!('launch), &own, Some(quote!(OnSide))));
         let names: Vec<&Ident> = fields.iter().map(|field| &field.name).collect();
-        let described = fields.iter().map(|Field { name, ty, .. }| {
+        let descriptions = fields.iter().map(|Field { name, ty, .. }| {
             let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
             match ArgumentKind::of(&ty) {
                 ArgumentKind::Memory("Pointer" | "PointerMut", _) | ArgumentKind::Scalar => {
@@ -131,7 +133,7 @@ impl Arguments<'_> {
                 ArgumentKind::Memory(..) => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
             }
         });
-        let shown = fields.iter().map(|Field { name, ty, .. }| match ArgumentKind::of(ty) {
+        let visits = fields.iter().map(|Field { name, ty, .. }| match ArgumentKind::of(ty) {
             ArgumentKind::Memory(associated_type, element) => {
                 let method = match associated_type {
                     "Global" => quote!(global),
@@ -145,11 +147,11 @@ impl Arguments<'_> {
             ArgumentKind::Scalar => quote!(visitor.scalar::<#ty>(#name);),
         });
         let names_of_generics: Vec<String> = own.iter().map(ToString::to_string).collect();
-        // The kernel's instances have number types; the struct alone does not know that.
-        let is_of_any_type = |ty: &&Type| {
+        // Instances have scalar types here, but for the generic struct that is a bound.
+        let is_generic_scalar = |ty: &&Type| {
             matches!(ArgumentKind::of(ty), ArgumentKind::Scalar) && mentions(ty.to_token_stream(), &names_of_generics)
         };
-        let scalars = fields.iter().map(|field| &field.ty).filter(is_of_any_type);
+        let scalars = fields.iter().map(|field| &field.ty).filter(is_generic_scalar);
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the fields, in the order of the entry's parameters.
@@ -157,7 +159,7 @@ impl Arguments<'_> {
             where
                 #(#scalars: ::cuda_std::launch::ScalarParameter,)*
             {
-                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = &[#(#described),*];
+                const PARAMETERS: &'static [::cuda_std::launch::NamedParameter] = &[#(#descriptions),*];
                 type On<'launch, OnSide: ::cuda_std::arguments::Side> = #associated_type;
 
                 #[allow(unused_variables)]
@@ -166,16 +168,16 @@ impl Arguments<'_> {
                     visitor: &mut impl ::cuda_std::launch::Visitor<'launch, OnSide>,
                 ) {
                     let #name { #(#names),* } = arguments;
-                    #(#shown)*
+                    #(#visits)*
                 }
             }
         }
     }
 
     /// The implementation of `FromSlots`: how the CPU makes the struct from a launch's slots.
-    fn taking_slots(&self) -> TokenStream {
+    fn from_slots(&self) -> TokenStream {
         let Self { generics, fields, .. } = self;
-        let own = self.own_arguments();
+        let own = self.generic_arguments();
         let ty = self.ty(&quote!('launch), &own, None);
         let names = fields.iter().map(|field| &field.name);
         quote! {
@@ -190,10 +192,11 @@ impl Arguments<'_> {
         }
     }
 
-    /// A macro that writes an entry which takes the fields one by one. `#[kernel]` sees only the struct's name.
+    /// A macro that writes an entry with a parameter for each field. `#[kernel]` cannot, since it sees only the
+    /// struct's name.
     fn entry_macro(&self) -> TokenStream {
         let Self { visibility, name, fields, .. } = self;
-        let own: Vec<String> = self.own_arguments().iter().map(ToString::to_string).collect();
+        let own: Vec<String> = self.generic_arguments().iter().map(ToString::to_string).collect();
         let generics = own.iter().map(|name| {
             let name = format_ident!("{name}");
             quote!($#name:ty)
@@ -259,7 +262,7 @@ pub fn mentions(tokens: TokenStream, names: &[String]) -> bool {
     })
 }
 
-/// The tokens with `$T` in place of each name `T` of these.
+/// The tokens with each of these names `T` replaced by `$T`.
 fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
     let of_token = |token| match token {
         TokenTree::Ident(ident) if names.iter().any(|name| ident == name) => quote!($#ident),
@@ -274,7 +277,7 @@ fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
 /// Expands `#[arguments]` on a struct.
 pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
     let Fields::Named(named) = &item.fields else {
-        return Err(Error::new_spanned(&item.ident, "an argument struct has named fields"));
+        return Err(Error::new_spanned(&item.ident, "an argument struct must have named fields"));
     };
     if let Some(clause) = &item.generics.where_clause {
         return Err(Error::new_spanned(clause, "write the bounds at the generic parameters, without `where`"));
@@ -289,7 +292,7 @@ pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
     }
     let fields = named.named.iter().map(|field| {
         if let Some(lifetime) = named_lifetime(&field.ty) {
-            return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
+            return Err(Error::new_spanned(lifetime, NAMED_LIFETIME_ERROR));
         }
         Ok(Field {
             attributes: field.attrs.clone(),
@@ -299,7 +302,7 @@ pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
         })
     });
     let attributes = &item.attrs;
-    let arguments = Arguments {
+    let arguments = ArgumentStruct {
         attributes: quote!(#(#attributes)*),
         visibility: &item.vis,
         name: item.ident.clone(),
@@ -307,10 +310,10 @@ pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
         fields: fields.collect::<Result<_>>()?,
     };
     if !arguments.has_memory() {
-        let refused = "an argument struct has a `Global` or `GlobalMut`: a kernel has no other effect";
+        let refused = "an argument struct needs a `Global` or `GlobalMut`: without one, its kernel has no effect";
         return Err(Error::new_spanned(&item.ident, refused));
     }
     let (definition, parameters) = (arguments.definition(), arguments.parameters());
-    let (taking_slots, entry_macro) = (arguments.taking_slots(), arguments.entry_macro());
-    Ok(quote!(#definition #parameters #taking_slots #entry_macro))
+    let (from_slots, entry_macro) = (arguments.from_slots(), arguments.entry_macro());
+    Ok(quote!(#definition #parameters #from_slots #entry_macro))
 }

@@ -1,10 +1,10 @@
-//! The attributes of Rust-CUDA beside `#[kernel]`.
+//! Rust-CUDA's attributes other than `#[kernel]`.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
 use syn::{Attribute, Error, Ident, ItemFn, ItemStatic, Meta, Result, Type};
 
-/// `#[gpu_only]`: the function itself on a GPU, and one that panics on the CPU.
+/// `#[gpu_only]`: the function itself on a GPU, and a function that panics on the CPU.
 pub fn gpu_only(function: &ItemFn) -> TokenStream {
     let ItemFn { attrs, vis, sig, .. } = function;
     let refusal = format!("`{}` is `#[gpu_only]`: it has no code for the CPU", sig.ident);
@@ -21,12 +21,12 @@ pub fn gpu_only(function: &ItemFn) -> TokenStream {
     }
 }
 
-/// `#[externally_visible]`: keeps a function under its own name in the PTX, and as an ordinary one on the CPU.
+/// `#[externally_visible]`: keeps a function in the PTX under its own name. On the CPU it is an ordinary function.
 pub fn externally_visible(mut function: ItemFn) -> Result<TokenStream> {
     let attributes = function.attrs.len();
     function.attrs.retain(|attribute| !is_no_mangle(attribute));
     if function.attrs.len() == attributes {
-        let refused = "an externally visible function has a name of its own: add `#[unsafe(no_mangle)]`";
+        let refused = "an externally visible function needs a fixed name: add `#[unsafe(no_mangle)]`";
         return Err(Error::new_spanned(&function.sig.ident, refused));
     }
     Ok(quote! {
@@ -35,7 +35,7 @@ pub fn externally_visible(mut function: ItemFn) -> Result<TokenStream> {
     })
 }
 
-/// Whether it is `no_mangle` or `unsafe(no_mangle)`.
+/// Whether the attribute is `no_mangle` or `unsafe(no_mangle)`.
 fn is_no_mangle(attribute: &Attribute) -> bool {
     match &attribute.meta {
         Meta::Path(path) => path.is_ident("no_mangle"),
@@ -44,33 +44,33 @@ fn is_no_mangle(attribute: &Attribute) -> bool {
     }
 }
 
-/// `#[address_space(...)]` on a static. Shared memory has no statics here, so that is refused, with what to write.
+/// `#[address_space(...)]` on a static. Statics in shared memory are refused with an error that says what to write.
 pub fn address_space(space: &Ident, item: &ItemStatic) -> Result<TokenStream> {
     match space.to_string().as_str() {
         // A static is in global memory, which may also be constant.
         "global" | "constant" => Ok(quote!(#item)),
-        "shared" => Err(Error::new_spanned(item, as_shared_array(item))),
-        "local" => Err(Error::new_spanned(space, "local memory has no statics: a variable of the kernel is there")),
+        "shared" => Err(Error::new_spanned(item, shared_static_error(item))),
+        "local" => Err(Error::new_spanned(space, "a static cannot be in local memory: use a variable of the kernel")),
         _ => Err(Error::new_spanned(space, "expected `global`, `constant`, `shared` or `local`")),
     }
 }
 
-/// What to write in place of a static in shared memory.
-fn as_shared_array(item: &ItemStatic) -> String {
+/// The error for a static in shared memory, with what to write in its place.
+fn shared_static_error(item: &ItemStatic) -> String {
     let name = item.ident.to_string().to_lowercase();
     let (element, len) = match &*item.ty {
         Type::Array(array) => (tokens(&array.elem), tokens(&array.len)),
         other => (tokens(other), "1".to_owned()),
     };
     format!(
-        "shared memory has no statics: nothing would see that threads race for it, or that an index is outside\n\
+        "a static cannot be in shared memory: races and indices out of bounds would not be found\n\
          write in the kernel:  let {name} = shared_array![{element}; {len}];\n\
          and for `{0}[i]`:  *{name}.add(i), or `{name}.load(i)` and `{name}.store(i, value)`",
         item.ident
     )
 }
 
-/// The source, with the usual spaces.
+/// The source text, with the usual spacing.
 fn tokens(source: &impl ToTokens) -> String {
     let text = source.to_token_stream().to_string();
     text.replace(" :: ", "::").replace(" ;", ";").replace("[ ", "[").replace(" ]", "]")

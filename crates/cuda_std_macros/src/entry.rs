@@ -13,8 +13,7 @@ use crate::parameters::{Inputs, Parameter};
 impl Kernel<'_> {
     /// The entries of the current compilation, in a module.
     pub fn entries(&self) -> Option<TokenStream> {
-        // Only in the crate that cargo builds for its kernels. The entries of the crates that it uses are in their own
-        // PTX.
+        // Only the crate that is built for its kernels has entries. Those of its dependencies are in their own PTX.
         env::var_os("CARGO_PRIMARY_PACKAGE")?;
         let instances = self.instances.iter().filter(|instance| is_in_part(&instance.suffix));
         let entries = instances.map(|instance| self.entry(instance));
@@ -97,8 +96,8 @@ impl Kernel<'_> {
 /// Whether the instances with this suffix belong to the current compilation: `cuda_builder` compiles a crate's entries
 /// in parts, and `CUDA_BUILDER_PART` names the part and the number of parts, as in `0/2`.
 ///
-/// All instances of one type, the suffix's last word, belong to one part, because they share functions, and LLVM may
-/// inline a shared function differently.
+/// All instances of one type, the last word of the suffix that is not a number, belong to one part: they share
+/// functions, which LLVM could inline differently in two parts.
 fn is_in_part(suffix: &str) -> bool {
     let part = env::var("CUDA_BUILDER_PART").unwrap_or_default();
     let Some((Ok(part), Ok(parts))) =

@@ -1,16 +1,16 @@
-//! Expands `#[kernel]`: the function itself, and a module of its name with the PTX entries (on a GPU) or the handle (on
-//! the host).
+//! Expands `#[kernel]`: the function itself, and a module of the same name with the PTX entries (for a GPU) or the
+//! handle (for the host).
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::{Error, FnArg, Generics, ItemFn, Result, ReturnType};
 
-use crate::instances::{Attribute, instances};
+use crate::instances::{KernelAttribute, instances};
 use crate::kernel::Kernel;
 use crate::parameters::inputs;
 
-/// Expands the attribute on `function`, which is in a file whose module has this name.
-pub fn kernel(attribute: &Attribute, function: &ItemFn, module: &str) -> Result<TokenStream> {
+/// Expands the attribute on `function`. `module` is the name of the file's module.
+pub fn kernel(attribute: &KernelAttribute, function: &ItemFn, module: &str) -> Result<TokenStream> {
     let signature = &function.sig;
     if signature.asyncness.is_some() || signature.constness.is_some() || signature.abi.is_some() {
         return Err(Error::new_spanned(signature, "a kernel is a plain `fn` or `unsafe fn`"));
@@ -51,7 +51,7 @@ pub fn kernel(attribute: &Attribute, function: &ItemFn, module: &str) -> Result<
         dependent_launch: attribute.dependent_launch,
         prefetch_blocks: attribute.prefetch_blocks.as_ref(),
         erase: attribute.erase.as_ref(),
-        has_module_of_file: signature.ident == module && signature.generics.params.is_empty(),
+        uses_module_of_file: signature.ident == module && signature.generics.params.is_empty(),
     };
     Ok(kernel.expand())
 }
@@ -80,16 +80,17 @@ impl Kernel<'_> {
         }
     }
 
-    /// The kernel's module, by a glob import, so that a module of its name that the source declares replaces it.
+    /// The kernel's module. It is imported by a glob, so that a module of the same name in the source replaces it.
     ///
-    /// `pub use gemm::gemm` of a file's kernel would import the module with the function, beside the file's own module.
-    /// So the kernel's is private there, and its items are in the file's.
+    /// If the kernel has the name of its file, `pub use gemm::gemm` would import the kernel's module with the function,
+    /// and collide with the file's module. So the kernel's module is private then, and its items are imported into the
+    /// file's module.
     fn module(&self) -> TokenStream {
         let (name, visibility) = (self.name, &self.function.vis);
         let imported = format_ident!("__kernel_{name}");
         let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
         let (entries, host) = (self.entries(), self.host());
-        let import = match self.has_module_of_file {
+        let import = match self.uses_module_of_file {
             false => quote!(#visibility use #imported::*;),
             true => quote! {
                 use #imported::*;

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::{GenericParam, Path, PathArguments, Type, TypePath, Visibility, parse_quote};
 
-use crate::arguments::{Arguments, Field, element_of, mentions};
+use crate::arguments::{ArgumentStruct, Field, element_of, mentions};
 use crate::instances::Instance;
 use crate::kernel::Kernel;
 use crate::parameters::{Inputs, Parameter, argument_of, with_static_lifetimes};
@@ -18,8 +18,8 @@ impl Kernel<'_> {
             name: name.clone(),
             ty: ty.clone(),
         });
-        // A generic parameter that is itself the type of an element or of a number needs only that bound. One that is
-        // part of a type keeps the kernel's bounds, and so do the parameters that those bounds name.
+        // A generic parameter that is itself the type of an element or of a scalar needs only the bound `Plain`. A
+        // parameter inside another type keeps the kernel's bounds, as do the parameters that these bounds name.
         let elements: Vec<TokenStream> = parameters.iter().map(|Parameter { ty, .. }| element_of(ty)).collect();
         let (plain, composed): (Vec<_>, Vec<_>) = elements.into_iter().partition(|element| {
             let element = element.to_string();
@@ -51,7 +51,7 @@ impl Kernel<'_> {
         let generics: Vec<GenericParam> = self.generics.iter().filter_map(generic).collect();
         let name = self.name;
         let doc = format!("The arguments of [`{name}`](fn@super::super::{name}), by name.");
-        let arguments = Arguments {
+        let arguments = ArgumentStruct {
             attributes: quote!(#[doc = #doc] #[allow(missing_docs)] #[cfg(not(target_arch = "nvptx64"))]),
             visibility: &Visibility::Public(Default::default()),
             name: format_ident!("Args"),
@@ -70,14 +70,14 @@ impl Kernel<'_> {
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let (args_struct, args) = match &self.inputs {
             Inputs::Listed(parameters) => self.args(parameters),
-            Inputs::Struct(ty) => (quote!(), with_static_struct(ty)),
+            Inputs::Struct(ty) => (quote!(), static_argument_struct(ty)),
         };
         let unsafety = &self.function.sig.unsafety;
         let safety = unsafety.map(|_| {
             quote! {
                 ///
                 /// # Safety
-                /// Every launch made with the handle keeps the kernel's contract.
+                /// Every launch with this handle must keep the kernel's contract.
             }
         });
         let instance = quote!(<Instance #turbofish as ::cuda_std::launch::Instance>);
@@ -233,7 +233,7 @@ impl Kernel<'_> {
 }
 
 /// The struct's type as a handle names it.
-fn with_static_struct(ty: &TypePath) -> TokenStream {
+fn static_argument_struct(ty: &TypePath) -> TokenStream {
     let mut ty = ty.clone();
     let last = ty.path.segments.last_mut().expect("a path has a segment");
     match &mut last.arguments {

@@ -8,12 +8,12 @@ use syn::{Error, Expr, ExprBlock, ExprLit, GenericParam, Ident, Lit, Path, Resul
 
 /// `instances = [...] x [...], block = ...`
 #[derive(Default)]
-pub struct Attribute {
+pub struct KernelAttribute {
     products: Vec<Vec<Vec<Argument>>>,
     pub block: Vec<Expr>,
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
-    /// Whether the kernel waits for the one before it by itself, so that it may be launched while the other still runs.
+    /// Whether the kernel itself waits for the previous kernel, so that it may be launched while that still runs.
     pub dependent_launch: bool,
     /// The maximum grid, in blocks along x, whose blocks read their parameters before they wait.
     pub prefetch_blocks: Option<Expr>,
@@ -21,14 +21,14 @@ pub struct Attribute {
     pub erase: Option<Path>,
 }
 
-/// `instances = path!, ...`: the macro writes the attribute with the instances.
-pub struct FromMacro {
+/// `instances = path!, ...`: a macro that writes the attribute with the instances.
+pub struct InstancesFromMacro {
     pub path: Path,
     /// The rest of the attribute.
     pub rest: TokenStream,
 }
 
-impl Parse for FromMacro {
+impl Parse for InstancesFromMacro {
     fn parse(input: ParseStream) -> Result<Self> {
         let key: Ident = input.parse()?;
         if key != "instances" {
@@ -54,7 +54,7 @@ pub enum Argument {
     Expression(ExprBlock),
 }
 
-impl Parse for Attribute {
+impl Parse for KernelAttribute {
     fn parse(input: ParseStream) -> Result<Self> {
         let mut attribute = Self::default();
         while !input.is_empty() {
@@ -71,7 +71,7 @@ impl Parse for Attribute {
                 attribute.products.push(product(input)?);
                 while input.peek(Token![+]) {
                     input.parse::<Token![+]>()?;
-                    // As after the last element of a list, another one may follow or not: macros write them so.
+                    // A trailing `+` is allowed, like a trailing comma, because macros write one.
                     if input.peek(token::Bracket) {
                         attribute.products.push(product(input)?);
                     }
@@ -113,7 +113,7 @@ fn product(input: ParseStream) -> Result<Vec<Vec<Argument>>> {
     while input.peek(Ident) && input.peek2(token::Bracket) {
         let times: Ident = input.parse()?;
         if times != "x" {
-            return Err(Error::new(times.span(), "lists of instances are joined by `x`"));
+            return Err(Error::new(times.span(), "expected `x` between two lists of instances"));
         }
         lists.push(list(input)?);
     }
@@ -125,7 +125,7 @@ fn list(input: ParseStream) -> Result<Vec<Argument>> {
     let bracket = bracketed!(inside in input);
     let arguments = Punctuated::<Argument, Token![,]>::parse_terminated(&inside)?;
     if arguments.is_empty() {
-        return Err(Error::new(bracket.span.join(), "a list of instances is not empty"));
+        return Err(Error::new(bracket.span.join(), "a list of instances must not be empty"));
     }
     Ok(arguments.into_iter().collect())
 }
@@ -193,7 +193,7 @@ impl Instance {
 }
 
 /// Every combination of the lists; one instance without arguments for a kernel that is not generic.
-pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<Instance>> {
+pub fn instances(attribute: &KernelAttribute, generics: &syn::Generics) -> Result<Vec<Instance>> {
     if let Some(lifetime) = generics.lifetimes().next() {
         return Err(Error::new_spanned(lifetime, "a kernel has no lifetime parameters: leave them out"));
     }
@@ -212,8 +212,8 @@ pub fn instances(attribute: &Attribute, generics: &syn::Generics) -> Result<Vec<
         if let Some(block) = arguments.iter().find(is_block)
             && instances.iter().any(|instance| instance.suffix == suffix)
         {
-            let refused = "another instance has an entry of the same name, because `{ ... }` is not part of it: write \
-                           `16 == { ... }`, with its value";
+            let refused = "two instances have the same entry name, because `{ ... }` is not part of it: write \
+                           `16 == { ... }`, with the value";
             return Err(Error::new_spanned(block, refused));
         }
         instances.push(Instance { arguments, suffix });
@@ -227,7 +227,7 @@ fn combinations_of(lists: &[Vec<Argument>], generics: &syn::Generics) -> Result<
         return Err(Error::new_spanned(
             generics,
             format!(
-                "the kernel has {} generic parameters, and `instances` {} lists: one for each, joined by `x`",
+                "the kernel has {} generic parameters, but `instances` has {} lists: write one for each, joined by `x`",
                 generics.params.len(),
                 lists.len()
             ),

@@ -20,8 +20,8 @@ pub struct Kernel<'a> {
     pub dependent_launch: bool,
     pub prefetch_blocks: Option<&'a Expr>,
     pub erase: Option<&'a Path>,
-    /// The file's module stands for the kernel's.
-    pub has_module_of_file: bool,
+    /// Whether the file's module takes the place of the kernel's.
+    pub uses_module_of_file: bool,
 }
 
 impl Kernel<'_> {
@@ -33,7 +33,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// Aliases the instance's arguments to the kernel's generic parameters, so that parameter types and the block's
+    /// Defines the kernel's generic parameters as the instance's arguments, so that parameter types and the block's
     /// expressions can be used as written.
     pub fn aliases(&self, instance: &Instance) -> TokenStream {
         self.generics

@@ -46,16 +46,16 @@ mod plain;
 /// ```
 ///
 /// If a constant repeats one defined elsewhere, write both: `[u8] x [32768 == tile_len(1)]` does not compile if they
-/// differ. Or write only the block expression, `[u8] x [{ tile_len(1) }]`, which is not part of the entry's name.
+/// differ. Or write only a block expression, `[u8] x [{ tile_len(1) }]`, which is not part of the entry's name.
 ///
-/// `+` joins products of lists, where not every type goes with every other: `instances = [Sum] x [f32, i32] +
+/// `+` joins products of lists, for kernels that do not exist for every combination: `instances = [Sum] x [f32, i32] +
 /// [CountNan] x [f32]`. A kernel without `block` may state its maximum block size by `max_threads = 1024`. `ptxas` then
-/// gives a thread no more registers than a block of that size leaves it.
+/// limits the registers of a thread so that a block of that size fits in a multiprocessor.
 ///
 /// With `min_blocks = 4` in addition, `ptxas` limits the registers so that 4 blocks fit in a multiprocessor. Values
 /// that do not fit are spilled to local memory.
 ///
-/// Instances that several kernels have stand once, in a macro: `#[kernel(instances = operators!, block = 64)]` is
+/// Kernels can share a list of instances by a macro. `#[kernel(instances = operators!, block = 64)] fn ...` expands to
 /// `operators! { [block = 64] fn ... }`, and the macro writes the attribute with the list:
 ///
 /// ```ignore
@@ -69,26 +69,26 @@ mod plain;
 ///
 /// With `dependent_launch`, the kernel is launched by programmatic dependent launch where the device can (sm_90 and
 /// later): its blocks may start while the previous kernel of the stream still runs. Each block first waits until that
-/// kernel is done and its writes are visible. Between short kernels that hides most of the launch latency. With
+/// kernel is done and its writes are visible. This hides most of the launch latency between short kernels. With
 /// `prefetch_blocks = 528`, the blocks of grids of up to 528 blocks along x read some of their parameters before they
 /// wait, if the kernel also calls `launch_dependents`; after the wait the parameters come from the constant cache.
 /// `cuda_builder` adds these reads to the PTX.
 ///
-/// With `erase = path`, the CPU code of a kernel over an operator and an element is one function for all instances with
-/// the same sizes of element, state and output, which calls the operator's functions from a table. The path names a
-/// type with two parameters, state and output, that is an operator for all of them and implements
+/// With `erase = path`, instances of a kernel over an operator and an element share their CPU code if their elements,
+/// states and outputs have the same sizes. The shared function calls the operator's functions from a table. The path
+/// names a type with two parameters, state and output, which is an operator for any of these and implements
 /// `cuda_std::erase::Erase`.
 ///
-/// The kernel's module may be replaced by another one of its name: `mod add;` beside the kernel `add`, say. A kernel
-/// without generic parameters in a file of its own name, as `gemm` in `gemm.rs`, has no module but that of the file:
-/// `gemm::handle()`, and `pub use gemm::gemm` does not collide.
+/// A module that the source declares with the kernel's name (`mod add;` beside the kernel `add`) replaces the kernel's
+/// module. A kernel without generic parameters in a file of the same name, such as `gemm` in `gemm.rs`, has no separate
+/// module: its items are in the file's module (`gemm::handle()`), and `pub use gemm::gemm` does not collide.
 ///
 /// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one argument struct. A kernel that is an
 /// `unsafe fn` has an unsafe `handle`: the caller promises that every launch keeps the kernel's contract. A safe kernel
 /// can reach memory only through views, so its `handle` is safe.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
-    if let Ok(instances::FromMacro { path, rest }) = syn::parse(attribute.clone()) {
+    if let Ok(instances::InstancesFromMacro { path, rest }) = syn::parse(attribute.clone()) {
         let item = proc_macro2::TokenStream::from(item);
         return quote::quote!(#path! { [#rest] #item }).into();
     }
@@ -99,7 +99,7 @@ pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tokens_or_error(expanded)
 }
 
-/// The name of a file's module: of `gemm.rs` and of `gemm/mod.rs` it is `gemm`.
+/// The name of a file's module: `gemm` for `gemm.rs` and for `gemm/mod.rs`.
 fn module_of_file(file: &str) -> &str {
     let path = file.strip_suffix("/mod.rs").or(file.strip_suffix(".rs")).unwrap_or_default();
     path.rsplit(['/', '\\']).next().unwrap_or_default()
@@ -130,10 +130,10 @@ pub fn externally_visible(attribute: TokenStream, item: TokenStream) -> TokenStr
     tokens_or_error(expanded)
 }
 
-/// Says in which memory a static is: `global` and `constant` are where a static is anyway.
+/// Names the memory of a static. `global` and `constant` change nothing, because statics are there anyway.
 ///
-/// `shared` does not compile, and the error says what to write: `shared_array!`. A static would hand out references to
-/// shared memory, so that the executor could neither check accesses nor find races.
+/// `shared` does not compile, and the error says what to write: `shared_array!`. The executor could neither check
+/// accesses through references to a static in shared memory, nor find races.
 #[proc_macro_attribute]
 pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse(attribute)
@@ -142,11 +142,10 @@ pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tokens_or_error(expanded)
 }
 
-/// Makes a struct plain data (`cuda_std::element::Plain`), which buffers and shared memory hold, by making it
-/// `bytemuck::Pod`: arrays of it are plain, too.
+/// Makes a struct plain data (`cuda_std::element::Plain`), which buffers and shared memory hold, by implementing
+/// `bytemuck::Pod` for it. Arrays of the struct are then plain, too.
 ///
-/// It has `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, plain fields and no padding; anything else
-/// does not compile.
+/// The struct must have `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, plain fields and no padding.
 #[proc_macro_derive(Plain)]
 pub fn plain(item: TokenStream) -> TokenStream {
     tokens_or_error(syn::parse(item).and_then(|item| plain::plain(&item)))
@@ -174,7 +173,8 @@ pub fn plain(item: TokenStream) -> TokenStream {
 /// kernel views in the kernel and host views on the host, by a type parameter `Side` and a lifetime that `#[arguments]`
 /// adds. The kernel's parameter is written `ScaleArguments<T>`, a handle's type `Kernel<ScaleArguments<'static, T>>`.
 ///
-/// Fields have the types that a kernel's parameters may have. A crate has at most one public argument struct of a name.
+/// Fields have the types that a kernel's parameters may have. Public argument structs of one crate need different
+/// names.
 #[proc_macro_attribute]
 pub fn arguments(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(attribute)

@@ -34,7 +34,7 @@ pub fn inputs(signature: &syn::Signature) -> Result<Inputs> {
         && is_struct(path, &signature.generics)
     {
         if let Some(lifetime) = named_lifetime(&argument.ty) {
-            return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
+            return Err(Error::new_spanned(lifetime, NAMED_LIFETIME_ERROR));
         }
         return Ok(Inputs::Struct(path.clone()));
     }
@@ -51,7 +51,7 @@ fn is_struct(path: &TypePath, generics: &Generics) -> bool {
         && !generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
 }
 
-pub const FOR_ITS_LAUNCH: &str = "a kernel's parameters live only for its launch: leave the lifetime out";
+pub const NAMED_LIFETIME_ERROR: &str = "a kernel's parameters live only for its launch: leave the lifetime out";
 
 /// The parameters of a kernel's signature.
 fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
@@ -69,12 +69,12 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
             if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
                 return Err(Error::new_spanned(
                     &ty,
-                    "nothing checks accesses through it: make the kernel an `unsafe fn`, or take a `Global` or \
+                    "accesses through it are not checked: make the kernel an `unsafe fn`, or take a `Global` or \
                      `GlobalMut`",
                 ));
             }
             if let Some(lifetime) = named_lifetime(&ty) {
-                return Err(Error::new_spanned(lifetime, FOR_ITS_LAUNCH));
+                return Err(Error::new_spanned(lifetime, NAMED_LIFETIME_ERROR));
             }
             let is_view = is_view(&ty)?;
             let docs = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();

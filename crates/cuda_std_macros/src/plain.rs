@@ -1,4 +1,5 @@
-//! `#[derive(Plain)]`: makes a struct `bytemuck::Pod`, and so plain, as arrays of it are; and a kernel's parameter.
+//! `#[derive(Plain)]`: implements `bytemuck::Pod` for a struct, which makes it and its arrays plain, and makes it a
+//! kernel parameter.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -7,7 +8,7 @@ use syn::{Attribute, Data, DeriveInput, Error, Result};
 /// Expands the derive on a struct. The compiler checks the fields' types, and that there is no padding.
 pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
     let Data::Struct(data) = &item.data else {
-        let refused = "only a struct can be plain: some bits are no value of an enum, and a union's may be padding";
+        let refused = "only a struct can be plain: an enum has invalid bits, and a union may have padding";
         return Err(Error::new_spanned(&item.ident, refused));
     };
     if !item.generics.params.is_empty() {
@@ -21,7 +22,7 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
     let name = &item.ident;
     let types = data.fields.iter().map(|field| &field.ty);
     let padding = format!(
-        "`{name}` has padding, which has no bits to copy: order the fields by size, or add fields of zeros in its place"
+        "`{name}` has padding, whose bytes are undefined: order the fields by size, or add fields of zeros in its place"
     );
     Ok(quote! {
         const _: () = {
@@ -55,11 +56,11 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
     })
 }
 
-/// Whether it is a `repr` with `C` or `transparent`.
+/// Whether the attribute is a `repr` with `C` or `transparent`.
 fn has_fixed_layout(attribute: &Attribute) -> bool {
     let mut is_fixed = false;
     if attribute.path().is_ident("repr") {
-        // Other arguments, as `align(16)`, are parsed by the compiler.
+        // Errors in other arguments, such as `align(16)`, are the compiler's to report.
         let _ = attribute.parse_nested_meta(|meta| {
             is_fixed |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
             if meta.input.peek(syn::token::Paren) {
