@@ -39,7 +39,7 @@ impl fmt::Display for Arch {
     }
 }
 
-/// A name of no known architecture.
+/// The error of an unknown name of an architecture.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown architecture `{name}`: choose from {}", Arch::ALL.map(|arch| arch.to_string()).join(", "))]
 pub struct UnknownArch {

@@ -10,8 +10,8 @@ use crate::{Arch, BuildError, DeviceToolchain, stamp, variables};
 
 /// The compiler flags of a device build, in addition to the architecture.
 ///
-/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not treat such a call
-///   as convergent.
+/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not treat a barrier as
+///   convergent.
 /// - A panic is a `trap`: PTX cannot print a message.
 const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-options", "-Cpanic=immediate-abort"];
 
@@ -22,23 +22,23 @@ const TARGET: &str = "nvptx64-nvidia-cuda";
 /// compiled with it, and it should not depend on the build machine.
 ///
 /// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels; everything
-/// before that pass takes 3 s. So two compilations at once take little more processor time, and half the wall time.
+/// before that pass takes 3 s. So two compilations in parallel take half the wall time, and little more processor time.
 const PARTS: usize = 2;
 
-/// The program that cargo runs in place of the compiler, with the compiler's path and arguments. It compiles only the
-/// crate with the kernels in parts; cargo compiles its dependencies once.
+/// The program that cargo runs in place of the compiler, with the compiler's path and arguments. It compiles the crate
+/// with the kernels in parts, and each dependency as a whole.
 ///
-/// The kernel crate's PTX must contain all functions that it calls, so every function of another crate is one that can
-/// be compiled into the crates that call it, as if it were `#[inline]`. Those of `core` are left as they are: what is
-/// not inlined there formats messages. The other crates' own PTX has their statics (see [`variables`]).
+/// The kernel crate's PTX must contain all functions that it calls. So the functions of a dependency are compiled into
+/// the crates that call them, as if they were `#[inline]`, except those of `core`, of which only the formatting of
+/// messages is not inlined. The statics of a dependency are in its own PTX (see [`variables`]).
 ///
 /// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
 /// twice, the compiler uses the last.
 ///
-/// The compiler hashes cargo's `-C metadata=...` into all symbols, and orders functions by such hashes. Cargo's depends
-/// on the folder of the checkout and of the toolchain; a package's name and version do not, so that the same sources
-/// give the same PTX anywhere.
-const IN_PARTS: &str = r#"#!/bin/sh
+/// The compiler hashes `-C metadata=...` into all symbols, and orders functions by these hashes. Cargo's value depends
+/// on the folders of the checkout and of the toolchain. The program replaces it by the package's name and version, so
+/// that the same sources give the same PTX anywhere.
+const COMPILE_IN_PARTS: &str = r#"#!/bin/sh
 for argument; do
     shift
     case $argument in metadata=*) argument="metadata=$CARGO_PKG_NAME-$CARGO_PKG_VERSION" ;; esac
@@ -59,15 +59,15 @@ CUDA_BUILDER_PART=0/2 "$@" || exit $?
 wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
 "#;
 
-/// Cargo compiles dependencies again only if their flags change, not if [`IN_PARTS`] does. A change of the metadata
-/// that it passes needs another number here.
+/// Cargo compiles dependencies again if their flags change, but not if [`COMPILE_IN_PARTS`] does. So a change of the
+/// metadata there needs another number here.
 const METADATA_CFG: &str = "--cfg=cuda_builder_metadata=\"1\"";
 
 /// One compilation's result.
 pub(crate) struct Output {
     /// The PTX of each part.
     pub ptx: Vec<String>,
-    /// The files that it was made from.
+    /// The source files of the PTX.
     pub sources: Vec<PathBuf>,
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn compile(
 ) -> Result<Output, BuildError> {
     // One folder per architecture: concurrent builds in one folder wait for each other.
     let target_dir = &target_dir.join(arch.to_string());
-    // Files of another choice of features stay, so that builds in turn do not each compile again.
+    // Each choice of features has its own files, so that alternating builds do not compile again.
     let variant = [&[library.to_owned()], features].concat().join("+").replace('/', "-");
     let ptx_files: [PathBuf; PARTS] = std::array::from_fn(|part| target_dir.join(format!("{variant}.{part}.ptx")));
     // The second part's intermediate files have the same names as the first part's.
@@ -106,7 +106,7 @@ pub(crate) fn compile(
         return Ok(Output { ptx, sources });
     }
     let in_parts = target_dir.join("in-parts.sh");
-    write_program(&in_parts).map_err(|source| BuildError::io("write", &in_parts, source))?;
+    write_wrapper(&in_parts).map_err(|source| BuildError::io("write", &in_parts, source))?;
 
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
@@ -153,21 +153,21 @@ pub(crate) fn compile(
     Ok(Output { ptx, sources })
 }
 
-/// Writes [`IN_PARTS`], unless it exists: to cargo a new file would be a different compiler.
-fn write_program(file: &Path) -> io::Result<()> {
-    if fs::read_to_string(file).is_ok_and(|present| present == IN_PARTS) {
+/// Writes [`COMPILE_IN_PARTS`], unless it exists: cargo would take a new file for a different compiler.
+fn write_wrapper(file: &Path) -> io::Result<()> {
+    if fs::read_to_string(file).is_ok_and(|present| present == COMPILE_IN_PARTS) {
         return Ok(());
     }
-    // Under a temporary name first: several builds may write it at once, and none may run a partial file.
+    // First under a temporary name: concurrent builds may write the file, and none may run a partial one.
     let unfinished = file.with_extension(std::process::id().to_string());
-    fs::write(&unfinished, IN_PARTS)?;
+    fs::write(&unfinished, COMPILE_IN_PARTS)?;
     #[cfg(unix)]
     fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     fs::rename(unfinished, file)
 }
 
-/// Removes the environment of the surrounding build: the variables of a build script, and of clippy, which would lint
-/// instead of compiling.
+/// Removes the environment of the surrounding build: the variables of a build script, and those of clippy, with which
+/// cargo would lint instead of compiling.
 fn isolate(command: &mut Command) {
     let outer = env::vars_os().filter_map(|(name, _)| name.into_string().ok()).filter(|name| {
         let of_cargo = name.starts_with("CARGO_")
@@ -263,12 +263,12 @@ pub(crate) fn library_name(folder: &Path) -> Result<String, BuildError> {
 }
 
 /// The environment variable that names the folder of all device builds.
-pub(crate) const DIR: &str = "CUDA_BUILDER_DIR";
+pub(crate) const TARGET_DIR_VARIABLE: &str = "CUDA_BUILDER_DIR";
 
-/// The folder in [`DIR`], or `cuda-builder` in the target folder that contains `OUT_DIR` or this program: all device
-/// builds of a workspace share compiled crates.
+/// The folder in [`TARGET_DIR_VARIABLE`], or else `cuda-builder` in the target folder that contains `OUT_DIR` or this
+/// program, so that all device builds of a workspace share compiled crates.
 pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
-    if let Some(dir) = env::var_os(DIR) {
+    if let Some(dir) = env::var_os(TARGET_DIR_VARIABLE) {
         return Ok(dir.into());
     }
     let inside = match env::var_os("OUT_DIR") {

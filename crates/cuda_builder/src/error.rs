@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::Arch;
 use crate::toolchain::NoToolchain;
 
-/// Why a build failed.
+/// The reason that a build failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
@@ -34,10 +34,10 @@ pub enum BuildError {
         output: String,
     },
 
-    /// A kernel uses a function or a static that is not in its module; PTX is not linked.
+    /// A kernel uses a function or a static that its module does not define; PTX is not linked.
     #[error(
-        "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: do without it (formatting, \
-         functions of `core` that are not inlined, and C functions cannot be called)"
+        "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: avoid it (kernels cannot call \
+         formatting, functions of `core` that are not inlined, and C functions)"
     )]
     UnresolvedCall {
         /// The kernel.

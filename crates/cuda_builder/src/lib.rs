@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that target *is* PTX,
-//! so the "linker" is a program that does nothing. A function that kernels call must therefore be inlined or generic; a
-//! call that remains is an error that names the kernel ([`BuildError::UnresolvedCall`]).
+//! so the "linker" is a program that does nothing. The PTX must therefore contain each function that a kernel calls; a
+//! call of another one is an error that names the kernel ([`BuildError::UnresolvedCall`]).
 //!
 //! | module | contents |
 //! |---|---|
@@ -50,8 +50,8 @@ pub struct CudaBuilder {
     kernel_crate: PathBuf,
     archs: Vec<Arch>,
     features: Vec<String>,
-    /// The list of architectures is empty on purpose.
-    is_empty: bool,
+    /// Whether the environment asks for no architectures.
+    builds_nothing: bool,
     copy_to: Option<PathBuf>,
     target_dir: Option<PathBuf>,
 }
@@ -61,7 +61,7 @@ pub struct CudaBuilder {
 pub struct Built {
     /// The crate's name.
     pub library: String,
-    /// A module for each architecture, in the order asked for.
+    /// A module for each architecture, in the order in which they were added.
     pub modules: Vec<(Arch, Module)>,
     /// The source files of the PTX.
     pub sources: Vec<PathBuf>,
@@ -75,7 +75,7 @@ impl CudaBuilder {
             kernel_crate: kernel_crate.as_ref().to_owned(),
             archs: Vec::new(),
             features: Vec::new(),
-            is_empty: false,
+            builds_nothing: false,
             copy_to: None,
             target_dir: None,
         }
@@ -94,8 +94,7 @@ impl CudaBuilder {
     }
 
     /// Replaces the architectures by those in the environment variable `variable`, joined by commas (`sm_80,sm_90`), if
-    /// it is set. `none` makes no PTX at all: nothing is compiled. Cargo runs a build script again when the variable
-    /// changes.
+    /// it is set. With `none`, nothing is compiled. Cargo runs a build script again when the variable changes.
     ///
     /// # Errors
     /// If it names an unknown architecture.
@@ -103,7 +102,7 @@ impl CudaBuilder {
         println!("cargo::rerun-if-env-changed={variable}");
         if let Ok(names) = std::env::var(variable) {
             self.archs = arch::parse_list(&names)?;
-            self.is_empty = self.archs.is_empty();
+            self.builds_nothing = self.archs.is_empty();
         }
         Ok(self)
     }
@@ -121,8 +120,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Sets the build folder. The default is the folder in the environment variable `CUDA_BUILDER_DIR`, so that builds
-    /// with different target folders can share compiled crates; without it, `cuda-builder` in the target folder of the
+    /// Sets the build folder. The default is the folder in the environment variable `CUDA_BUILDER_DIR`, with which
+    /// builds can share compiled crates across target folders, or else `cuda-builder` in the target folder of the
     /// surrounding build.
     pub fn target_dir(mut self, dir: impl AsRef<Path>) -> Self {
         self.target_dir = Some(dir.as_ref().to_owned());
@@ -136,7 +135,7 @@ impl CudaBuilder {
     /// cannot be read or written. The error says which, and what to do.
     pub fn build(&self) -> Result<Built, BuildError> {
         let library = cargo::library_name(&self.kernel_crate)?;
-        if self.is_empty {
+        if self.builds_nothing {
             return Ok(Built { library, modules: Vec::new(), sources: Vec::new() });
         }
         let toolchain = DeviceToolchain::find()?;
@@ -153,7 +152,7 @@ impl CudaBuilder {
             }
             Ok(((arch, module), output.sources))
         };
-        // Each is one long single-threaded compilation.
+        // In parallel, because each is one long single-threaded compilation.
         let outputs = thread::scope(|scope| {
             let running: Vec<_> = archs.iter().map(|&arch| scope.spawn(move || compile(arch))).collect();
             running.into_iter().map(|one| one.join().expect("a compilation does not panic")).collect::<Vec<_>>()
@@ -179,7 +178,7 @@ impl Built {
         for source in &self.sources {
             println!("cargo::rerun-if-changed={}", source.display());
         }
-        for variable in toolchain::VARIABLES.into_iter().chain([cargo::DIR]) {
+        for variable in toolchain::VARIABLES.into_iter().chain([cargo::TARGET_DIR_VARIABLE]) {
             println!("cargo::rerun-if-env-changed={variable}");
         }
     }
@@ -216,9 +215,10 @@ impl Built {
         Ok(files)
     }
 
-    /// From a build script, writes the PTX of every entry to `OUT_DIR`, as an [archive](ptx_archive), and a Rust
-    /// expression of its bytes, a `&[u8; N]`, to a file there. The file `my_kernels.rs` is the input of
-    /// `warpfold::include_library!("my_kernels")`, which makes a library of the crate with that name.
+    /// From a build script, writes an [archive](ptx_archive) with the PTX of every entry to `OUT_DIR`, and a file with
+    /// a Rust expression of the archive's bytes, a `&[u8; N]`. `warpfold::include_library!("my_kernels")` reads the
+    /// file
+    /// `my_kernels.rs`, and makes a library of the crate with that name.
     ///
     /// Each entry is a separate module, so that the driver compiles only the kernels that a program launches, on first
     /// use.

@@ -1,15 +1,15 @@
 //! A PTX module, split into its entries.
 //!
-//! The compiler writes one module per crate. The driver compiles a module as a whole, so a program that uses one kernel
-//! of a hundred should not load them all: [`Module::of_entry`] makes a module of one entry and the items that it needs.
+//! The compiler writes one module per crate, and the driver compiles a module as a whole. So that a program that uses
+//! one kernel does not load all of them, [`Module::of_entry`] makes a module of one entry and the items that it needs.
 
 mod directives;
 mod text;
 
 use std::collections::BTreeSet;
 
-use self::directives::{with_block, with_parameter_prefetch};
-use self::text::{function_name, symbol_after, symbols, with_labels_of, with_symbol_renamed};
+use self::directives::{with_launch_bounds, with_parameter_prefetch};
+use self::text::{function_name, symbol_after, symbols, with_labels_numbered, with_symbol_renamed};
 pub(crate) use self::text::{top_level_items, variable_name};
 
 /// A PTX module.
@@ -43,7 +43,7 @@ struct Item {
 /// A call of a function that the module does not define.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnresolvedCall {
-    /// The entry that makes the call, perhaps through other functions.
+    /// The entry that makes the call, directly or through other functions.
     pub entry: String,
     /// The called function.
     pub function: String,
@@ -63,7 +63,7 @@ impl Module {
                 module.header.push('\n');
             } else if words.contains(&".entry") {
                 let name = symbol_after(&item, ".entry");
-                let text = with_parameter_prefetch(&name, &with_block(&item));
+                let text = with_parameter_prefetch(&name, &with_launch_bounds(&item));
                 module.entries.push(Entry { name, text });
             } else if words.contains(&".func") {
                 // `.func (.param .b32 result) name (...)`: the name is the last word before the parameters.
@@ -86,12 +86,12 @@ impl Module {
         module
     }
 
-    /// Merges modules that share a crate's entries, as if they had been compiled together: the entries are sorted by
-    /// name, and their labels numbered by entry.
+    /// Merges the modules of a crate that was compiled in parts. Entries are sorted by name, and labels are numbered by
+    /// entry, so that the result does not depend on the parts.
     pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
         for (number, mut part) in parts.into_iter().enumerate() {
-            part.rename_what_differs(&module.others, number);
+            part.rename_conflicts(&module.others, number);
             module.header = part.header;
             module.entries.append(&mut part.entries);
             part.others.retain(|other| !module.others.contains(other));
@@ -99,15 +99,15 @@ impl Module {
         }
         module.entries.sort_by(|a, b| a.name.cmp(&b.name));
         for (number, entry) in module.entries.iter_mut().enumerate() {
-            entry.text = with_labels_of(&entry.text, number);
+            entry.text = with_labels_numbered(&entry.text, number);
         }
         module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
     }
 
-    /// Renames items that have the name of one of `others` but differ from it: the compiler numbers constants in each
-    /// module from the same number. A function may occur twice, declared and defined.
-    fn rename_what_differs(&mut self, others: &[Item], number: usize) {
+    /// Renames items that differ from an item of the same name in `others`: in each module the compiler numbers
+    /// constants from the same number on. A function may occur twice, as its declaration and its definition.
+    fn rename_conflicts(&mut self, others: &[Item], number: usize) {
         // An item that refers to a renamed item then differs, too.
         loop {
             let differs = |item: &&Item| others.iter().any(|other| other.name == item.name) && !others.contains(*item);
@@ -170,7 +170,7 @@ impl Module {
         while let Some(text) = open.pop() {
             let used = symbols(text);
             let new = |item: &&Item| used.contains(item.name.as_str()) && !reached.contains(item.name.as_str());
-            // All items of one name: a function that is declared before its definition occurs twice.
+            // All items of one name: a function may occur twice, as its declaration and its definition.
             let items: Vec<&Item> = self.others.iter().filter(new).collect();
             open.extend(items.iter().map(|item| item.text.as_str()));
             reached.extend(items.iter().map(|item| item.name.as_str()));
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_takes_along_what_it_needs_and_no_more() {
+    fn the_module_of_an_entry_has_only_what_it_needs() {
         let module = Module::parse(MODULE);
         let first = module.of_entry(&module.entries()[0]);
         assert!(first.starts_with(".version 6.3\n.target sm_75\n.address_size 64\n"), "{first}");
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_function_calls_that_is_declared_first_is_taken_along() {
+    fn callees_of_a_function_with_a_declaration_are_included() {
         let functions = ".func outer\n()\n;\n.func inner()\n{\nret;\n}\n.func outer()\n{\ncall.uni inner;\nret;\n}\n";
         let module = Module::parse(&format!("{functions}.visible .entry first(\n)\n{{\ncall.uni outer;\nret;\n}}\n"));
         let first = module.of_entry(&module.entries()[0]);
@@ -339,7 +339,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_one_module() {
+    fn parts_are_merged_into_one_module() {
         let part = |entry: &str, value: u32| {
             Module::parse(&format!(
                 ".version 7.8\n.target sm_90\n.address_size 64\n.global .align 4 .b8 both[4] = {{1, 0, 0, 0}};\n\
@@ -359,7 +359,7 @@ mod tests {
 
     /// A function that is declared before its definition, one that differs, and one that differs only in its callee.
     #[test]
-    fn functions_of_parts_are_their_own() {
+    fn functions_that_differ_between_parts_are_renamed() {
         let part = |entry: &str, constant: u32| {
             Module::parse(&format!(
                 ".version 7.8\n.target sm_90\n.address_size 64\n\n.func leaf\n()\n;\n\

@@ -14,8 +14,8 @@ use std::thread;
 use crate::ptx::Entry;
 use crate::{Arch, BuildError, Module};
 
-/// Finds ptxas: on the path, in a CUDA toolkit, or next to the running program, where `cargo xtask setup --ptxas` puts
-/// it.
+/// Finds ptxas on the path, in a CUDA toolkit, or in a folder `tools/bin` above the running program, where `cargo xtask
+/// setup --ptxas` puts it.
 pub fn find() -> Option<PathBuf> {
     let on_path = env::var_os("PATH").into_iter().flat_map(|path| env::split_paths(&path).collect::<Vec<_>>());
     let toolkit = env::var_os("CUDA_HOME").map(|home| Path::new(&home).join("bin"));
@@ -54,12 +54,12 @@ pub fn assemble(ptxas: &Path, modules: &[(Arch, Module)], folder: &Path) -> Resu
     let mut pieces = Vec::new();
     for ((arch, module), cache) in modules.iter().zip(&caches) {
         let open: Vec<&Entry> = module.entries().iter().filter(|entry| cache.usage(entry).is_none()).collect();
-        let count = open.len().div_ceil(ENTRIES_AT_ONCE).max(1);
+        let count = open.len().div_ceil(ENTRIES_PER_PROCESS).max(1);
         pieces
             .extend(open.chunks(open.len().div_ceil(count).max(1)).map(|entries| (*arch, module.of_entries(entries))));
     }
     let found = in_parallel(&pieces, |i, (arch, text)| {
-        // A file name per process: others may use the same folder at the same time.
+        // The file name has the process's number: other processes may use the folder at the same time.
         let file = folder.join(format!("{}-{i}.{arch}.ptx", process::id()));
         let usages = assemble_text(ptxas, text, *arch, &file);
         let _ = fs::remove_file(&file);
@@ -76,7 +76,7 @@ pub fn assemble(ptxas: &Path, modules: &[(Arch, Module)], folder: &Path) -> Resu
 }
 
 /// The number of entries per ptxas process: enough to amortize its start, few enough to keep all cores busy.
-const ENTRIES_AT_ONCE: usize = 64;
+const ENTRIES_PER_PROCESS: usize = 64;
 
 /// The version that ptxas reports.
 fn version(ptxas: &Path) -> Result<String, BuildError> {
@@ -201,7 +201,7 @@ fn normalized(ptx: &str) -> String {
 
 fn usages(text: &str) -> Vec<Usage> {
     let mut all = Vec::<Usage>::new();
-    // The function whose frame and spills the next line has.
+    // The function whose stack frame and spills the next line reports.
     let mut function = "";
     for line in text.lines() {
         if let Some((_, name)) = line.split_once("Function properties for ") {
@@ -270,7 +270,7 @@ ptxas info    : Used 8 registers, 400 bytes cmem[0]
     }
 
     #[test]
-    fn what_is_not_the_entrys_own_does_not_count() {
+    fn numbers_of_labels_and_shared_arrays_are_ignored() {
         let text = "\tshared_array[1]\n$L__BB12_3:\n.shared .b8 shared_77[4];\nbra $L__BB12_30;";
         let other = "\tshared_array[1]\n$L__BB9_3:\n.shared .b8 shared_8[4];\nbra $L__BB9_30;";
         assert_eq!(normalized(text), normalized(other));

@@ -1,7 +1,7 @@
 //! Whether a compilation can be skipped because its inputs are unchanged.
 //!
-//! Cargo knows that for one architecture, but not for several in turn: each change of flags compiles the last crate
-//! again. So a stamp next to the PTX records its flags, and the length and time of each source file.
+//! Cargo detects that for one architecture, but not if architectures alternate: each change of flags compiles the last
+//! crate again. So a stamp next to the PTX records the flags, and the length and time of each source file.
 
 use std::fs;
 use std::io;
@@ -20,7 +20,7 @@ pub(crate) fn unchanged(file: &Path, key: &str) -> Option<Vec<PathBuf>> {
 pub(crate) fn write(file: &Path, key: &str, sources: &[PathBuf]) -> io::Result<()> {
     match contents(key, sources) {
         Some(text) => fs::write(file, text),
-        // A file has disappeared since the compilation: without a stamp the next build compiles again.
+        // A file has disappeared since the compilation. Without a stamp, the next build compiles again.
         None => Ok(()),
     }
 }

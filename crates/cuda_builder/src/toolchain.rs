@@ -9,7 +9,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The oldest rustc that is known to compile the kernels.
+/// The oldest version of rustc that is known to compile the kernels.
 pub const OLDEST: (u32, u32) = (1, 95);
 
 /// The environment variables that select the compiler.
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn a_compiler_that_is_not_there_is_named() {
+    fn a_missing_compiler_is_named() {
         let why = DeviceToolchain::inspect(Path::new("/no/such/rustc"), Origin::Environment).unwrap_err();
         assert!(why.contains("/no/such/rustc"), "{why}");
     }

@@ -1,8 +1,8 @@
 //! Static variables of the crates that a kernel crate uses.
 //!
-//! The PTX of a kernel crate contains the functions of other crates that its kernels call, but only declares their
-//! statics, tables of numbers mostly: each static belongs to one crate. Nothing is linked, so their definitions are
-//! copied from the PTX of those crates.
+//! The PTX of a kernel crate contains the functions of other crates that its kernels call, but only declares the
+//! statics of those crates (mostly tables of numbers). Nothing is linked, so the definitions are copied from the PTX of
+//! those crates.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 use crate::ptx;
 
-/// Replaces declarations of static variables in `parts` by their definitions, if a crate's PTX in `folder` has them.
+/// Replaces declarations of static variables in `parts` by their definitions from the crates' PTX in `folder`.
 pub(crate) fn define(parts: &mut [String], folder: &Path) -> io::Result<()> {
     if !parts.iter().any(|part| part.lines().any(is_declaration)) {
         return Ok(());
@@ -37,7 +37,7 @@ fn definitions(folder: &Path) -> io::Result<BTreeMap<String, String>> {
                 if let Some(definition) = item.find(".visible .global").map(|at| &item[at..])
                     && let Some(name) = ptx::variable_name(definition)
                 {
-                    // Of this crate alone, as its own statics are.
+                    // Not visible outside the module, like the kernel crate's own statics.
                     definitions.insert(name, definition.trim_end().replacen(".visible ", "", 1));
                 }
             }
@@ -46,7 +46,7 @@ fn definitions(folder: &Path) -> io::Result<BTreeMap<String, String>> {
     Ok(definitions)
 }
 
-/// The PTX with definitions in place of declarations. A definition may need further ones.
+/// The PTX with definitions in place of declarations.
 fn with_definitions(part: &str, definitions: &BTreeMap<String, String>) -> String {
     let mut lines: Vec<&str> = Vec::new();
     for line in part.lines() {

@@ -20,14 +20,14 @@ fn expand(input: &DeriveInput) -> TokenStream {
             parameter.bounds.push(parse_quote!(::cust::memory::DeviceCopy));
         }
     }
-    let (of_impl, of_type, bounds) = generics.split_for_impl();
+    let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let fields = fields(&input.data);
     quote! {
         // SAFETY: the type is plain bits without references to the host's memory, because all fields are, as checked
         // below.
         #[automatically_derived]
         #[allow(clippy::multiple_bound_locations)]
-        unsafe impl #of_impl ::cust::memory::DeviceCopy for #name #of_type #bounds {}
+        unsafe impl #impl_generics ::cust::memory::DeviceCopy for #name #type_generics #where_clause {}
 
         const _: () = {
             fn device_copy<FieldType: ?::core::marker::Sized + ::cust::memory::DeviceCopy>() {}
@@ -38,7 +38,7 @@ fn expand(input: &DeriveInput) -> TokenStream {
                 clippy::extra_unused_type_parameters,
                 clippy::multiple_bound_locations
             )]
-            fn every_field_is_device_copy #of_impl () #bounds {
+            fn every_field_is_device_copy #impl_generics () #where_clause {
                 #(device_copy::<#fields>();)*
             }
         };

@@ -1,10 +1,10 @@
-//! What `cuda_std` asks for in comments of an entry: a block, a maximum block size, reads of parameters.
+//! Turns comments that `cuda_std` writes in an entry into PTX: launch bounds, and prefetches of parameters.
 
 use super::text::symbols;
 
 /// Turns the comments with which `cuda_std` states an entry's block, its maximum block size and its minimum number of
 /// resident blocks into PTX directives, which go between the parameters and the body.
-pub(super) fn with_block(entry: &str) -> String {
+pub(super) fn with_launch_bounds(entry: &str) -> String {
     const DIRECTIVES: [&str; 3] = ["reqntid ", "maxntid ", "minnctapersm "];
     let said = DIRECTIVES.iter().filter_map(|directive| {
         let comments = entry.lines().filter_map(|line| line.trim_start().strip_prefix("// "));
@@ -23,7 +23,7 @@ pub(super) const WAIT: &str = "griddepcontrol.wait;";
 /// With this instruction an entry lets the next grid start.
 pub(super) const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents;";
 
-/// The distance between parameters that are read: 32 bytes, if each has 8.
+/// One of this many parameters is read: every 32 bytes, if each parameter has 8.
 const PREFETCH_STRIDE: usize = 4;
 
 /// The comment with which an entry asks that its blocks read their parameters before the wait, followed by the maximum
@@ -34,13 +34,14 @@ const PREFETCH: &str = "// prefetch_blocks ";
 /// and launches dependents itself.
 ///
 /// Parameters are in constant memory, which each launch fetches anew. After the wait, the first read takes as long as a
-/// memory access; before the wait, it is hidden. On an H200, launches of one or two microseconds became 0.03 to 0.09 us
-/// faster. Blocks of an entry that does not launch dependents do not read first: behind a kernel of the same kind they
-/// start when nothing is left to wait for, and row reductions lost 4 % (`docs/notes/short-kernels.md`).
+/// memory access; before the wait, it is hidden. On an H200 this makes launches of one or two microseconds 0.03 to 0.09
+/// us faster. Blocks of an entry that does not launch dependents do not read first: after a kernel of the same kind
+/// they start when nothing is left to wait for, so the reads only cost time (4 % of row reductions,
+/// `docs/notes/short-kernels.md`).
 ///
-/// One byte of some parameters is enough. If whole parameters were loaded, `ptxas` would keep their values in
-/// registers; a load without effect it would drop. So a thread that finds all bits of these bytes set sleeps, for zero
-/// time. Reading the grid's size fetches the line with the sizes of block and grid.
+/// One byte of some parameters is enough. `ptxas` would keep whole parameters in registers, and would drop loads
+/// without an effect. So a thread sleeps for zero time if all bits of these bytes are set. Reading the size of the grid
+/// fetches the line with the sizes of block and grid.
 pub(super) fn with_parameter_prefetch(name: &str, entry: &str) -> String {
     let max_blocks = entry.lines().find_map(|line| line.trim_start().strip_prefix(PREFETCH));
     let (Some(max_blocks), Some((before, after)), Some((head, _))) =
@@ -48,7 +49,7 @@ pub(super) fn with_parameter_prefetch(name: &str, entry: &str) -> String {
     else {
         return entry.to_owned();
     };
-    // The last of the four lowest bytes, so parameters of fewer bytes are left out.
+    // The fourth byte is read, so parameters of fewer than four bytes are left out.
     let parameters: Vec<&str> = head
         .split(".param ")
         .filter(|parameter| parameter.get(2..4).is_some_and(|bits| bits == "32" || bits == "64"))

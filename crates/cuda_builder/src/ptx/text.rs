@@ -28,24 +28,24 @@ pub(crate) fn top_level_items(text: &str) -> Vec<String> {
 
 /// All words of a text that could be symbols.
 pub(super) fn symbols(text: &str) -> BTreeSet<&str> {
-    text.split(ends_a_symbol).filter(|word| !word.is_empty()).collect()
+    text.split(is_symbol_end).filter(|word| !word.is_empty()).collect()
 }
 
-fn ends_a_symbol(c: char) -> bool {
+fn is_symbol_end(c: char) -> bool {
     !(c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '.'))
 }
 
 /// The text with a symbol renamed.
 pub(super) fn with_symbol_renamed(text: &str, name: &str, new: &str) -> String {
-    let words = text.split_inclusive(ends_a_symbol).map(|word| match word.strip_prefix(name) {
-        Some(rest) if rest.chars().all(ends_a_symbol) => format!("{new}{rest}"),
+    let words = text.split_inclusive(is_symbol_end).map(|word| match word.strip_prefix(name) {
+        Some(rest) if rest.chars().all(is_symbol_end) => format!("{new}{rest}"),
         _ => word.to_owned(),
     });
     words.collect()
 }
 
-/// The text with `number` in all labels of basic blocks, `$L__BB12_3`.
-pub(super) fn with_labels_of(text: &str, number: usize) -> String {
+/// The text with `number` in all labels of basic blocks: `$L__BB12_3` becomes `$L__BB7_3`.
+pub(super) fn with_labels_numbered(text: &str, number: usize) -> String {
     const LABEL: &str = "$L__BB";
     let mut pieces = text.split(LABEL);
     let mut numbered = pieces.next().unwrap_or_default().to_owned();
@@ -68,7 +68,7 @@ pub(super) fn function_name(item: &str) -> String {
     rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
 }
 
-/// The name in `.global .align 4 .b8 NAME[16] = {...};`, whatever the spaces.
+/// The name in `.global .align 4 .b8 NAME[16] = {...};`, with any spacing.
 pub(crate) fn variable_name(item: &str) -> Option<String> {
     let declaration = item.split(['=', '[', ';']).next()?;
     let name = declaration.split_whitespace().last()?;
