@@ -1,4 +1,4 @@
-//! Custom operators and custom exact sums in the executor, with all of its checks where they are quick.
+//! Custom operators and custom exact sums in the executor; with its checks only where they are fast enough.
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -39,6 +39,6 @@ fn custom_operators_keep_the_order_of_built_in_ones() {
 }
 
 #[test]
-fn what_has_no_result_is_an_error() {
+fn invalid_reductions_are_errors() {
     errors(&executor()).unwrap();
 }

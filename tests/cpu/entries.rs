@@ -1,8 +1,8 @@
-//! Which entries are in the PTX of a library user, by what `#[kernel]` lists in the sources of `kernels`.
+//! Which entries the PTX of a library user has, according to the instances in the sources of `kernels`.
 //!
-//! A build of the PTX without the feature `ladder` would take as long as the one that `ptx` looks at. So this reads the
-//! sources: the modules with their `cfg`s, and in each the instances of every kernel. That it reads them right is seen
-//! with the feature on, where the names are those of the built PTX.
+//! A build of the PTX without the feature `ladder` would take as long as the build of `ptx`. So the tests read the
+//! sources instead: the modules with their `cfg`s, and the instances of every kernel. To verify that, the names with
+//! the feature are compared with those of the built PTX.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn product(input: ParseStream) -> syn::Result<Vec<String>> {
     }
 }
 
-/// What an argument of an instance adds to the entry's name.
+/// The part of an entry's name that an argument of its instance adds.
 struct Name(Option<String>);
 
 impl Parse for Name {
@@ -159,7 +159,7 @@ fn entries(has_ladder: bool) -> Vec<String> {
     names
 }
 
-/// The names of the built PTX, which `ptx::every_kernel_is_there` compares with this file.
+/// The names of the built PTX, which `ptx::the_list_of_entries_is_current` compares with this file.
 fn built_entries() -> Vec<&'static str> {
     let snapshot = include_str!("snapshots/cpu__ptx__entries.snap");
     let (_, names) = snapshot.split_once("---\n").and_then(|(_, rest)| rest.split_once("---\n")).expect("a snapshot");
@@ -168,7 +168,8 @@ fn built_entries() -> Vec<&'static str> {
 
 #[test]
 fn the_sources_list_the_entries_of_the_ptx() {
-    let how = "`INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu every_kernel_is_there` updates the list";
+    let how =
+        "`INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries_is_current` updates the list";
     assert_eq!(entries(true), built_entries(), "{how}");
 }
 

@@ -67,7 +67,8 @@ fn results_in_the_type_of_elements_are_rounded_once() {
 #[test]
 fn sums_of_columns_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(40));
-    // Few rows and many columns, equally many, rows that blocks share, folded rows, more than one warp sums alone.
+    // Few rows and many columns; as many rows as columns; rows shared by blocks; folded rows; more rows than one warp
+    // sums.
     for (batches, rows, columns) in [
         (1, 0, 3),
         (1, 1, 1),
@@ -102,7 +103,7 @@ fn sums_of_middle_axes_are_exact() {
 
 /// A block that sums all of long columns fills its bins.
 #[test]
-fn bins_of_long_columns_pass_carries() {
+fn bins_of_long_columns_propagate_carries() {
     const ROWS: usize = 5000;
     const COLUMNS: usize = 8;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(41));
@@ -152,15 +153,16 @@ fn exact_sum_of(numbers: &[f32]) -> f32 {
     numbers.iter().copied().collect::<ExactSum<f32>>().value()
 }
 
-/// A lane's integers hold 511 elements; plans give a lane that many only for some fifty million elements.
+/// A lane's integers hold 511 elements. The library's plans give a lane more than that only for some fifty million
+/// elements.
 #[test]
-fn lanes_take_more_elements_than_their_integers_have_room_for() {
+fn lanes_take_more_elements_than_their_integers_hold() {
     let gpu = Gpu::simt();
     // Just below a window's edge, all of one sign: the largest integers.
     let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
     for (x, steps) in [(edge, 31), (edge, 32), (-edge, 33), (1.0, 70), (-f32::MAX, 70), (f32::from_bits(1), 70)] {
         for splits in [1, 2] {
-            // Followed by less than a vector, by part of a tile, and by more than one tile.
+            // With a remainder of less than a vector, of part of a tile, and of more than one tile.
             for more in [3, 103, 300] {
                 let numbers = vec![x; (splits * steps * 512) as usize + more];
                 let case = format!("{steps} steps of {x:e} and {more} more in {splits} splits");
@@ -172,9 +174,9 @@ fn lanes_take_more_elements_than_their_integers_have_room_for() {
 
 /// Each warp accumulates residuals in an integer of 64 bits: 512 steps of the largest fill it.
 #[test]
-fn what_elements_leave_fills_its_integer_up() {
+fn residuals_fill_their_integer() {
     let gpu = Gpu::simt();
-    // In the window below 2^4 these are all residual, of the largest magnitude.
+    // In the window below 2^4 these elements are entirely residual, of the largest magnitude.
     let left = 2_f32.powi(-42) * (1.0 - f32::EPSILON);
     for sign in [1.0, -1.0] {
         let mut numbers = vec![sign * left; 1100 * 512 + 5];
@@ -204,7 +206,7 @@ fn sums_of_blocks_may_be_far_apart() {
     }
 }
 
-/// The sum of a warp may be a single unit while those of other warps are far away.
+/// The sum of one warp may be a single unit, and the sums of the others much larger.
 #[test]
 fn one_unit_beside_larger_ones_is_not_lost() {
     let gpu = Gpu::simt();
@@ -217,9 +219,9 @@ fn one_unit_beside_larger_ones_is_not_lost() {
     assert_eq!(gpu.sum(&gpu.upload(&numbers).unwrap()).unwrap(), f32::from_bits(1));
 }
 
-/// A block's integer may be 1, which must not be mistaken for nothing.
+/// A block's integer may be 1, which must not be taken for 0.
 #[test]
-fn one_unit_of_the_least_number_is_not_lost() {
+fn one_unit_of_the_smallest_number_is_not_lost() {
     let gpu = Gpu::simt();
     let least = f32::from_bits(1);
     let mut numbers = vec![0.0; 50_000];
@@ -230,7 +232,7 @@ fn one_unit_of_the_least_number_is_not_lost() {
 }
 
 #[test]
-fn what_blocks_leave_each_other_is_clean_afterwards() {
+fn workspaces_are_left_clean() {
     exact::workspaces_are_left_clean(&Gpu::simt()).unwrap();
 }
 
@@ -256,7 +258,7 @@ fn sums_of_segments_are_exact() {
     for kinds in [&exact::ALL[..], &[Data::Normal]] {
         exact::segments(&gpu, &limits, kinds, &mut source).unwrap();
     }
-    // All segments of one kind of data, and each of another.
+    // All segments with the same kind of data, and each with a random kind.
     for kinds in exact::ALL.iter().map(std::slice::from_ref).chain([&exact::ALL[..]]) {
         let short = |vector, source: &mut SmallRng| -> Vec<usize> {
             (0..40).map(|_| source.random_range(0..40 * vector)).map(|len| len * len / (40 * vector)).collect()
@@ -301,7 +303,7 @@ fn sums_of_long_segments_are_exact() {
 }
 
 #[test]
-fn offsets_of_exact_segments_that_are_none_are_told() {
+fn invalid_offsets_of_exact_segments_are_reported() {
     let gpu = Gpu::simt();
     let numbers = gpu.upload(&vec![1.0_f32; 100_000]).unwrap();
     let sums = |offsets: &[u64]| gpu.reduce_segments(Sum, &numbers, &gpu.upload(offsets).unwrap());

@@ -80,12 +80,12 @@ fn permuted<T: Exact>(len: usize, source: &mut SmallRng) {
     all.sort_by(|&a, &b| to_f64(a).total_cmp(&to_f64(b)));
     check(&all, "ascending");
     all.sort_by(|&a, &b| to_f64(b).abs().total_cmp(&to_f64(a).abs()));
-    check(&all, "by falling magnitude");
+    check(&all, "descending by magnitude");
     all.shuffle(source);
     check(&all, "shuffled");
 }
 
-/// Otherwise the tests below would also pass for rounded sums.
+/// If additions of these elements did not depend on the order, the tests below would also pass for rounded sums.
 #[test]
 fn additions_of_floats_depend_on_the_order_of_these_elements() {
     let mut source = SmallRng::seed_from_u64(49);
@@ -95,7 +95,7 @@ fn additions_of_floats_depend_on_the_order_of_these_elements() {
     let singles = elements::<f32>(3000, &mut source);
     assert_ne!(singles.iter().sum::<f32>(), singles.iter().rev().sum::<f32>());
     let [forward, backward] = loops(&singles.iter().copied().map(f64::from).collect::<Vec<_>>());
-    assert_ne!(forward, backward, "f64 does not hold sums of f32 either");
+    assert_ne!(forward, backward, "sums of f32 in f64 depend on the order, too");
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn any_number_of_blocks_and_threads_has_the_same_bits() {
     }
 }
 
-/// The library's own plan then uses more blocks, although the appended zeros add nothing.
+/// With appended zeros the library's plan uses more blocks, but the sum is the same.
 #[test]
 fn zeros_change_the_number_of_blocks_and_no_bit() {
     let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(55));

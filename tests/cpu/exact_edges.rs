@@ -16,11 +16,11 @@ use crate::exact_launches::Launched;
 trait ByOneWarp: warpfold::Element + warpfold::exact::Summand<Binary = Self, Sum = Self> + Binary + Into<f64> {
     /// The number of elements that a warp takes at a time.
     const STEP: usize;
-    /// The bits that the first window has to spare.
+    /// The number of bits by which the first window exceeds the first elements.
     const HEADROOM: i32;
     /// `2^exponent`.
     fn power(exponent: i32) -> Self;
-    /// The number with the bits next above, or below, those of a positive one.
+    /// The next larger or smaller number; `self` is positive.
     fn neighbour(self, is_above: bool) -> Self;
     /// The product.
     fn times(self, factor: Self) -> Self;
@@ -84,17 +84,17 @@ by_one_warp! {
 fn check<T: ByOneWarp>(gpu: &Gpu, numbers: &[T], what: &str) {
     let right: ExactSum<T> = numbers.iter().copied().collect();
     let (found, right) = (T::by_one_warp(gpu, numbers), right.value());
-    assert!(found.bits() == right.bits(), "{what}: {found:?}, and {right:?} is right");
+    assert!(found.bits() == right.bits(), "{what}: {found:?}, expected {right:?}");
 }
 
-/// A step of small numbers of mixed signs with this scale, the first of which is the largest.
+/// The elements of one step: multiples of `2^exponent` of mixed signs, of which the first is the largest.
 fn step<T: ByOneWarp>(exponent: i32, source: &mut SmallRng) -> Vec<T> {
     let scale = T::power(exponent);
     let number = |i: usize, source: &mut SmallRng| if i == 0 { 15 } else { source.random_range(-15..=15) };
     (0..T::STEP).map(|i| T::of(number(i, source)).times(scale)).collect()
 }
 
-/// The window follows each step, up, down, and in turn; by less than a bin, and by more than all.
+/// The window moves at each step: up, down, and alternating; by less than a bin, and by more than all bins.
 #[test]
 fn windows_move_at_each_step() {
     fn of<T: ByOneWarp>(reach: i32) {
@@ -111,7 +111,7 @@ fn windows_move_at_each_step() {
             for (way, exponent) in ways {
                 let numbers: Vec<T> = (0..steps).flat_map(|i| step(exponent(i), &mut source)).collect();
                 check(&gpu, &numbers, &format!("{way} by 2^{by} at each step"));
-                // The ordinary bits of a step far away cancel, so that those of the others remain.
+                // Each element but the first cancels with a later one.
                 let opposite: Vec<T> = numbers[1..].iter().map(|&x| x.times(T::of(-1))).collect();
                 check(&gpu, &[&numbers[..], &opposite].concat(), &format!("{way} by 2^{by} and back"));
             }
@@ -121,7 +121,7 @@ fn windows_move_at_each_step() {
     of::<f64>(900);
 }
 
-/// A number at the edge of a window, or beside it, in a later step than the one that chose the window, or in the first.
+/// A number at or next to the edge of a window, in the step that chooses the window, and in later ones.
 #[test]
 fn numbers_on_the_edge_of_a_window() {
     fn of<T: ByOneWarp>(windows: [i32; 6]) {
@@ -135,7 +135,7 @@ fn numbers_on_the_edge_of_a_window() {
                         let mut numbers = ordinary.clone();
                         numbers[place] = x.times(T::of(sign));
                         check(&gpu, &numbers, &format!("{sign} * {x:?} at {place}, window {exponent}"));
-                        // The same number many times: the edge is the largest integer of an extraction.
+                        // Many times: at the edge, an extraction gives the largest integer.
                         numbers[T::STEP..].fill(x.times(T::of(sign)));
                         check(&gpu, &numbers, &format!("{sign} * {x:?} many times, window {exponent}"));
                     }
@@ -149,13 +149,13 @@ fn numbers_on_the_edge_of_a_window() {
     of::<f64>([lowest, lowest + 3, -20, 16, highest, 1022]);
 }
 
-/// Numbers half way between two multiples of a bin's unit, for each bin of each window.
+/// Numbers halfway between two multiples of a bin's unit, for each bin of each window.
 #[test]
 fn ties_of_each_bin() {
     fn of<T: ByOneWarp>(window: i32, bins: i32) {
         let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(63));
         let first = T::of(15).times(T::power(window - 4 - T::HEADROOM));
-        // These choose the window, and cancel, so that all bits of the others remain.
+        // The first two elements choose the window and cancel, so that all bits of the others remain.
         let mut zeros = vec![T::of(0); 3 * T::STEP];
         (zeros[0], zeros[1]) = (first, first.times(T::of(-1)));
         let ordinary: Vec<T> = (0..3).flat_map(|_| step(window - 4 - T::HEADROOM, &mut source)).collect();
@@ -222,11 +222,11 @@ fn threads_take_more_rows_than_their_integers_hold() {
 }
 
 #[test]
-fn odd_elements_change_no_bit_wherever_they_are() {
-    exact_edges::odd_elements(&executor()).unwrap();
+fn elements_on_rare_paths_change_no_bit_at_any_position() {
+    exact_edges::elements_on_rare_paths(&executor()).unwrap();
 }
 
 #[test]
-fn recordings_of_extremes_and_of_ordinary_data_in_turn() {
+fn recordings_alternate_between_extremes_and_ordinary_data() {
     exact_edges::extremes_in_recordings(&Gpu::simt()).unwrap();
 }

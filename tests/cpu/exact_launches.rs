@@ -1,4 +1,4 @@
-//! Exact sums in the executor, by launches and with data that plans and random data seldom lead to.
+//! Exact sums in the executor, with launches that plans rarely make, and with rare data.
 
 use exact_sum::Binary;
 use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, rows_in_flight};
@@ -79,8 +79,7 @@ macro_rules! launched {
 
 launched! { f32 f64 }
 
-/// A plan gives a warp several segments only if there are thousands; here up to one for each lane, of several lanes
-/// each.
+/// Plans give a warp several segments only if there are thousands of segments. Here a warp has up to one for each lane.
 #[test]
 fn warps_have_a_segment_for_each_lane() {
     fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
@@ -109,10 +108,10 @@ fn warps_have_a_segment_for_each_lane() {
     }
 }
 
-/// An element that its column's window does not hold, in each row of each number of rows: what comes after its tile is
-/// whole tiles, a part of one, one row, or nothing.
+/// An element outside its column's window, in each row, for many numbers of rows: after its tile come whole tiles, a
+/// partial tile, one row, or nothing.
 #[test]
-fn columns_go_on_after_a_tile_with_an_odd_element() {
+fn columns_continue_after_a_tile_outside_the_window() {
     fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
         let tile = rows_in_flight(size_of::<T>());
         // With wide loads, and without.
@@ -143,7 +142,7 @@ fn columns_go_on_after_a_tile_with_an_odd_element() {
 #[test]
 fn blocks_find_their_matrix_tile_and_rows() {
     fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
-        // In the last two a folded row has whole vectors, and matrices do not begin at multiples of one.
+        // In the last two, a folded row has whole vectors, but matrices do not begin at multiples of a vector.
         for (shape, plan) in [
             ([3, 50, 20], [2, 1, 1]),
             ([1, 90, 20], [2, 3, 1]),
@@ -167,10 +166,10 @@ fn blocks_find_their_matrix_tile_and_rows() {
     of::<f64>(&gpu, &mut source);
 }
 
-/// Sums of blocks with more bits than two words hold: the lowest bits go elsewhere, and remain when the rest cancels.
+/// Sums of blocks with more bits than two words hold: the lowest bits go to limbs, and remain when the others cancel.
 #[test]
 fn sums_of_blocks_have_more_bits_than_two_words() {
-    // Elements of each block, which has one warp: a lane's integer has room for its thousand.
+    // The number of elements of each block, which has one warp: 1000 for each lane, which its integer holds.
     const OF_BLOCK: usize = 32 * 1000;
     let gpu = Gpu::simt();
     // Just below the edge of the window that begins 4 bits above the first elements, and a multiple of its unit.
@@ -216,7 +215,7 @@ fn by_two_blocks(gpu: &Gpu, numbers: &[f64]) -> f64 {
     f64::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
 }
 
-/// A tie, broken by a bit from just below two words down to far below, with exponents in all limbs.
+/// Ties that one bit breaks, at distances from just below two words to far below, with exponents in all limbs.
 #[test]
 fn ties_are_broken_by_bits_in_any_limb() {
     let gpu = Gpu::simt();
@@ -233,7 +232,7 @@ fn ties_are_broken_by_bits_in_any_limb() {
     for (row, sum) in all.chunks(3).zip(gpu.download(&sums).unwrap()) {
         assert_eq!(sum, row.iter().copied().collect::<ExactSum<f64>>().value(), "{row:?}");
     }
-    // Products reach further down.
+    // Exponents of products are lower.
     let pairs = rows(-900..1000, -2100).into_iter().flat_map(numbers);
     let (x, y): (Vec<f64>, Vec<f64>) =
         pairs.map(|(exponent, sign)| (sign * power(exponent / 2), power(exponent - exponent / 2))).unzip();
@@ -245,9 +244,9 @@ fn ties_are_broken_by_bits_in_any_limb() {
     }
 }
 
-/// Offsets that are not in order may queue more chunks than there is room for. A reducer can be used after that.
+/// Offsets that are not in order may queue more chunks than the queue holds. The reducer can still be used afterwards.
 #[test]
-fn a_segment_reducer_goes_on_after_offsets_that_are_none() {
+fn a_segment_reducer_works_after_invalid_offsets() {
     const LEN: u64 = 100_000;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(73));
     let mut numbers: Vec<f32> = (0..LEN).map(|i| (i % 17) as f32).collect();
@@ -296,7 +295,7 @@ fn chunks_of_another_input_are_not_read() {
         let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
         let mut residues = gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap();
         let mut sum = gpu.zeroed::<u8>(4).unwrap();
-        // SAFETY: there is one chunk, with room for its sum and its ticket, and one segment.
+        // SAFETY: there are one chunk and one segment, and memory for the chunk's sum and ticket.
         let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
         let arguments = ExactLongSegmentArgs {
             input: input.view(),

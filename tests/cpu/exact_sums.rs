@@ -10,7 +10,7 @@ use warpfold::exact::{ExactSum, Specials};
 use warpfold::{Gpu, Kernel, Schedule, SimtOptions};
 
 #[test]
-fn parts_are_merged_to_the_whole() {
+fn partial_sums_are_merged_to_the_whole() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(50));
     for len in [0, 1, 5, 127, 1000] {
         exact_sums::parts(&gpu, len, &mut source).unwrap();
@@ -22,7 +22,7 @@ fn parts_are_merged_to_the_whole() {
 }
 
 #[test]
-fn sums_of_all_shapes_go_on() {
+fn additions_of_all_shapes_are_exact() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(51));
     for (outputs, most) in [(0, 5), (1, 3000), (2, 700), (3, 100), (9, 1), (24, 40), (40, 130), (300, 20), (700, 9)] {
         exact_sums::shapes(&gpu, outputs, most, &mut source).unwrap();
@@ -33,7 +33,7 @@ fn sums_of_all_shapes_go_on() {
     }
 }
 
-/// Blocks and lanes add to the same states: the checks find no race, and the sums are correct, in any order.
+/// Blocks and lanes add to the same states. The checks find no race, and the sums are correct in any order.
 #[test]
 fn any_order_of_lanes_is_right() {
     for seed in 0..times(3, 30) {
@@ -45,12 +45,12 @@ fn any_order_of_lanes_is_right() {
 }
 
 #[test]
-fn a_thousand_additions_have_room() {
+fn a_thousand_additions_do_not_overflow() {
     exact_sums::many_additions(&Gpu::simt(), 1000).unwrap();
 }
 
 #[test]
-fn what_is_no_addition_is_an_error() {
+fn invalid_additions_are_errors() {
     exact_sums::errors(&Gpu::simt()).unwrap();
 }
 
@@ -70,7 +70,7 @@ fn limbs_keep_their_bits() {
     limbs_of::<f64, Doubles>(doubles.with_block(32));
 }
 
-/// The parameters of [`exact_states_of_long_rows`].
+/// Adds an input to a state in 1000 launches, and checks the state's limbs.
 fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'static, T>>) {
     const SPLITS: u32 = 3;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(52));
@@ -105,7 +105,7 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'s
                 assert_eq!(found, right, "{} of {data:?} after {launch} launches", T::NAME);
             }
         }
-        // Carries were delayed, and were propagated.
-        assert!(largest > 1 << 33, "limbs were not late: {largest:x}");
+        // Otherwise the test would not show that carries are delayed.
+        assert!(largest > 1 << 33, "no carry was delayed: {largest:x}");
     }
 }

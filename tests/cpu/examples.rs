@@ -10,7 +10,7 @@ use warpfold::Gpu;
 fn start(example: &str) -> Output {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    // The whole workspace, so that cargo does not build the tests' dependencies again with fewer features.
+    // The whole workspace, because cargo would otherwise build the tests' dependencies again, with fewer features.
     let built = Command::new(cargo)
         .current_dir(workspace)
         .args(["build", "--quiet", "--workspace", "--bin", example])
@@ -31,19 +31,19 @@ fn run(example: &str) -> String {
 }
 
 #[test]
-fn vecadd_adds_by_a_kernel_crate_of_its_own() {
+fn vecadd_adds_with_its_own_kernel_crate() {
     let text = run("vecadd");
     assert!(text.contains("100000 sums are right, twice"), "{text}");
 }
 
 #[test]
-fn operator_reduces_by_an_operator_of_its_own() {
+fn operator_reduces_with_a_custom_operator() {
     let text = run("operator");
     assert!(text.contains("the peaks are right: 7.5 of all"), "{text}");
     assert!(text.contains("the exact sum of magnitudes is right"), "{text}");
 }
 
-/// They are launched on a device, by `run.sh` of a bundle.
+/// These programs need a device, where `run.sh` of a bundle runs them.
 #[test]
 fn programs_of_rust_cuda_are_built_and_need_a_driver() {
     for example in ["rust_cuda_guide", "rust_cuda_vecadd", "rust_cuda_async_api", "rust_cuda_gemm"] {
@@ -53,7 +53,7 @@ fn programs_of_rust_cuda_are_built_and_need_a_driver() {
     }
 }
 
-/// The kernels with tiles and without, in the executor, which also looks for races.
+/// The kernels with and without tiles, in the executor with its checks.
 #[test]
 fn matrices_are_multiplied() {
     let gpu = Gpu::simt();
@@ -66,7 +66,7 @@ fn matrices_are_multiplied() {
     let (alpha, beta) = (2.0, -1.0);
 
     let mut product = gpu.upload(&c).unwrap();
-    // SAFETY: the matrices have as many elements as the kernel is told.
+    // SAFETY: the matrices have the sizes that the arguments state.
     let kernel = unsafe { gemm_naive::handle() }.with_block((16, 16));
     let arguments = gemm_naive::Args { a: a.view(), b: b.view(), c: product.view_mut(), m, n, k, alpha, beta };
     gpu.launch(kernel, (2, 3), arguments).unwrap();
@@ -82,7 +82,7 @@ fn matrices_are_multiplied() {
 
 /// The commands of `docs/examples.md` up to the build, which would take minutes.
 #[test]
-fn examples_stand_alone_when_they_are_copied() {
+fn copied_examples_stand_alone() {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").canonicalize().unwrap();
     let text = fs::read_to_string(workspace.join("docs/examples.md")).unwrap();
     let commands = text.split("```").nth(1).unwrap().strip_prefix("sh\n").unwrap();

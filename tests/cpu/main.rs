@@ -1,25 +1,25 @@
-//! All tests that need no GPU, in one program: it is linked once, and its tests share the cores.
+//! All tests that need no GPU, in one program, which is linked once and shares the cores among the tests.
 //!
 //! `cargo xtask test --test cpu transposes` runs one module of it.
 //!
 //! | module | tests |
 //! |---|---|
 //! | `by_length` | orders of reduction that depend only on the length |
-//! | `partials` | reductions whose blocks publish partial results for each other |
+//! | `partials` | reductions whose blocks exchange partial results |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
 //! | `custom` | custom operators and custom exact sums |
-//! | `exact_consequences` | that an exact sum's bits depend only on the elements |
+//! | `exact_consequences` | the bits of an exact sum depend only on the elements |
 //! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
-//! | `exact_launches` | exact sums by launches and with data that plans and random data seldom lead to |
+//! | `exact_launches` | exact sums with launches that plans rarely make, and with rare data |
 //! | `soundness` | several threads, faults, and kernels of any kind on one device |
 //! | `simt` | the ladders and the device library in the executor |
-//! | `counters` | what the executor counts |
+//! | `counters` | the executor's counters |
 //! | `corpus` | broken kernels, and the checks that must report them |
 //! | `ptx` | the PTX itself |
-//! | `rust_cuda` | kernels of the kinds that Rust-CUDA has, as they are ported |
-//! | `entries` | which entries a library user's PTX has |
-//! | `examples` | the examples as a user runs them |
+//! | `rust_cuda` | kernels of the kinds that Rust-CUDA has, ported from it |
+//! | `entries` | the entries in the PTX of a library user |
+//! | `examples` | the examples, run as a user does |
 
 mod by_length;
 mod corpus;

@@ -1,4 +1,4 @@
-//! Reductions whose blocks publish partial results, around every number of partials that takes a different path.
+//! Reductions whose blocks publish partial results, with numbers of partials around each change of path.
 
 use kernels::reduce::segments::WARP_VECTORS;
 use rand::rngs::SmallRng;
@@ -16,7 +16,7 @@ fn sum(bytes: &[u8]) -> u64 {
     bytes.iter().copied().map(u64::from).sum()
 }
 
-/// Two tiles each, and one more in some: one warp folds the partials of 32 blocks, two warps those of 33.
+/// Blocks have two or three tiles each. One warp folds the partials of up to 32 blocks, two warps those of 33.
 #[test]
 fn each_number_of_partials_is_folded_once() {
     let gpu = executor();
@@ -30,9 +30,9 @@ fn each_number_of_partials_is_folded_once() {
     }
 }
 
-/// The limits between segments for a warp and for blocks.
+/// Lengths around the maximum that a warp folds; longer segments are folded by blocks.
 #[test]
-fn segments_around_what_a_warp_takes_are_folded_once() {
+fn segments_around_the_limit_of_a_warp_are_folded_once() {
     let gpu = executor();
     let most = WARP_VECTORS * 16;
     let lengths = [most - 1, most, most + 1, 1, most, 0, most + 1, most - 16, most + 16];
@@ -53,7 +53,7 @@ fn segments_around_what_a_warp_takes_are_folded_once() {
 
 /// The shortest input whose only segment needs several blocks.
 #[test]
-fn one_segment_that_is_more_than_a_warp_takes() {
+fn one_segment_above_the_limit_of_a_warp() {
     let gpu = executor();
     let numbers = bytes(WARP_VECTORS * 16 + 1);
     let offsets = gpu.upload(&[0, numbers.len() as u64]).unwrap();
@@ -88,7 +88,7 @@ fn more_chunks_than_blocks_are_folded_in_turn() {
     assert_eq!(sums, expected);
 }
 
-/// Enough segments that a warp has four, of which any may be long: each is queued with its own index.
+/// A warp has four segments if there are enough. Any of them may be long, and is queued with its own index.
 #[test]
 fn long_segments_among_many_short_ones_are_folded_once() {
     let gpu = executor();
@@ -112,9 +112,9 @@ fn long_segments_among_many_short_ones_are_folded_once() {
 
 /// Enough short rows that a group of lanes has several, one after the other.
 #[test]
-fn rows_that_take_turns_are_folded_once() {
+fn rows_that_share_lanes_are_folded_once() {
     let gpu = executor();
-    // By one lane, and, because padded rows have more space, by two.
+    // Rows summed by one lane; and rows summed by two, because they are padded.
     for (rows, len, pitch) in [(150_001, 1, 1), (68_001, 65, 66)] {
         let numbers = bytes(rows * pitch);
         let shape = Shape::rows(rows, len).with_pitch(pitch).unwrap();
@@ -127,7 +127,7 @@ fn rows_that_take_turns_are_folded_once() {
     }
 }
 
-/// Several rows lie side by side in a block, so accesses may row two of them, but not a gap.
+/// A block folds several rows side by side, so an access may span two of them, but not a gap between them.
 #[test]
 fn columns_of_folded_rows_are_folded_once_with_and_without_gaps() {
     let gpu = executor();

@@ -1,4 +1,4 @@
-//! The PTX itself: it contains what the ladder's documentation says.
+//! The PTX itself, compared with what the ladder's documentation says.
 
 use std::env;
 use std::sync::LazyLock;
@@ -40,9 +40,9 @@ fn instances(rung: &str) -> Vec<(u32, String)> {
         .collect()
 }
 
-/// The entries' names: a kernel that is added, removed or renamed shows here.
+/// The names of all entries. The snapshot changes with each kernel that is added, removed or renamed.
 #[test]
-fn every_kernel_is_there() {
+fn the_list_of_entries_is_current() {
     let mut all = KERNELS.modules.iter().map(|(arch, module)| {
         let mut names: Vec<_> = module.entries().iter().map(|entry| entry.name.as_str()).collect();
         names.sort_unstable();
@@ -63,7 +63,7 @@ const WITH_TAIL: [&str; 2] = ["unroll_last_warp", "complete_unroll"];
 
 /// The header that a driver reads first.
 #[test]
-fn every_entry_says_which_ptx_it_is() {
+fn every_entry_has_a_ptx_header() {
     for (arch, module) in &KERNELS.modules {
         for entry in module.entries() {
             let text = module.of_entry(entry);
@@ -166,7 +166,7 @@ fn single_launch_loads_16_bytes_at_once() {
         [("single_launch_f32", 1), ("single_launch_i32", 1), ("single_launch_f64", 2), ("single_launch_i64", 2)]
     {
         for (arch, ptx) in entries(name) {
-            assert!(count(&ptx, "ld.global.v4") >= 4, "{name} {arch}: four are in flight");
+            assert!(count(&ptx, "ld.global.v4") >= 4, "{name} {arch}: four loads in flight");
             assert_eq!(
                 count(&ptx, "shfl.sync.down"),
                 20 * words,
@@ -180,7 +180,7 @@ fn single_launch_loads_16_bytes_at_once() {
 /// The kernel that the driver compiles before a program's first sum has only the path of aligned segments: at most four
 /// vectors of each of two tiles, of the last tile and of the remainder.
 #[test]
-fn aligned_rows_have_no_second_way() {
+fn aligned_rows_have_one_path() {
     for name in [
         "long_rows_Product_f32",
         "long_rows_Extreme_f16",
@@ -194,9 +194,9 @@ fn aligned_rows_have_no_second_way() {
     }
 }
 
-/// Kernels that launch dependents read some parameters before they wait for the previous grid, if they wait at all.
+/// Kernels that launch dependents read some parameters before they wait for the previous grid. Others do not.
 #[test]
-fn short_kernels_look_at_their_parameters_while_they_wait() {
+fn short_kernels_prefetch_parameters_before_they_wait() {
     let short = [
         "long_rows_Product_f32",
         "rows_Extreme_f16",
@@ -220,7 +220,7 @@ fn short_kernels_look_at_their_parameters_while_they_wait() {
 /// A division by a kernel's argument inside a loop must be one 32-bit instruction: `ptxas` has miscompiled the upper
 /// half of a 64-bit product.
 #[test]
-fn divisions_in_loops_are_not_of_64_bits() {
+fn divisions_in_loops_have_32_bits() {
     let divides = |name: &str| {
         ["packed_segments", "tall_skinny", "short_wide", "copy_aligned_segments"]
             .iter()
@@ -236,7 +236,7 @@ fn divisions_in_loops_are_not_of_64_bits() {
 }
 
 #[test]
-fn tiles_turn_between_one_barrier() {
+fn tiled_transposes_have_one_barrier() {
     for rung in ["tiled", "tiled_padded"] {
         for tile in [8, 16, 32] {
             let name = format!("{rung}_f32_{tile}");
@@ -260,9 +260,9 @@ fn the_vectorized_transpose_moves_16_bytes_at_once() {
     }
 }
 
-/// Where rows begin anywhere, a block's part of a row begins anywhere: L2 fetches whole lines.
+/// If rows are not aligned, neither is a block's part of a row, so L2 fetches whole lines.
 #[test]
-fn what_begins_anywhere_is_fetched_by_lines() {
+fn unaligned_rows_are_fetched_by_cache_lines() {
     for (name, fetch) in [
         ("sector_aligned_tiles_u16_16384", "ld.global.L2::128B.v4"),
         ("sector_aligned_tiles_u32_4096", "ld.global.L2::128B.v4"),
@@ -314,7 +314,7 @@ fn the_volatile_tail_in_global_memory() {
     }
 }
 
-/// If the block is in the type, the block's size needs no test, and the assembler knows it.
+/// If the block size is a const parameter, the kernel does not read it, and the assembler knows it.
 #[test]
 fn a_const_generic_block_is_known() {
     for (arch, ptx) in entries("unroll8_complete_const_f32_256") {
@@ -325,7 +325,7 @@ fn a_const_generic_block_is_known() {
     }
 }
 
-/// A small branch becomes a select, not a jump.
+/// A short branch becomes a select, not a jump.
 #[test]
 fn the_predicated_branch_is_a_select() {
     for (arch, ptx) in entries("predicated") {
@@ -357,17 +357,17 @@ fn barriers_that_count_are_one_instruction() {
 }
 
 /// Every entry assembles, and keeps its values in registers. The reductions' engines and the transposes' tiles (of 1 to
-/// 4 bytes on sm_80) spill a few words, which ptxas does even where registers are left. Columns spill more: their four
-/// blocks have 64 registers per thread. For bytes, which spill most, this measured faster, with more rows in flight;
-/// and the block that folds the partials holds several at once (`docs/notes/rows-and-columns.md`). Exact sums spill in
-/// paths for data that are rarely met (`docs/notes/exact-sums.md`).
+/// 4 bytes on sm_80) spill a few words, which ptxas does even if registers are free. Columns spill more, because with
+/// four blocks they have 64 registers per thread: for bytes, which spill most, more rows in flight are faster in spite
+/// of it, and the block that folds the partials holds several at once (`docs/notes/rows-and-columns.md`). Exact sums
+/// spill on paths for rare data (`docs/notes/exact-sums.md`).
 #[test]
 fn nothing_spills() {
     let Some(ptxas) = cuda_builder::ptxas::find() else {
         println!("skipped: no ptxas here (`cargo xtask setup --ptxas` brings it)");
         return;
     };
-    // The folder of `cargo xtask build-ptx --verify`, so that only the first of the two has to assemble.
+    // The cache of `cargo xtask build-ptx --verify`, so that only one of the two has to assemble.
     let folder = concat!(env!("CARGO_TARGET_TMPDIR"), "/../cuda-builder/verify");
     let assembled = cuda_builder::ptxas::assemble(&ptxas, &KERNELS.modules, folder.as_ref()).expect("it assembles");
     for ((arch, module), usages) in KERNELS.modules.iter().zip(assembled) {
@@ -387,7 +387,7 @@ fn nothing_spills() {
                 "aligned_interleaved_tiles_",
             ];
             let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
-            // The limits of `xtask/src/build_ptx.rs`, but none for kernels that are not engines.
+            // The limits of `xtask/src/build_ptx.rs`; kernels that are not engines must not spill.
             let is_75 = *arch == Arch::SM_75;
             let (spilled, in_calls, stack) = match usage.entry.as_str() {
                 entry if entry.starts_with("exact_") && is_75 => (14_000, 7_500, 1_100),

@@ -34,7 +34,7 @@ fn any_form() -> impl Strategy<Value = Form> {
 }
 
 /// Rows and columns: in tall matrices several blocks share the rows of a tile of columns.
-fn wide_or_high() -> impl Strategy<Value = (usize, usize)> {
+fn wide_or_tall() -> impl Strategy<Value = (usize, usize)> {
     prop_oneof![(1_usize..40, any_len(500)), (40_usize..2000, 1_usize..30)]
 }
 
@@ -64,7 +64,7 @@ proptest! {
     #[test]
     fn neither_alignment_nor_pitch_changes_a_bit(
         pair in any_pair(),
-        sides in wide_or_high(),
+        sides in wide_or_tall(),
         pad in 0_usize..9,
         offset in 1_usize..20,
         seed: u64,
@@ -88,7 +88,7 @@ proptest! {
     }
 }
 
-/// Each pair once with a length that has tiles, vectors and single elements, whatever proptest chooses.
+/// Each pair at least once, with lengths that have tiles, vectors and single elements.
 #[test]
 fn every_pair_once() {
     for (i, pair) in PAIRS.iter().enumerate() {
@@ -107,9 +107,9 @@ fn every_pair_once() {
     }
 }
 
-/// Aligned inputs have two tiles in flight, others one: correct, and with the same bits.
+/// Aligned inputs have two tiles in flight, others one, and both give the same bits.
 #[test]
-fn two_tiles_at_once_are_two_tiles() {
+fn two_tiles_in_flight_give_the_same_bits() {
     let gpu = Gpu::simt();
     for pair in PAIRS {
         // Two tiles of one block, for every element size: without and with a tail.
@@ -123,7 +123,7 @@ fn two_tiles_at_once_are_two_tiles() {
     }
 }
 
-/// The last tile may be full, partial, shorter than the part before the first aligned element, or absent.
+/// The last tile may be full, partial, shorter than the elements before the first aligned one, or absent.
 #[test]
 fn every_element_of_the_last_tiles_is_folded_once() {
     let gpu = Gpu::simt();
@@ -183,7 +183,7 @@ fn means_and_norms_of_integers_are_rounded_once() {
 }
 
 #[test]
-fn nothing_has_a_sum_and_no_minimum() {
+fn empty_inputs_have_a_sum_and_no_minimum() {
     let gpu = Gpu::simt();
     let none = gpu.upload::<f32>(&[]).unwrap();
     assert_eq!(gpu.sum(&none).unwrap().to_bits(), 0.0_f32.to_bits());
@@ -197,7 +197,7 @@ fn nothing_has_a_sum_and_no_minimum() {
     }
     let error = gpu.argmax(&none).unwrap_err().to_string();
     assert!(error.contains("the index of the maximum of no elements"), "{error}");
-    // Empty rows: each has the identity as its result, or it is an error.
+    // The result of an empty row is the identity; if the operator has none, it is an error.
     let sums = gpu.reduce_to_buffer(ops::Sum, &none, Shape::rows(3, 0)).unwrap();
     assert_eq!(gpu.download(&sums).unwrap(), [0.0; 3]);
     let bytes = gpu.upload::<u8>(&[]).unwrap();
@@ -206,7 +206,7 @@ fn nothing_has_a_sum_and_no_minimum() {
     let products = gpu.reduce_to_buffer(ops::Product, &none, Shape::columns(0, 5)).unwrap();
     assert_eq!(gpu.download(&products).unwrap(), [1.0; 5]);
     assert!(matches!(gpu.reduce_to_buffer(ops::Min, &none, Shape::rows(3, 0)), Err(Error::Empty { .. })));
-    // Without outputs no value is missing, not even over an empty axis.
+    // Without outputs there is no error, not even over an empty axis.
     let (of_cube, of_rows) = (Shape::axis(&[0, 0, 4], 1).unwrap(), Shape::axis(&[4, 0, 0], 1).unwrap());
     for shape in [Shape::rows(0, 3), Shape::rows(0, 0), Shape::columns(0, 0), of_cube, of_rows] {
         assert_eq!(gpu.reduce_to_buffer(ops::Min, &none, shape).unwrap().len(), 0, "{shape:?}");
@@ -251,7 +251,7 @@ fn a_matrix_is_reduced_by_its_own_rows_and_columns() {
 }
 
 #[test]
-fn what_does_not_fit_is_said() {
+fn mismatched_views_are_errors() {
     let gpu = Gpu::simt();
     let six = gpu.upload(&[1.0_f32; 6]).unwrap();
     let message = gpu.reduce_to_buffer(ops::Sum, &six, Shape::rows(2, 4)).unwrap_err().to_string();
@@ -283,7 +283,7 @@ proptest! {
 }
 
 #[test]
-fn dot_products_that_are_none_are_said() {
+fn invalid_dot_products_are_errors() {
     let gpu = Gpu::simt();
     let (two, three) = (gpu.upload(&[1.0_f32; 2]).unwrap(), gpu.upload(&[1.0_f32; 3]).unwrap());
     let message = gpu.dot(&two, &three).unwrap_err().to_string();
@@ -317,7 +317,7 @@ fn a_segment_depends_on_its_own_elements_alone() {
 }
 
 #[test]
-fn offsets_that_are_none_are_told_and_then_forgotten() {
+fn invalid_offsets_are_reported_and_leave_nothing_behind() {
     let gpu = Gpu::simt();
     let numbers = gpu.upload(&vec![1_i32; 100_000]).unwrap();
     let mut reducer = gpu.segment_reducer(ops::Sum, 3, 100_000).unwrap();
@@ -328,7 +328,7 @@ fn offsets_that_are_none_are_told_and_then_forgotten() {
         let first = wrong.windows(2).position(|ends| ends[0] > ends[1] || ends[1] > 100_000).unwrap() as u64;
         assert!(matches!(error, Error::Offsets { segment } if segment == first), "{wrong:?}: {error}");
     }
-    // More long segments than valid offsets can have: they must leave nothing behind.
+    // More long segments than valid offsets can have. They must leave nothing behind.
     let many: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { 100_000 }).collect();
     let error = gpu.reduce_segments(ops::Sum, &numbers, &gpu.upload(&many).unwrap()).unwrap_err();
     assert!(matches!(error, Error::Offsets { segment: 1 }), "{error}");
@@ -339,7 +339,7 @@ fn offsets_that_are_none_are_told_and_then_forgotten() {
 }
 
 #[test]
-fn segments_that_do_not_fit_are_said() {
+fn mismatched_segments_are_errors() {
     let gpu = Gpu::simt();
     let six = gpu.upload(&[1.0_f32; 6]).unwrap();
     let none = gpu.upload::<u64>(&[]).unwrap();
@@ -365,7 +365,7 @@ fn infinities_and_nan() {
 }
 
 #[test]
-fn a_reducer_is_started_again_and_again() {
+fn a_reducer_can_be_started_repeatedly() {
     let gpu = Gpu::simt();
     let numbers: Vec<i32> = (0..100_000).collect();
     let input = gpu.upload(&numbers).unwrap();
@@ -385,6 +385,6 @@ fn recordings_are_started_again_and_keep_their_memory() {
 }
 
 #[test]
-fn threads_have_an_order_each() {
+fn threads_have_a_stream_each() {
     test_support::orders::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
 }

@@ -1,4 +1,4 @@
-//! The kernels of Rust-CUDA's kinds in the executor, with all of its checks.
+//! Kernels of the kinds that Rust-CUDA has, in the executor with all of its checks.
 
 use std::collections::BTreeSet;
 
@@ -78,7 +78,7 @@ fn a_place_that_is_kept_over_a_barrier_is_a_fault() {
     assert!(message.contains("shared.rs"), "{message}");
 }
 
-/// A place reports its accesses as the line that makes it.
+/// Accesses through a place are reported with the line that created the place.
 #[test]
 fn races_by_places_are_found() {
     let gpu = Gpu::simt();
@@ -121,7 +121,7 @@ fn modules() -> Vec<(Arch, Module)> {
     CudaBuilder::new(folder).archs([Arch::SM_75, Arch::SM_90]).build().expect("the kernels build").modules
 }
 
-/// What an entry's instructions begin with, up to the types of their operands.
+/// The opcodes of an entry's instructions, with the types of their operands.
 fn instructions(module: &Module, entry: &str) -> BTreeSet<String> {
     let entry = module.entries().iter().find(|other| other.name == entry).expect("the entry exists");
     let first_word = |line: &str| line.split_whitespace().find(|word| !word.starts_with('@')).map(str::to_owned);
@@ -177,15 +177,15 @@ fn functions_are_the_instructions_that_their_docs_name() {
         of_any.into_iter().for_each(|one| has(one, true));
         from_sm_80.into_iter().for_each(|one| has(one, arch >= Arch::SM_80));
         has(("warp_reduce", "shfl.sync.idx.b32"), arch < Arch::SM_80);
-        // A struct of plain data by value changes no pointer beside it.
+        // A struct passed by value does not turn accesses through pointer parameters into generic ones.
         has(("structs_by_value", "ld.global.b32 st.global.b32 st.global.b64"), true);
         has(("structs_by_value", "ld.b32 st.b32"), false);
-        // A place in shared memory is no pointer: no generic access is left of it.
+        // A place in shared memory is not a pointer: it causes no generic access.
         has(("static_shared_memory", "cvta.shared.u64 ld.b32 st.b32"), false);
     }
 }
 
-/// An entry takes along only the functions that it calls, and the tables of other crates that these read.
+/// The module of an entry has only the functions that the entry calls, and the tables of other crates that they read.
 #[test]
 fn entries_have_what_they_use_and_no_more() {
     for (arch, module) in modules() {

@@ -156,8 +156,7 @@ proptest! {
     }
 }
 
-/// A checksum of the output of each run of the device library: the same on a GPU, where a test compares every word with
-/// the executor's.
+/// A checksum of the output of each run of the device library. A test on a GPU compares every word with the executor's.
 const WORDS_OF_RUNS: [(&str, u64); 17] = [
     ("indices", 0x2D76_1385_FDBB_7425),
     ("shuffles of 32 bits", 0xF3DF_F3A0_2FA4_BA31),
@@ -232,18 +231,22 @@ fn views_know_where_they_are_aligned() {
     assert_eq!([0, 1, 7, 8].map(|offset| elements(alignment::handle::<u16>(), offset, 40)), [0, 7, 1, 0]);
     assert_eq!([0, 1, 3, 4].map(|offset| elements(alignment::handle::<f32>(), offset, 40)), [0, 3, 1, 0]);
     assert_eq!([0, 1, 2].map(|offset| elements(alignment::handle::<u64>(), offset, 40)), [0, 1, 0]);
-    assert_eq!([2, 3, 4].map(|len| elements(alignment::handle::<f32>(), 1, len)), [2, 3, 3], "no more than there are");
+    assert_eq!(
+        [2, 3, 4].map(|len| elements(alignment::handle::<f32>(), 1, len)),
+        [2, 3, 3],
+        "at most the elements of the view"
+    );
 }
 
 #[test]
-fn a_block_brings_no_dynamic_shared_memory() {
+fn a_kernel_has_no_dynamic_shared_memory_by_default() {
     let kernel = test_kernels::indices::handle().with_block(64);
     assert_eq!((kernel.dynamic_shared(), kernel.with_dynamic_shared(8).dynamic_shared()), (0, 8));
 }
 
-/// The number of blocks is part of the order of additions: another number gives other bits.
+/// The number of blocks determines the order of additions, and so the bits.
 #[test]
-fn blocks_of_a_sum_are_those_of_its_length() {
+fn the_number_of_blocks_of_a_sum_depends_on_its_length() {
     let round = |size: usize| SINGLE_LAUNCH_BLOCK * 4 * 16 / size;
     for size in [4, 8] {
         let blocks =
@@ -272,14 +275,14 @@ fn lengths_around_every_boundary_of_every_rung() {
     for block in BLOCKS {
         for len in sizes::lengths_of_block(block) {
             of_integers(ReduceRung::all()).for_each(|rung| check_sum::<i32>(rung, block, len));
-            // A vector has half as many of these.
+            // A vector has half as many `i64`.
             of_integers(ReduceRung::SHARED).for_each(|rung| check_sum::<i64>(rung, block, len));
         }
     }
 }
 
 #[test]
-fn lengths_that_are_a_multiple_of_nothing() {
+fn prime_lengths() {
     for len in sizes::PRIMES {
         of_integers(ReduceRung::all()).for_each(|rung| check_sum::<i32>(rung, 256, len));
     }
@@ -287,8 +290,8 @@ fn lengths_that_are_a_multiple_of_nothing() {
 
 #[test]
 fn lengths_around_the_steps_of_the_grid() {
-    // Where the grid of `single_launch` stops growing, where it grows again, and where it is largest. Only this rung is
-    // fast enough here for these lengths; on a GPU every rung is tried with as many.
+    // The lengths at which the grid of `single_launch` stops growing, grows again, and is largest. In the executor only
+    // this rung is fast enough for these lengths; on a GPU every rung is tried with them.
     let round = SINGLE_LAUNCH_BLOCK * 16;
     for rounds in [264, 264 * 8, MAX_BLOCKS * 8] {
         for len in sizes::around(rounds * round) {
@@ -304,12 +307,12 @@ fn shapes_around_every_tile() {
     shapes.extend([(127, 129), (128, 128), (129, 127), (255, 3), (256, 3), (257, 3)]);
     for (rows, columns) in shapes {
         let elements: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
-        let (matrix, turned) =
+        let (matrix, transpose) =
             (gpu.upload_matrix(&elements, rows, columns).unwrap(), transposed(&elements, rows, columns));
         for rung in TransposeRung::ALL {
             let mut result = gpu.upload_matrix(&vec![-1.0; rows * columns], columns, rows).unwrap();
             rung.start(&gpu, &matrix, &mut result).unwrap();
-            let expected = if rung.is_copy() { &elements } else { &turned };
+            let expected = if rung.is_copy() { &elements } else { &transpose };
             let difference = first_difference(&gpu.download_matrix(&result).unwrap(), expected);
             assert_eq!(difference, None, "{} of {rows} x {columns}", rung.name());
         }
@@ -318,7 +321,7 @@ fn shapes_around_every_tile() {
 
 #[test]
 fn sums_at_any_alignment_have_the_same_bits() {
-    // A view that starts at any element: the address changes the loads, never the order of additions.
+    // A view may start at any element. The address changes the loads, but not the order of additions.
     let gpu = Gpu::simt();
     let numbers: Vec<f32> = (0..5000).map(|i| 1.0 / (i + 1) as f32).collect();
     let expected = sum_by(ReduceRung::SingleLaunch, 512, &numbers).unwrap();

@@ -1,4 +1,5 @@
-//! Several threads, faults, and kernels of any kind on one device: no wrong result, and no access to memory of others.
+//! Several threads, faults, and kernels of any kind on one device: no result is wrong, and no memory of others is
+//! accessed.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -18,44 +19,44 @@ pub fn count(counter: GlobalMut<u32>) {
     counter.store(0, counter.load(0) + 1);
 }
 
-/// Signals the end of a scope, also after a panic: otherwise a waiting thread would wait for ever.
-struct Over<'a>(&'a AtomicBool);
+/// Signals the end of a scope when it is dropped, so that other threads do not wait forever after a panic.
+struct SignalsEnd<'a>(&'a AtomicBool);
 
-impl Drop for Over<'_> {
+impl Drop for SignalsEnd<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// Nine increments, in nine launches.
-fn nine(gpu: &Gpu, counter: &mut warpfold::Buffer<u32>) -> Result<(), Error> {
+/// Increments the counter nine times, in nine launches.
+fn launch_nine_times(gpu: &Gpu, counter: &mut warpfold::Buffer<u32>) -> Result<(), Error> {
     (0..9).try_for_each(|_| gpu.launch(count::handle(), 1, count::Args { counter: counter.view_mut() }))
 }
 
 #[test]
-fn what_other_threads_do_is_not_recorded() {
+fn work_of_other_threads_is_not_recorded() {
     let gpu = executor();
     let is_over = AtomicBool::new(false);
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
                 while !is_over.load(Ordering::Relaxed) {
-                    // The call is neither refused nor deferred, and its memory is gone when another handle's recording
-                    // starts.
+                    // The call is neither refused nor deferred, and its memory is freed before another handle's
+                    // recording is started.
                     let mut counter = gpu.zeroed(1).unwrap();
-                    nine(&gpu, &mut counter).unwrap();
+                    launch_nine_times(&gpu, &mut counter).unwrap();
                     assert_eq!(gpu.download(&counter).unwrap(), [9]);
                 }
             });
         }
         for _ in 0..2 {
             scope.spawn(|| {
-                let _over = Over(&is_over);
+                let _over = SignalsEnd(&is_over);
                 let mut counter = gpu.zeroed(1).unwrap();
                 for _ in 0..times(100, 10_000) {
                     gpu.record(|| Ok(())).unwrap().start().unwrap();
                     let before = gpu.download(&counter).unwrap()[0];
-                    let recording = gpu.record(|| nine(&gpu, &mut counter)).unwrap();
+                    let recording = gpu.record(|| launch_nine_times(&gpu, &mut counter)).unwrap();
                     assert_eq!(gpu.download(&counter).unwrap(), [before]);
                     recording.start().unwrap();
                     recording.start().unwrap();
@@ -67,10 +68,10 @@ fn what_other_threads_do_is_not_recorded() {
 }
 
 #[test]
-fn a_recording_is_no_part_of_another() {
+fn recordings_cannot_be_nested() {
     let gpu = Gpu::simt();
     let mut counter = gpu.zeroed(1).unwrap();
-    let recording = gpu.record(|| nine(&gpu, &mut counter)).unwrap();
+    let recording = gpu.record(|| launch_nine_times(&gpu, &mut counter)).unwrap();
     let started = gpu.record(|| recording.start());
     assert!(matches!(started, Err(Error::Recording { operation: "start a recording" })), "{started:?}");
     let within = gpu.record(|| gpu.record(|| Ok(())).map(|_| ()));
@@ -78,7 +79,7 @@ fn a_recording_is_no_part_of_another() {
     assert_eq!(gpu.download(&counter).unwrap(), [0]);
     // The recording does not contain another handle's work.
     let other = gpu.fork().unwrap();
-    gpu.record(|| nine(&other, &mut counter)).unwrap();
+    gpu.record(|| launch_nine_times(&other, &mut counter)).unwrap();
     assert_eq!(gpu.download(&counter).unwrap(), [9]);
 }
 
@@ -89,7 +90,7 @@ fn a_recording_ends_with_a_panic() {
     let panicking =
         std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| gpu.record(|| panic!("as the test wants"))));
     assert!(panicking.is_err());
-    nine(&gpu, &mut counter).unwrap();
+    launch_nine_times(&gpu, &mut counter).unwrap();
     assert_eq!(gpu.download(&counter).unwrap(), [9]);
 }
 
@@ -101,21 +102,21 @@ fn a_profile_counts_what_its_thread_launches() {
         scope.spawn(|| {
             let mut counter = gpu.zeroed(1).unwrap();
             while !is_over.load(Ordering::Relaxed) {
-                nine(&gpu, &mut counter).unwrap();
+                launch_nine_times(&gpu, &mut counter).unwrap();
             }
         });
         for _ in 0..3 {
             scope.spawn(|| {
-                let _over = Over(&is_over);
+                let _over = SignalsEnd(&is_over);
                 let mut counter = gpu.zeroed(1).unwrap();
                 for _ in 0..times(20, 2000) {
-                    let counted = gpu.profile(|| nine(&gpu, &mut counter)).unwrap();
+                    let counted = gpu.profile(|| launch_nine_times(&gpu, &mut counter)).unwrap();
                     assert_eq!(counted.total().global_stores.requests, 9);
                     // A profile inside another also counts for the outer one.
                     let mut inner = 0;
                     let outer = gpu.profile(|| {
-                        nine(&gpu, &mut counter)?;
-                        inner = gpu.profile(|| nine(&gpu, &mut counter))?.total().global_stores.requests;
+                        launch_nine_times(&gpu, &mut counter)?;
+                        inner = gpu.profile(|| launch_nine_times(&gpu, &mut counter))?.total().global_stores.requests;
                         Ok(())
                     });
                     assert_eq!((inner, outer.unwrap().total().global_stores.requests), (9, 18));
@@ -125,7 +126,7 @@ fn a_profile_counts_what_its_thread_launches() {
     });
 }
 
-/// Enough rows that several blocks publish states for each other.
+/// Enough rows that several blocks exchange states.
 const ROWS: usize = 1 << 16;
 const COLUMNS: usize = 4;
 
@@ -168,7 +169,7 @@ fn right_after_a_fault(shape: Shape, outputs: usize, place: usize) {
 static OWN: OnceLock<Gpu> = OnceLock::new();
 static REFUSED: AtomicU32 = AtomicU32::new(0);
 
-/// Makes every call on its own device that would wait.
+/// Makes the calls on its own device that would have to wait for the kernel itself.
 #[kernel(block = 1)]
 pub fn calls_its_own_gpu(numbers: GlobalMut<u32>) {
     #[cfg(not(target_arch = "nvptx64"))]
@@ -207,7 +208,7 @@ fn many_threads_do_everything_at_once() {
 }
 
 #[test]
-fn an_input_that_is_too_short_is_told_before_there_is_memory_for_the_outputs() {
+fn a_short_input_is_reported_before_outputs_are_allocated() {
     let gpu = Gpu::simt();
     let x = gpu.upload(&[1.0_f32; 8]).unwrap();
     // Outputs larger than any memory.
@@ -218,7 +219,7 @@ fn an_input_that_is_too_short_is_told_before_there_is_memory_for_the_outputs() {
 }
 
 #[test]
-fn rows_of_nothing_are_nowhere() {
+fn empty_rows_may_have_any_pitch() {
     let gpu = Gpu::simt();
     let nothing = gpu.upload::<f32>(&[]).unwrap();
     let shape = Shape::rows(3, 0).with_pitch(usize::MAX).unwrap();

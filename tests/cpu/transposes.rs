@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes::{
-    ALIGNED, CHECKS, Case, Check, HIGH, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES,
+    ALIGNED, CHECKS, Case, Check, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES, TALL,
 };
 use test_support::{executor, times};
 use warpfold::{Error, Gpu, Plain, Profile, Transposition};
@@ -78,8 +78,8 @@ proptest! {
     }
 }
 
-/// Rows and columns of contiguous segments: few, as many as a tile has, or many.
-fn any_few() -> impl Strategy<Value = usize> {
+/// A number of rows or columns of contiguous segments: a few, up to those of a tile, or many.
+fn any_extent() -> impl Strategy<Value = usize> {
     prop_oneof![2_usize..8, 8_usize..120, Just(1000)]
 }
 
@@ -93,8 +93,8 @@ proptest! {
     #[test]
     fn matrices_of_segments(
         which in 0..PERMUTE_CHECKS.len(),
-        rows in any_few(),
-        columns in any_few(),
+        rows in any_extent(),
+        columns in any_extent(),
         len in prop_oneof![6 => 2_usize..20, 2 => 20_usize..600, 1 => 7_900_usize..10_100],
         offsets in prop::array::uniform2(0_usize..20),
         aligned: bool,
@@ -111,21 +111,21 @@ proptest! {
         which in 0..CHECKS.len(),
         narrow in prop_oneof![2_usize..20, 2_usize..140],
         long in 1_usize..2500,
-        is_low: bool,
+        is_short_wide: bool,
         batch in 1_usize..4,
         pads in prop::array::uniform2(prop_oneof![3 => Just(0_usize), 1 => 1_usize..6]),
         offsets in prop::array::uniform2(0_usize..40),
         seed: u64,
     ) {
         let long = (16 * narrow + long).min(120_000 / narrow);
-        let (rows, columns) = if is_low { (narrow, long) } else { (long, narrow) };
+        let (rows, columns) = if is_short_wide { (narrow, long) } else { (long, narrow) };
         let case = Case { rows, columns, batch, pads, offsets, seed };
         (CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
     }
 }
 
-/// The longest segments that go through tiles, for each access width, and longer ones; and matrices so narrow that all
-/// of their rows are one segment of the input, loaded by single elements.
+/// The longest segments that are transposed by tiles, for each access width, and longer ones; and matrices so narrow
+/// that all of their rows are one segment of the input, loaded by single elements.
 #[test]
 fn long_segments_and_narrow_matrices_of_short_ones() {
     let long = [[2, 3, 7999], [3, 2, 8999], [2, 3, 10_016], [3, 2, 16_385]];
@@ -153,7 +153,7 @@ fn short_rows_of_segments_are_short_wide() {
     );
 }
 
-/// Long segments of 1- and 2-byte elements: in the output, an unaligned one lies in one vector more.
+/// Long segments of 1- and 2-byte elements. In the output, an unaligned segment spans one more vector.
 #[test]
 fn long_segments_of_bytes_at_any_alignment() {
     for (_, check) in &PERMUTE_CHECKS[..2] {
@@ -264,7 +264,7 @@ fn transposed<T: Copy>(elements: &[T], rows: usize, columns: usize) -> Vec<T> {
 
 /// Large matrices whose columns are not whole sectors use different tiles from small ones.
 #[test]
-fn large_ones_at_any_alignment() {
+fn large_matrices_at_any_alignment() {
     // Without checks, which take several times as long.
     let gpu = executor();
     for (i, ((_, check), bytes)) in CHECKS.iter().zip([1, 2, 4, 16, 4, 8, 8, 16]).enumerate() {
@@ -293,7 +293,7 @@ fn as_many_bytes(case: Case, size: usize) -> Case {
 }
 
 #[test]
-fn many_small_ones() {
+fn many_small_matrices() {
     let mut launched = Vec::new();
     for (seed, (name, check)) in (0..).zip(CHECKS.iter().chain(&SCALED_CHECKS)) {
         let gpu = Gpu::simt();
@@ -314,10 +314,10 @@ fn many_small_ones() {
 }
 
 #[test]
-fn high_matrices_are_transposed_in_panels() {
+fn tall_matrices_are_transposed_in_panels() {
     let gpu = executor();
     let by_name = |checks: &[(&str, Check)], name| checks.iter().find(|check| check.0 == name).unwrap().1;
-    let [vectors, sector_aligned] = HIGH;
+    let [vectors, sector_aligned] = TALL;
     by_name(&CHECKS, "u8")(&gpu, &sector_aligned).unwrap();
     // Panels of larger elements have fewer rows.
     by_name(&CHECKS, "f64")(&gpu, &Case { rows: 32_771, columns: 131, ..sector_aligned }).unwrap();
@@ -335,7 +335,7 @@ fn many_squares_in_place() {
     }
 }
 
-/// Passes through shared memory beyond those without bank conflicts.
+/// The number of additional passes through shared memory because of bank conflicts.
 fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
     let gpu = Gpu::simt();
     let input = gpu.upload(&vec![T::default(); rows * columns]).unwrap();
@@ -344,7 +344,7 @@ fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
     gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap().bank_conflicts()
 }
 
-/// The same in place, with enough squares that the large tiles are used.
+/// Bank conflicts in place, with enough squares that the large tiles are used.
 fn bank_conflicts_in_place<T: Plain + Default>(side: usize, batch: usize) -> u64 {
     let gpu = Gpu::simt();
     let mut matrices = gpu.upload(&vec![T::default(); batch * side * side]).unwrap();
@@ -353,7 +353,7 @@ fn bank_conflicts_in_place<T: Plain + Default>(side: usize, batch: usize) -> u64
 }
 
 #[test]
-fn lanes_are_never_in_each_others_bank() {
+fn transposes_have_no_bank_conflicts() {
     for (name, _, conflicts) in TILE_CHECKS {
         assert_eq!(conflicts(&Gpu::simt(), 512, 512).unwrap(), 0, "{name}");
     }
@@ -370,7 +370,7 @@ fn lanes_are_never_in_each_others_bank() {
     assert_eq!(bank_conflicts_in_place::<u32>(256, 30), 0);
 }
 
-/// For bytes, lanes process rows that are eight apart.
+/// For bytes, the rows of neighbouring lanes are eight apart.
 #[test]
 fn short_wide_bytes_are_read_in_few_passes() {
     let gpu = Gpu::simt();
@@ -394,7 +394,7 @@ fn tiles_of_every_size() {
 }
 
 #[test]
-fn what_does_not_fit_is_said() {
+fn mismatched_views_are_errors() {
     let gpu = Gpu::simt();
     let (six, mut six_out) = (gpu.upload(&[1_u16; 6]).unwrap(), gpu.zeroed::<u16>(6).unwrap());
     let message = |error: Error| error.to_string();
@@ -408,7 +408,7 @@ fn what_does_not_fit_is_said() {
     assert!(error.contains("the input's pitch is 2"), "{error}");
     let huge = Transposition::new(1 << 40, 1 << 40);
     assert!(matches!(gpu.transpose_views(huge, &six, &mut six_out), Err(Error::ShapeOverflow { .. })));
-    // A single row, whose pitch has no effect.
+    // The pitch of a single row has no effect.
     let row = Transposition::new(1, 6).with_input_pitch(usize::MAX / 3).unwrap();
     gpu.transpose_views(row, &six, &mut six_out).unwrap();
     let column = Transposition::new(6, 1).with_output_pitch(usize::MAX / 3).unwrap();
@@ -441,18 +441,18 @@ fn what_does_not_fit_is_said() {
     assert!(gpu.transpose_views(Transposition::new(2, 3).batch(0), &six, &mut six_out).is_ok());
 }
 
-/// The GPU test for more than 2^32 elements, with fewer.
+/// The GPU test of more than 2^32 elements, with fewer elements.
 #[test]
-fn large_ones_as_on_a_gpu() {
+fn the_large_matrices_of_the_gpu_test_scaled_down() {
     let gpu = Gpu::simt();
     let sides = [[512, 1040], [1025, 1027], [3, 10_001], [10_001, 3]];
     test_support::large_transposes::check(&gpu, &sides, 512).unwrap();
     assert!(test_support::large_transposes::SIDES.iter().all(|[rows, columns]| rows * columns > 1 << 32));
 }
 
-/// A word at the end of a tile's rows, of which one element is written: the elements after it are never loaded.
+/// Of the word at the end of a tile's rows, one element is written. The elements after it are never loaded.
 #[test]
-fn short_wide_segments_read_nothing_behind_a_tile() {
+fn short_wide_segments_read_nothing_past_a_tile() {
     let gpu = Gpu::simt();
     let profile = gpu.profile(|| {
         (PERMUTE_CHECKS[0].1)(&gpu, [2, 128, 16], [0, 1], 1).unwrap();
@@ -465,9 +465,9 @@ fn short_wide_segments_read_nothing_behind_a_tile() {
     );
 }
 
-/// The ends of rows that begin anywhere: lanes process columns of different micro-tiles.
+/// At the ends of unaligned rows, lanes process columns of different micro-tiles.
 #[test]
-fn ends_of_rows_are_read_two_from_a_bank_at_most() {
+fn ends_of_rows_have_at_most_two_way_bank_conflicts() {
     fn ways<T: Plain + Default>(side: usize) -> u64 {
         let gpu = executor();
         let mut matrices = gpu.upload(&vec![T::default(); 3 * side * side]).unwrap();

@@ -6,7 +6,7 @@ use rand::{Rng, SeedableRng};
 use test_support::reference::{first_difference, transposed};
 use test_support::sizes;
 use test_support::tiles::TileCheck;
-use test_support::transposes::{ALIGNED, Case, Check, HIGH, LARGE, MANY, PermuteCheck, SIDES};
+use test_support::transposes::{ALIGNED, Case, Check, LARGE, MANY, PermuteCheck, SIDES, TALL};
 use warpfold::Gpu;
 use warpfold::ladder::TransposeRung;
 
@@ -33,7 +33,7 @@ pub fn transposes_of(gpu: &Gpu, check: Check) -> Result<(), Failed> {
     for case in if is_sanitized() { &LARGE[2..] } else { &LARGE[..] } {
         check(gpu, &Case { seed: source.random(), ..*case })?;
     }
-    for case in if is_sanitized() { &[][..] } else { &HIGH[..] } {
+    for case in if is_sanitized() { &[][..] } else { &TALL[..] } {
         check(gpu, &Case { seed: source.random(), ..*case })?;
     }
     for case in [MANY, ALIGNED] {

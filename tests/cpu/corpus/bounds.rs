@@ -4,33 +4,33 @@ use cuda_std::bits::{max_u16x2, min_u16x2};
 use cuda_std::prelude::*;
 use cuda_std::shared::dynamic_shared;
 
-use super::Told::Fault;
+use super::Expected::Fault;
 use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![
         case!(no_guard, Fault("of a view of global memory of length 100"), |gpu| { map!(gpu, no_guard, 2, 64, 100) }),
         case!(off_by_one, Fault("index 100 of a view"), |gpu| map!(gpu, off_by_one, 1, 64, 100)),
-        case!(unrolled_without_its_bound, Fault("of length 1000"), |gpu| {
-            map!(gpu, unrolled_without_its_bound, 4, 64, 1000)
+        case!(unrolled_without_a_bounds_check, Fault("of length 1000"), |gpu| {
+            map!(gpu, unrolled_without_a_bounds_check, 4, 64, 1000)
         }),
         case!(beyond_the_tile, Fault("of a shared array of length 64"), |gpu| map!(gpu, beyond_the_tile, 1, 64, 64)),
         case!(before_the_start, Fault("of length 64"), |gpu| map!(gpu, before_the_start, 1, 64, 64)),
         case!(vector_at_the_end, Fault("a vector that begins"), |gpu| map!(gpu, vector_at_the_end, 1, 32, 100)),
-        case!(vector_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| map!(
+        case!(misaligned_vector_load, Fault("which is not at a multiple of 16 bytes"), |gpu| map!(
             gpu,
-            vector_off_its_place,
+            misaligned_vector_load,
             1,
             16,
             128
         )),
-        case!(shared_vector_off_its_place, Fault("multiple of 16"), |gpu| {
-            map!(gpu, shared_vector_off_its_place, 1, 16, 128)
+        case!(misaligned_shared_vector, Fault("multiple of 16"), |gpu| {
+            map!(gpu, misaligned_shared_vector, 1, 16, 128)
         }),
-        case!(stored_vector_off_its_place, Fault("which is not at a multiple of 16 bytes"), |gpu| {
-            map!(gpu, stored_vector_off_its_place, 1, 16, 128)
+        case!(misaligned_vector_store, Fault("which is not at a multiple of 16 bytes"), |gpu| {
+            map!(gpu, misaligned_vector_store, 1, 16, 128)
         }),
-        case!(four_off_their_place, Fault("multiple of 16"), |gpu| map!(gpu, four_off_their_place, 1, 16, 128)),
+        case!(misaligned_load_of_four, Fault("multiple of 16"), |gpu| map!(gpu, misaligned_load_of_four, 1, 16, 128)),
         case!(two_words_at_the_end, Fault("two words that begin"), |gpu| {
             let (input, mut output) = (gpu.zeroed::<u16>(100)?, gpu.zeroed::<u32>(100)?);
             let arguments = two_words_at_the_end::Args { input: input.view(), output: output.view_mut() };
@@ -47,13 +47,13 @@ pub fn cases() -> Vec<Case> {
         case!(volatile_load_beyond_the_tile, Fault("of a shared array of length 64"), |gpu| {
             map!(gpu, volatile_load_beyond_the_tile, 1, 64, 64)
         }),
-        case!(beyond_what_the_launch_gave, Fault("of dynamic shared memory of length 64"), |gpu| {
+        case!(beyond_the_dynamic_shared_memory, Fault("of dynamic shared memory of length 64"), |gpu| {
             let mut output = gpu.zeroed::<f32>(65)?;
-            let kernel = beyond_what_the_launch_gave::handle().with_block(65).with_dynamic_shared(256);
-            gpu.launch(kernel, 1, beyond_what_the_launch_gave::Args { output: output.view_mut() })
+            let kernel = beyond_the_dynamic_shared_memory::handle().with_block(65).with_dynamic_shared(256);
+            gpu.launch(kernel, 1, beyond_the_dynamic_shared_memory::Args { output: output.view_mut() })
         }),
-        case!(part_at_the_end, Fault("index 100 of a view of global memory of length 100"), |gpu| {
-            map!(gpu, part_at_the_end, 1, 1, 100)
+        case!(partial_vector_at_the_end, Fault("index 100 of a view of global memory of length 100"), |gpu| {
+            map!(gpu, partial_vector_at_the_end, 1, 1, 100)
         }),
         case!(shared_word_at_the_end, Fault("a word that begins"), |gpu| map!(gpu, shared_word_at_the_end, 1, 1, 1)),
         case!(high_half_too_large, Fault("are not below 0x7c00"), |gpu| map!(gpu, high_half_too_large, 1, 32, 32)),
@@ -83,14 +83,14 @@ fn off_by_one(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Seed 000's unrolled loads: only the first of them is bounds-checked.
 #[kernel]
-fn unrolled_without_its_bound(input: Global<f32>, output: GlobalMut<f32>) {
+fn unrolled_without_a_bounds_check(input: Global<f32>, output: GlobalMut<f32>) {
     let i = thread::block_idx_x() as usize * 64 * 4 + thread::thread_idx_x() as usize;
     if i + 64 < input.len() {
         output.store(i, input.load(i) + input.load(i + 64) + input.load(i + 128) + input.load(i + 192));
     }
 }
 
-/// The upper half adds too.
+/// Threads of the upper half also add, past the end of the array.
 #[kernel]
 fn beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 64];
@@ -119,9 +119,9 @@ fn volatile_load_beyond_the_tile(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread, tile.load_volatile(thread + 1));
 }
 
-/// The launch allocated 64 elements.
+/// Thread 64 accesses dynamic shared memory of 64 elements.
 #[kernel]
-fn beyond_what_the_launch_gave(output: GlobalMut<f32>) {
+fn beyond_the_dynamic_shared_memory(output: GlobalMut<f32>) {
     let memory = dynamic_shared::<f32>();
     let thread = thread::thread_idx_x() as usize;
     memory.store(thread, 1.0);
@@ -130,7 +130,7 @@ fn beyond_what_the_launch_gave(output: GlobalMut<f32>) {
 
 /// The third element of the vector is outside the view.
 #[kernel]
-fn part_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
+fn partial_vector_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
     let vector = unsafe { input.load_part_unchecked(98, 1, 3) };
     output.store(0, vector.get(1));
@@ -176,21 +176,21 @@ fn vectors_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Vectors must be 16-byte aligned.
 #[kernel]
-fn vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn misaligned_vector_load(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     output.store_vector(i, input.load_vector(i + 2));
 }
 
-/// The same for a store.
+/// Vectors must be 16-byte aligned in stores, too.
 #[kernel]
-fn stored_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn misaligned_vector_store(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     output.store_vector(i + 2, input.load_vector(i));
 }
 
-/// The same in shared memory.
+/// Vectors must be 16-byte aligned in shared memory, too.
 #[kernel]
-fn shared_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn misaligned_shared_vector(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 128];
     let i = 4 * thread::thread_idx_x() as usize;
     tile.store_vector(i + 1, input.load_vector(i));
@@ -199,7 +199,7 @@ fn shared_vector_off_its_place(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Breaks the contract of an unchecked load.
 #[kernel]
-fn four_off_their_place(input: Global<f32>, output: GlobalMut<f32>) {
+fn misaligned_load_of_four(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 4 * thread::index_1d_wide();
     // SAFETY: none: that is the mistake. The executor stops before the access.
     let four = unsafe { input.load_four_unchecked(i + 1) };
@@ -215,7 +215,7 @@ fn two_words_at_the_end(input: Global<u16>, output: GlobalMut<u32>) {
     output.store(i, word);
 }
 
-/// The last word is only half inside.
+/// Only half of the last word is inside the view.
 #[kernel]
 fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     let i = 36 + 2 * thread::thread_idx_x() as usize;
@@ -224,7 +224,7 @@ fn word_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(i, f32::from_bits(word as u32));
 }
 
-/// One half of one word is not a finite `f16`.
+/// The upper half of one word is not a finite `f16`.
 #[kernel]
 fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     let thread = thread::thread_idx_x() as usize;
@@ -232,7 +232,7 @@ fn high_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread, input.load(thread) + least as f32);
 }
 
-/// The same in the other half of the other word.
+/// The lower half of the other word is not a finite `f16`.
 #[kernel]
 fn low_half_too_large(input: Global<f32>, output: GlobalMut<f32>) {
     let thread = thread::thread_idx_x() as usize;

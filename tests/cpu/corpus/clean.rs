@@ -21,12 +21,12 @@ fn clean(run: impl FnMut(&Gpu) -> Result<(), Error>) {
     under_schedules(orders(times(10, 100)), run).unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Tries each of `all`, which are many, in a few orders. `run` gets the index of the case and the seed of the order.
+/// Tries each case of a long list in a few orders. `run` gets the case's index and the seed of the order.
 fn each_clean<T>(all: &[T], run: impl Fn(&Gpu, &T, u64, u64) -> Result<(), String>) {
     for (one, i) in all.iter().zip(0..) {
         for seed in 0..orders(times(3, 12)) {
             let gpu = Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) });
-            run(&gpu, one, i, seed).unwrap_or_else(|wrong| panic!("in the order of seed {seed}: {wrong}"));
+            run(&gpu, one, i, seed).unwrap_or_else(|wrong| panic!("in the lane order of seed {seed}: {wrong}"));
         }
     }
 }
@@ -225,5 +225,5 @@ fn three_axes_in_any_order() {
         check(gpu, [5, 6, 51], [2, 1], i)?;
         check(gpu, [2, 2, 10_001], [2, 1], i)
     });
-    assert_eq!(ORDERS.len(), 6, "each of which is tried by a check");
+    assert_eq!(ORDERS.len(), 6, "a check tries each of them");
 }

@@ -4,14 +4,20 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, activemask, sync_warp, warp_shuffle_down, warp_shuffle_idx, warp_vote_ballot};
 use warpfold::Check::{DivergentBarrier, DivergentWarp, MissingLane, WrongMask};
 
-use super::Told::{Before, By, Fault};
+use super::Expected::{Fault, Finding, FindingAndFault};
 use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![
         case!(barrier_of_one_warp, Fault("never reach"), |gpu| map!(gpu, barrier_of_one_warp, 1, 64, 64)),
         case!(return_before_the_barrier, Fault("never reach"), |gpu| map!(gpu, return_before_the_barrier, 2, 64, 100)),
-        case!(a_barrier_for_each_branch, By(DivergentBarrier), |gpu| map!(gpu, a_barrier_for_each_branch, 1, 64, 64)),
+        case!(a_barrier_in_each_branch, Finding(DivergentBarrier), |gpu| map!(
+            gpu,
+            a_barrier_in_each_branch,
+            1,
+            64,
+            64
+        )),
         case!(barriers_of_two_kinds, Fault("another kind of barrier"), |gpu| map!(
             gpu,
             barriers_of_two_kinds,
@@ -19,41 +25,67 @@ pub fn cases() -> Vec<Case> {
             64,
             64
         )),
-        case!(a_barrier_in_a_loop_of_its_own, Fault("never reach"), |gpu| {
-            map!(gpu, a_barrier_in_a_loop_of_its_own, 1, 64, 64)
+        case!(barrier_in_a_divergent_loop, Fault("never reach"), |gpu| {
+            map!(gpu, barrier_in_a_divergent_loop, 1, 64, 64)
         }),
-        case!(shuffle_beyond_the_mask, By(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_mask, 1, 32, 32)),
-        case!(shuffle_beyond_the_block, By(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_block, 1, 40, 40)),
-        case!(shuffle_in_a_branch, Before(WrongMask, "waits for"), |gpu| map!(gpu, shuffle_in_a_branch, 1, 32, 32)),
-        case!(shuffle_after_a_return, Before(WrongMask, "waits for"), |gpu| map!(
+        case!(shuffle_beyond_the_mask, Finding(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_mask, 1, 32, 32)),
+        case!(shuffle_beyond_the_block, Finding(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_block, 1, 40, 40)),
+        case!(shuffle_in_a_branch, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
+            gpu,
+            shuffle_in_a_branch,
+            1,
+            32,
+            32
+        )),
+        case!(shuffle_after_a_return, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
             gpu,
             shuffle_after_a_return,
             1,
             32,
             20
         )),
-        case!(a_shuffle_for_each_branch, By(DivergentWarp), |gpu| map!(gpu, a_shuffle_for_each_branch, 1, 32, 32)),
+        case!(a_shuffle_in_each_branch, Finding(DivergentWarp), |gpu| map!(gpu, a_shuffle_in_each_branch, 1, 32, 32)),
         case!(not_in_its_own_mask, Fault("is not in the mask"), |gpu| map!(gpu, not_in_its_own_mask, 1, 32, 32)),
-        case!(masks_that_differ, Before(WrongMask, "waits for"), |gpu| map!(gpu, masks_that_differ, 1, 32, 32)),
-        case!(vote_in_a_branch, Before(WrongMask, "waits for"), |gpu| map!(gpu, vote_in_a_branch, 1, 32, 32)),
-        case!(mask_of_another_moment, Before(WrongMask, "waits for"), |gpu| map!(
+        case!(masks_that_differ, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
             gpu,
-            mask_of_another_moment,
+            masks_that_differ,
             1,
             32,
             32
         )),
-        case!(mask_of_lanes_that_have_left, Before(WrongMask, "threads 20-31, which never reach it"), |gpu| {
-            map!(gpu, mask_of_lanes_that_have_left, 1, 32, 20)
+        case!(vote_in_a_branch, FindingAndFault(WrongMask, "waits for"), |gpu| map!(gpu, vote_in_a_branch, 1, 32, 32)),
+        case!(stale_active_mask, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
+            gpu,
+            stale_active_mask,
+            1,
+            32,
+            32
+        )),
+        case!(
+            full_mask_after_lanes_returned,
+            FindingAndFault(WrongMask, "threads 20-31, which never reach it"),
+            |gpu| { map!(gpu, full_mask_after_lanes_returned, 1, 32, 20) }
+        ),
+        case!(lane_in_both_masks, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
+            gpu,
+            lane_in_both_masks,
+            1,
+            32,
+            32
+        )),
+        case!(divergent_iterations, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
+            gpu,
+            divergent_iterations,
+            1,
+            32,
+            32
+        )),
+        case!(warp_and_block, FindingAndFault(WrongMask, "waits for"), |gpu| map!(gpu, warp_and_block, 1, 64, 64)),
+        case!(stale_ballot_after_a_return, FindingAndFault(WrongMask, "waits for"), |gpu| {
+            map!(gpu, stale_ballot_after_a_return, 1, 32, 32)
         }),
-        case!(a_lane_too_many, Before(WrongMask, "waits for"), |gpu| map!(gpu, a_lane_too_many, 1, 32, 32)),
-        case!(rounds_of_their_own, Before(WrongMask, "waits for"), |gpu| map!(gpu, rounds_of_their_own, 1, 32, 32)),
-        case!(warp_and_block, Before(WrongMask, "waits for"), |gpu| map!(gpu, warp_and_block, 1, 64, 64)),
-        case!(mask_from_before_a_return, Before(WrongMask, "waits for"), |gpu| {
-            map!(gpu, mask_from_before_a_return, 1, 32, 32)
-        }),
-        case!(width_of_no_power_of_two, Fault("a shuffle of width 24"), |gpu| {
-            map!(gpu, width_of_no_power_of_two, 1, 32, 32)
+        case!(width_not_a_power_of_two, Fault("a shuffle of width 24"), |gpu| {
+            map!(gpu, width_not_a_power_of_two, 1, 32, 32)
         }),
     ]
 }
@@ -84,7 +116,7 @@ fn return_before_the_barrier(input: Global<f32>, output: GlobalMut<f32>) {
 /// Each branch waits at its own barrier.
 #[kernel]
 #[allow(clippy::if_same_then_else, reason = "that is the mistake")]
-fn a_barrier_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
+fn a_barrier_in_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x().is_multiple_of(2) {
         thread::sync_threads();
     } else {
@@ -106,7 +138,7 @@ fn barriers_of_two_kinds(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Threads have different numbers of iterations, with a barrier in each.
 #[kernel]
-fn a_barrier_in_a_loop_of_its_own(input: Global<f32>, output: GlobalMut<f32>) {
+fn barrier_in_a_divergent_loop(input: Global<f32>, output: GlobalMut<f32>) {
     let mut i = thread::thread_idx_x();
     while i < 96 {
         thread::sync_threads();
@@ -155,7 +187,7 @@ fn shuffle_after_a_return(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Lanes exchange values across branches.
 #[kernel]
-fn a_shuffle_for_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
+fn a_shuffle_in_each_branch(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
     let own = input.load(lane);
     let other =
@@ -188,7 +220,7 @@ fn vote_in_a_branch(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// An old active mask, after the active lanes have changed.
 #[kernel]
-fn mask_of_another_moment(input: Global<f32>, output: GlobalMut<f32>) {
+fn stale_active_mask(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
     let mask = activemask();
     if lane < 16 {
@@ -198,7 +230,7 @@ fn mask_of_another_moment(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// `sync_warp` of a whole warp, part of which has returned.
 #[kernel]
-fn mask_of_lanes_that_have_left(input: Global<f32>, output: GlobalMut<f32>) {
+fn full_mask_after_lanes_returned(input: Global<f32>, output: GlobalMut<f32>) {
     if thread::index_1d_wide() >= input.len() {
         return;
     }
@@ -208,7 +240,7 @@ fn mask_of_lanes_that_have_left(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Both branches' masks contain lane 16.
 #[kernel]
-fn a_lane_too_many(input: Global<f32>, output: GlobalMut<f32>) {
+fn lane_in_both_masks(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
     let is_large = input.load(lane) > 4.0;
     let votes =
@@ -218,7 +250,7 @@ fn a_lane_too_many(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Lanes that are done wait after the loop for the others, which shuffle from them inside the loop.
 #[kernel]
-fn rounds_of_their_own(input: Global<f32>, output: GlobalMut<f32>) {
+fn divergent_iterations(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
     let mut sum = 0.0;
     for _ in 0..=lane % 4 {
@@ -240,7 +272,7 @@ fn warp_and_block(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// The mask is from before some of its lanes returned.
 #[kernel]
-fn mask_from_before_a_return(input: Global<f32>, output: GlobalMut<f32>) {
+fn stale_ballot_after_a_return(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
     let asked = warp_vote_ballot(FULL_MASK, lane < 24);
     if lane >= 16 {
@@ -251,7 +283,7 @@ fn mask_from_before_a_return(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// A segment width must be a power of two.
 #[kernel]
-fn width_of_no_power_of_two(input: Global<f32>, output: GlobalMut<f32>) {
+fn width_not_a_power_of_two(input: Global<f32>, output: GlobalMut<f32>) {
     let lane = thread::thread_idx_x() as usize;
     output.store(lane, warp_shuffle_down(FULL_MASK, input.load(lane), 1, 24).0);
 }

@@ -4,15 +4,15 @@ use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
 use warpfold::Check::{GlobalRace, Scope as NarrowScope};
 
-use super::Told::By;
+use super::Expected::Finding;
 use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![
-        case!(sum_without_atomics, By(GlobalRace), |gpu| map!(gpu, sum_without_atomics, 4, 64, 256)),
-        case!(all_write_the_result, By(GlobalRace), |gpu| map!(gpu, all_write_the_result, 4, 64, 256)),
-        case!(one_too_many, By(GlobalRace), |gpu| map!(gpu, one_too_many, 4, 64, 256)),
-        case!(stencil_of_blocks, By(GlobalRace), |gpu| {
+        case!(sum_without_atomics, Finding(GlobalRace), |gpu| map!(gpu, sum_without_atomics, 4, 64, 256)),
+        case!(all_write_the_result, Finding(GlobalRace), |gpu| map!(gpu, all_write_the_result, 4, 64, 256)),
+        case!(one_too_many, Finding(GlobalRace), |gpu| map!(gpu, one_too_many, 4, 64, 256)),
+        case!(stencil_of_blocks, Finding(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 256])?;
             gpu.launch(
                 stencil_of_blocks::handle().with_block(64),
@@ -20,7 +20,7 @@ pub fn cases() -> Vec<Case> {
                 stencil_of_blocks::Args { numbers: numbers.view_mut() },
             )
         }),
-        case!(reversed_in_place, By(GlobalRace), |gpu| {
+        case!(reversed_in_place, Finding(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 256])?;
             gpu.launch(
                 reversed_in_place::handle().with_block(64),
@@ -28,7 +28,7 @@ pub fn cases() -> Vec<Case> {
                 reversed_in_place::Args { numbers: numbers.view_mut() },
             )
         }),
-        case!(atomics_beside_a_store, By(GlobalRace), |gpu| {
+        case!(atomics_beside_a_store, Finding(GlobalRace), |gpu| {
             let mut count = gpu.zeroed::<u32>(1)?;
             gpu.launch(
                 atomics_beside_a_store::handle().with_block(64),
@@ -36,20 +36,20 @@ pub fn cases() -> Vec<Case> {
                 atomics_beside_a_store::Args { count: count.view_mut() },
             )
         }),
-        case!(atomics_of_a_block, By(NarrowScope), |gpu| {
+        case!(block_atomics_across_blocks, Finding(NarrowScope), |gpu| {
             let mut count = gpu.zeroed::<u32>(1)?;
             gpu.launch(
-                atomics_of_a_block::handle().with_block(64),
+                block_atomics_across_blocks::handle().with_block(64),
                 2,
-                atomics_of_a_block::Args { count: count.view_mut() },
+                block_atomics_across_blocks::Args { count: count.view_mut() },
             )
         }),
-        case!(a_count_read_while_it_grows, By(GlobalRace), |gpu| {
+        case!(load_beside_atomics, Finding(GlobalRace), |gpu| {
             let (mut count, mut output) = (gpu.zeroed::<u32>(1)?, gpu.zeroed::<u32>(128)?);
-            let arguments = a_count_read_while_it_grows::Args { count: count.view_mut(), output: output.view_mut() };
-            gpu.launch(a_count_read_while_it_grows::handle().with_block(64), 2, arguments)
+            let arguments = load_beside_atomics::Args { count: count.view_mut(), output: output.view_mut() };
+            gpu.launch(load_beside_atomics::handle().with_block(64), 2, arguments)
         }),
-        case!(vectors_that_overlap, By(GlobalRace), |gpu| map!(gpu, vectors_that_overlap, 1, 32, 256)),
+        case!(vectors_that_overlap, Finding(GlobalRace), |gpu| map!(gpu, vectors_that_overlap, 1, 32, 256)),
     ]
 }
 
@@ -105,15 +105,15 @@ fn atomics_beside_a_store(count: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Device);
 }
 
-/// The atomic scope is the block, but two blocks count.
+/// The atomics have block scope, but two blocks count.
 #[kernel]
-fn atomics_of_a_block(count: GlobalMut<u32>) {
+fn block_atomics_across_blocks(count: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Block);
 }
 
 /// An ordinary load concurrent with atomics.
 #[kernel]
-fn a_count_read_while_it_grows(count: GlobalMut<u32>, output: GlobalMut<u32>) {
+fn load_beside_atomics(count: GlobalMut<u32>, output: GlobalMut<u32>) {
     u32::fetch_add(&count, 0, 1, Scope::Device);
     output.store(thread::index_1d_wide(), count.load(0));
 }

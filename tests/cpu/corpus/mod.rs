@@ -11,7 +11,7 @@
 //! | `convergence` | barriers and warp operations that some threads do not reach |
 //! | `bounds` | wrong indices and addresses |
 //!
-//! `clean.rs` is the counterpart: warpfold's own kernels, in which nothing is found.
+//! `clean.rs` is the counterpart: warpfold's own kernels, in which the checks find nothing.
 
 mod bounds;
 mod clean;
@@ -30,25 +30,25 @@ pub struct Case {
     /// The kernel.
     pub name: &'static str,
     /// The expected report.
-    pub told: Told,
+    pub expected: Expected,
     /// Runs the kernel.
     pub run: fn(&Gpu) -> Result<(), Error>,
 }
 
-/// The end of a launch with a mistake.
-pub enum Told {
+/// The expected report of a launch with a mistake.
+pub enum Expected {
     /// A finding of this check.
-    By(Check),
+    Finding(Check),
     /// A fault whose message contains this text.
     Fault(&'static str),
-    /// Such a fault, after a finding of this check.
-    Before(Check, &'static str),
+    /// A fault whose message contains this text, after a finding of this check.
+    FindingAndFault(Check, &'static str),
 }
 
 /// A case: the kernel's name, the expected report, and the launch.
 macro_rules! case {
-    ($name:ident, $told:expr, |$gpu:ident| $run:expr) => {
-        $crate::corpus::Case { name: stringify!($name), told: $told, run: |$gpu: &warpfold::Gpu| $run }
+    ($name:ident, $expected:expr, |$gpu:ident| $run:expr) => {
+        $crate::corpus::Case { name: stringify!($name), expected: $expected, run: |$gpu: &warpfold::Gpu| $run }
     };
 }
 pub(crate) use case;
@@ -85,27 +85,27 @@ fn findings(error: &Error) -> Option<&Findings> {
     }
 }
 
-/// What is wrong with the report of a case, if anything.
+/// Checks the report of a case. The error says what is wrong with it.
 fn check(case: &Case, gpu: &Gpu) -> Result<(), String> {
     let error = (case.run)(gpu).err().ok_or_else(|| format!("{}: nothing was found", case.name))?;
-    let check = match case.told {
-        Told::Fault(part) | Told::Before(_, part) if !error.to_string().contains(part) => {
+    let check = match case.expected {
+        Expected::Fault(part) | Expected::FindingAndFault(_, part) if !error.to_string().contains(part) => {
             return Err(format!("{}: `{part}` is not in: {error}", case.name));
         }
-        Told::Fault(_) => return Ok(()),
-        Told::By(check) | Told::Before(check, _) => check,
+        Expected::Fault(_) => return Ok(()),
+        Expected::Finding(check) | Expected::FindingAndFault(check, _) => check,
     };
     let found = findings(&error).ok_or_else(|| format!("{}: no finding, but {error}", case.name))?;
     let finding = found.all.iter().find(|finding| finding.check == check);
     let finding = finding.ok_or_else(|| format!("{}: {check:?} is not in: {error}", case.name))?;
     let is_race = matches!(check, Check::SharedRace | Check::GlobalRace | Check::Scope);
     let lines = [Some(&finding.second), finding.first.as_ref()];
-    let are_here = lines.iter().flatten().all(|deed| deed.location.starts_with("tests/cpu/corpus/"));
-    if !are_here || finding.kernel != case.name {
-        return Err(format!("{}: another kernel, or lines that are not its own: {finding}", case.name));
+    let are_in_corpus = lines.iter().flatten().all(|access| access.location.starts_with("tests/cpu/corpus/"));
+    if !are_in_corpus || finding.kernel != case.name {
+        return Err(format!("{}: another kernel, or lines outside the corpus: {finding}", case.name));
     }
     if is_race && (finding.first.is_none() || finding.array.is_none() || finding.index.is_none()) {
-        return Err(format!("{}: not all is said: {finding}", case.name));
+        return Err(format!("{}: the report is incomplete: {finding}", case.name));
     }
     if !error.to_string().contains(check.name()) {
         return Err(format!("{}: `{}` is not in: {error}", case.name, check.name()));
@@ -118,14 +118,14 @@ fn wrong(gpu: &Gpu) -> Vec<String> {
 }
 
 #[test]
-fn every_broken_kernel_is_told_by_its_check() {
+fn every_broken_kernel_is_reported_by_its_check() {
     let wrong = wrong(&Gpu::simt());
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
     assert!(cases().count() >= 40, "only {} cases", cases().count());
 }
 
 #[test]
-fn every_broken_kernel_is_told_in_any_order_of_lanes() {
+fn every_broken_kernel_is_reported_in_any_order_of_lanes() {
     for seed in 0..5 {
         let wrong = wrong(&Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) }));
         assert!(wrong.is_empty(), "seed {seed}:\n{}", wrong.join("\n"));

@@ -1,7 +1,7 @@
 //! Missing order between blocks.
 //!
-//! In all of these the last block, or the other one, reads values that other blocks have written, without a fence, a
-//! ticket or a barrier.
+//! In each of these kernels a block reads values that other blocks have written, without the necessary fence, ticket or
+//! barrier.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -9,7 +9,7 @@ use cuda_std::tile_state;
 use warpfold::Check::{GlobalRace, Scope as NarrowScope, SharedRace};
 use warpfold::{Error, Gpu};
 
-use super::Told::By;
+use super::Expected::Finding;
 use super::{Case, case};
 
 const BLOCKS: u32 = 8;
@@ -32,36 +32,36 @@ fn buffers(gpu: &Gpu) -> Result<Buffers, Error> {
 
 pub fn cases() -> Vec<Case> {
     vec![
-        case!(no_ticket, By(GlobalRace), |gpu| fold!(gpu, no_ticket)),
-        case!(no_fence, By(GlobalRace), |gpu| fold!(gpu, no_fence)),
-        case!(no_fence_behind_the_ticket, By(GlobalRace), |gpu| fold!(gpu, no_fence_behind_the_ticket)),
-        case!(fence_behind_the_ticket_only, By(GlobalRace), |gpu| fold!(gpu, fence_behind_the_ticket_only)),
-        case!(fence_of_the_block, By(GlobalRace), |gpu| fold!(gpu, fence_of_the_block)),
-        case!(ticket_of_the_block, By(NarrowScope), |gpu| fold!(gpu, ticket_of_the_block)),
-        case!(ticket_before_the_partial, By(GlobalRace), |gpu| fold!(gpu, ticket_before_the_partial)),
-        case!(no_barrier_before_the_ticket, By(GlobalRace), |gpu| fold!(gpu, no_barrier_before_the_ticket)),
-        case!(no_barrier_behind_the_ticket, By(SharedRace), |gpu| fold!(gpu, no_barrier_behind_the_ticket)),
-        case!(a_flag_that_is_only_volatile, By(GlobalRace), |gpu| fold!(gpu, a_flag_that_is_only_volatile)),
-        case!(tile_state_for_other_memory, By(GlobalRace), |gpu| {
+        case!(no_ticket, Finding(GlobalRace), |gpu| fold!(gpu, no_ticket)),
+        case!(no_fence, Finding(GlobalRace), |gpu| fold!(gpu, no_fence)),
+        case!(no_fence_after_the_ticket, Finding(GlobalRace), |gpu| fold!(gpu, no_fence_after_the_ticket)),
+        case!(fence_only_after_the_ticket, Finding(GlobalRace), |gpu| fold!(gpu, fence_only_after_the_ticket)),
+        case!(block_fence_between_blocks, Finding(GlobalRace), |gpu| fold!(gpu, block_fence_between_blocks)),
+        case!(block_ticket_across_blocks, Finding(NarrowScope), |gpu| fold!(gpu, block_ticket_across_blocks)),
+        case!(ticket_before_the_partial, Finding(GlobalRace), |gpu| fold!(gpu, ticket_before_the_partial)),
+        case!(no_barrier_before_the_ticket, Finding(GlobalRace), |gpu| fold!(gpu, no_barrier_before_the_ticket)),
+        case!(no_barrier_after_the_ticket, Finding(SharedRace), |gpu| fold!(gpu, no_barrier_after_the_ticket)),
+        case!(volatile_flag, Finding(GlobalRace), |gpu| fold!(gpu, volatile_flag)),
+        case!(tile_state_for_other_memory, Finding(GlobalRace), |gpu| {
             let (mut tile_states, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<f32>(2)?);
             let (tile_states, output) = (tile_states.view_mut(), output.view_mut());
             let arguments = tile_state_for_other_memory::Args { tile_states, output };
             gpu.launch(tile_state_for_other_memory::handle().with_block(32), 2, arguments)
         }),
-        case!(tile_state_that_is_only_read, By(GlobalRace), |gpu| {
+        case!(tile_state_read_without_a_wait, Finding(GlobalRace), |gpu| {
             let (mut tile_states, mut output) = (gpu.zeroed::<[u64; 2]>(1)?, gpu.zeroed::<u64>(1)?);
             let (tile_states, output) = (tile_states.view_mut(), output.view_mut());
-            let arguments = tile_state_that_is_only_read::Args { tile_states, output };
-            gpu.launch(tile_state_that_is_only_read::handle().with_block(32), 2, arguments)
+            let arguments = tile_state_read_without_a_wait::Args { tile_states, output };
+            gpu.launch(tile_state_read_without_a_wait::handle().with_block(32), 2, arguments)
         }),
     ]
 }
 
-fn leave(partials: &GlobalMut<f32>) {
+fn store_partial(partials: &GlobalMut<f32>) {
     partials.store_volatile(thread::block_idx_x() as usize, 1.0);
 }
 
-fn take(partials: &GlobalMut<f32>, output: &GlobalMut<f32>) {
+fn fold_partials(partials: &GlobalMut<f32>, output: &GlobalMut<f32>) {
     let mut sum = 0.0;
     for i in 0..BLOCKS as usize {
         sum += partials.load_volatile(i);
@@ -74,10 +74,10 @@ fn take(partials: &GlobalMut<f32>, output: &GlobalMut<f32>) {
 fn no_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     let _ = ticket;
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         thread::device_fence();
         if thread::block_idx_x() == BLOCKS - 1 {
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
@@ -86,59 +86,59 @@ fn no_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut
 #[kernel]
 fn no_fence(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
 
 /// A release without an acquire.
 #[kernel]
-fn no_fence_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+fn no_fence_after_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         atomic::fence(Scope::Device);
         if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
 
 /// An acquire without a release.
 #[kernel]
-fn fence_behind_the_ticket_only(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+fn fence_only_after_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
             atomic::fence(Scope::Device);
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
 
 /// The fences have block scope, but order different blocks.
 #[kernel]
-fn fence_of_the_block(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+fn block_fence_between_blocks(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         thread::block_fence();
         if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
             thread::block_fence();
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
 
 /// The ticket is atomic for the block only.
 #[kernel]
-fn ticket_of_the_block(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+fn block_ticket_across_blocks(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         thread::device_fence();
         if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Block) == BLOCKS - 1 {
             thread::device_fence();
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
@@ -150,9 +150,9 @@ fn ticket_before_the_partial(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, o
         atomic::fence(Scope::Device);
         let drawn = atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device);
         atomic::fence(Scope::Device);
-        leave(&partials);
+        store_partial(&partials);
         if drawn == BLOCKS - 1 {
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
@@ -161,40 +161,40 @@ fn ticket_before_the_partial(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, o
 #[kernel]
 fn no_barrier_before_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() == 32 {
-        leave(&partials);
+        store_partial(&partials);
     }
     if thread::thread_idx_x() == 0 {
         atomic::fence(Scope::Device);
         if atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device) == BLOCKS - 1 {
             atomic::fence(Scope::Device);
-            take(&partials, &output);
+            fold_partials(&partials, &output);
         }
     }
 }
 
 /// All threads read the ticket before the first thread has stored it.
 #[kernel]
-fn no_barrier_behind_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+fn no_barrier_after_the_ticket(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     let drawn = shared_array![u32; 1];
     if thread::thread_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         atomic::fence(Scope::Device);
         drawn.store(0, atomic::inc(&ticket, 0, BLOCKS - 1, Scope::Device));
         atomic::fence(Scope::Device);
     }
     if drawn.load(0) == BLOCKS - 1 && thread::thread_idx_x() == 0 {
-        take(&partials, &output);
+        fold_partials(&partials, &output);
     }
 }
 
 /// A flag must be atomic.
 #[kernel]
-fn a_flag_that_is_only_volatile(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
+fn volatile_flag(partials: GlobalMut<f32>, ticket: GlobalMut<u32>, output: GlobalMut<f32>) {
     if thread::thread_idx_x() > 0 {
         return;
     }
     if thread::block_idx_x() == 0 {
-        leave(&partials);
+        store_partial(&partials);
         thread::device_fence();
         ticket.store_volatile(0, 1);
     } else if ticket.load_volatile(0) == 1 && thread::block_idx_x() == 1 {
@@ -220,7 +220,7 @@ fn tile_state_for_other_memory(tile_states: GlobalMut<[u64; 2]>, output: GlobalM
 
 /// The tile state is read without a wait, so the read may see the old or the new value.
 #[kernel]
-fn tile_state_that_is_only_read(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
+fn tile_state_read_without_a_wait(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
     if thread::thread_idx_x() > 0 {
         return;
     }

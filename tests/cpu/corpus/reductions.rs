@@ -1,39 +1,45 @@
-//! The ladder's sums, each without a barrier that it needs.
+//! The ladder's sums, each without one of the barriers that it needs.
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
 use warpfold::Check::{GlobalRace, SharedRace};
 
-use super::Told::By;
+use super::Expected::Finding;
 use super::{Case, case, map};
 
 const BLOCK: usize = 256;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        case!(no_barrier_after_the_load, By(SharedRace), |gpu| map!(gpu, no_barrier_after_the_load, 4, 256, 1024)),
-        case!(divergent_modulo, By(SharedRace), |gpu| map!(gpu, divergent_modulo, 4, 256, 1024)),
-        case!(strided_index, By(SharedRace), |gpu| map!(gpu, strided_index, 4, 256, 1024)),
-        case!(sequential, By(SharedRace), |gpu| map!(gpu, sequential, 4, 256, 1024)),
-        case!(first_add_on_load, By(SharedRace), |gpu| map!(gpu, first_add_on_load, 2, 256, 1024)),
-        case!(unroll_last_warp, By(SharedRace), |gpu| map!(gpu, unroll_last_warp, 4, 256, 1024)),
-        case!(tail_in_lock_step, By(SharedRace), |gpu| map!(gpu, tail_in_lock_step, 4, 256, 1024)),
-        case!(tail_with_half_of_its_barriers, By(SharedRace), |gpu| {
+        case!(no_barrier_after_the_load, Finding(SharedRace), |gpu| map!(gpu, no_barrier_after_the_load, 4, 256, 1024)),
+        case!(divergent_modulo, Finding(SharedRace), |gpu| map!(gpu, divergent_modulo, 4, 256, 1024)),
+        case!(strided_index, Finding(SharedRace), |gpu| map!(gpu, strided_index, 4, 256, 1024)),
+        case!(sequential, Finding(SharedRace), |gpu| map!(gpu, sequential, 4, 256, 1024)),
+        case!(first_add_on_load, Finding(SharedRace), |gpu| map!(gpu, first_add_on_load, 2, 256, 1024)),
+        case!(unroll_last_warp, Finding(SharedRace), |gpu| map!(gpu, unroll_last_warp, 4, 256, 1024)),
+        case!(tail_in_lockstep, Finding(SharedRace), |gpu| map!(gpu, tail_in_lockstep, 4, 256, 1024)),
+        case!(tail_with_half_of_its_barriers, Finding(SharedRace), |gpu| {
             map!(gpu, tail_with_half_of_its_barriers, 4, 256, 1024)
         }),
-        case!(complete_unroll, By(SharedRace), |gpu| map!(gpu, complete_unroll, 4, 256, 1024)),
-        case!(grid_stride, By(SharedRace), |gpu| map!(gpu, grid_stride, 2, 256, 1024)),
-        case!(warp_shuffle, By(SharedRace), |gpu| map!(gpu, warp_shuffle, 4, 256, 1024)),
-        case!(scratch_used_twice, By(SharedRace), |gpu| map!(gpu, scratch_used_twice, 4, 256, 1024)),
-        case!(neighbored, By(GlobalRace), |gpu| {
+        case!(complete_unroll, Finding(SharedRace), |gpu| map!(gpu, complete_unroll, 4, 256, 1024)),
+        case!(grid_stride, Finding(SharedRace), |gpu| map!(gpu, grid_stride, 2, 256, 1024)),
+        case!(warp_shuffle, Finding(SharedRace), |gpu| map!(gpu, warp_shuffle, 4, 256, 1024)),
+        case!(scratch_reused_without_a_barrier, Finding(SharedRace), |gpu| map!(
+            gpu,
+            scratch_reused_without_a_barrier,
+            4,
+            256,
+            1024
+        )),
+        case!(neighbored, Finding(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
             gpu.launch(neighbored::handle().with_block(256), 4, neighbored::Args { numbers: numbers.view_mut() })
         }),
-        case!(interleaved, By(GlobalRace), |gpu| {
+        case!(interleaved, Finding(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
             gpu.launch(interleaved::handle().with_block(256), 4, interleaved::Args { numbers: numbers.view_mut() })
         }),
-        case!(volatile_tail_in_global_memory, By(GlobalRace), |gpu| {
+        case!(volatile_tail_in_global_memory, Finding(GlobalRace), |gpu| {
             let mut numbers = gpu.upload(&[1.0_f32; 1024])?;
             gpu.launch(
                 volatile_tail_in_global_memory::handle().with_block(32),
@@ -121,7 +127,7 @@ fn sequential(input: Global<f32>, output: GlobalMut<f32>) {
     store_sum(&tile, &output);
 }
 
-/// Rung 4: the addition on the way to shared memory is no barrier.
+/// Rung 4 without a barrier after the load: the addition before the store is no barrier.
 #[kernel]
 fn first_add_on_load(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
@@ -152,7 +158,7 @@ fn unroll_last_warp(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// The tail of seeds 000 and 002: volatile, on the assumption that lanes run in lockstep.
 #[kernel]
-fn tail_in_lock_step(input: Global<f32>, output: GlobalMut<f32>) {
+fn tail_in_lockstep(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
     let thread = load_to(&tile, &input);
     thread::sync_threads();
@@ -240,7 +246,7 @@ fn warp_shuffle(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// The second sum's warps write to the scratch memory while the first sum is still being read.
 #[kernel]
-fn scratch_used_twice(input: Global<f32>, output: GlobalMut<f32>) {
+fn scratch_reused_without_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     let sums = shared_array![f32; 8];
     let thread = thread::thread_idx_x() as usize;
     let number = input.load(thread::index_1d_wide());

@@ -4,26 +4,32 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_down};
 use warpfold::Check::SharedRace;
 
-use super::Told::{Before, By};
+use super::Expected::{Finding, FindingAndFault};
 use super::{Case, case, map};
 
 const BLOCK: usize = 128;
 
 pub fn cases() -> Vec<Case> {
     vec![
-        case!(broadcast, By(SharedRace), |gpu| map!(gpu, broadcast, 2, 128, 256)),
-        case!(histogram, By(SharedRace), |gpu| map!(gpu, histogram, 2, 128, 256)),
-        case!(stencil, By(SharedRace), |gpu| map!(gpu, stencil, 2, 128, 256)),
-        case!(stencil_in_place, By(SharedRace), |gpu| map!(gpu, stencil_in_place, 2, 128, 256)),
-        case!(scan_with_one_barrier, By(SharedRace), |gpu| map!(gpu, scan_with_one_barrier, 2, 128, 256)),
-        case!(barrier_of_a_warp_for_the_block, By(SharedRace), |gpu| {
-            map!(gpu, barrier_of_a_warp_for_the_block, 2, 128, 256)
+        case!(broadcast, Finding(SharedRace), |gpu| map!(gpu, broadcast, 2, 128, 256)),
+        case!(histogram, Finding(SharedRace), |gpu| map!(gpu, histogram, 2, 128, 256)),
+        case!(stencil, Finding(SharedRace), |gpu| map!(gpu, stencil, 2, 128, 256)),
+        case!(stencil_in_place, Finding(SharedRace), |gpu| map!(gpu, stencil_in_place, 2, 128, 256)),
+        case!(scan_with_one_barrier, Finding(SharedRace), |gpu| map!(gpu, scan_with_one_barrier, 2, 128, 256)),
+        case!(warp_barrier_between_warps, Finding(SharedRace), |gpu| {
+            map!(gpu, warp_barrier_between_warps, 2, 128, 256)
         }),
-        case!(barrier_of_half_a_warp, By(SharedRace), |gpu| map!(gpu, barrier_of_half_a_warp, 2, 32, 64)),
-        case!(shuffle_for_a_barrier, By(SharedRace), |gpu| map!(gpu, shuffle_for_a_barrier, 2, 32, 64)),
-        case!(one_buffer_of_two, By(SharedRace), |gpu| map!(gpu, one_buffer_of_two, 2, 128, 256)),
-        case!(bytes_that_overlap, By(SharedRace), |gpu| map!(gpu, bytes_that_overlap, 1, 32, 32)),
-        case!(dynamic, By(SharedRace), |gpu| {
+        case!(barrier_of_half_a_warp, Finding(SharedRace), |gpu| map!(gpu, barrier_of_half_a_warp, 2, 32, 64)),
+        case!(shuffle_as_a_barrier, Finding(SharedRace), |gpu| map!(gpu, shuffle_as_a_barrier, 2, 32, 64)),
+        case!(double_buffer_switched_too_late, Finding(SharedRace), |gpu| map!(
+            gpu,
+            double_buffer_switched_too_late,
+            2,
+            128,
+            256
+        )),
+        case!(bytes_that_overlap, Finding(SharedRace), |gpu| map!(gpu, bytes_that_overlap, 1, 32, 32)),
+        case!(dynamic, Finding(SharedRace), |gpu| {
             let mut output = gpu.zeroed::<f32>(256)?;
             gpu.launch(
                 dynamic::handle().with_block(128).with_dynamic_shared(512),
@@ -31,15 +37,17 @@ pub fn cases() -> Vec<Case> {
                 dynamic::Args { output: output.view_mut() },
             )
         }),
-        case!(race_before_a_wrong_index, Before(SharedRace, "index 128 of a shared array"), |gpu| {
+        case!(race_before_a_wrong_index, FindingAndFault(SharedRace, "index 128 of a shared array"), |gpu| {
             map!(gpu, race_before_a_wrong_index, 3, 128, 384)
         }),
-        case!(race_before_a_barrier_that_is_left, Before(SharedRace, "which threads 32-127 never reach"), |gpu| {
-            map!(gpu, race_before_a_barrier_that_is_left, 2, 128, 256)
-        }),
-        case!(atomics_beside_a_load, By(SharedRace), |gpu| map!(gpu, atomics_beside_a_load, 2, 64, 128)),
-        case!(store_beside_atomics, By(SharedRace), |gpu| map!(gpu, store_beside_atomics, 2, 64, 128)),
-        case!(fence_for_a_barrier, By(SharedRace), |gpu| map!(gpu, fence_for_a_barrier, 2, 128, 256)),
+        case!(
+            race_before_an_incomplete_barrier,
+            FindingAndFault(SharedRace, "which threads 32-127 never reach"),
+            |gpu| { map!(gpu, race_before_an_incomplete_barrier, 2, 128, 256) }
+        ),
+        case!(atomics_beside_a_load, Finding(SharedRace), |gpu| map!(gpu, atomics_beside_a_load, 2, 64, 128)),
+        case!(store_beside_atomics, Finding(SharedRace), |gpu| map!(gpu, store_beside_atomics, 2, 64, 128)),
+        case!(fence_as_a_barrier, Finding(SharedRace), |gpu| map!(gpu, fence_as_a_barrier, 2, 128, 256)),
     ]
 }
 
@@ -111,7 +119,7 @@ fn scan_with_one_barrier(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Data written by another warp needs a block barrier.
 #[kernel]
-fn barrier_of_a_warp_for_the_block(input: Global<f32>, output: GlobalMut<f32>) {
+fn warp_barrier_between_warps(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
     tile.store(thread, input.load(thread::index_1d_wide()));
@@ -131,7 +139,7 @@ fn barrier_of_half_a_warp(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// A shuffle synchronizes lanes, but orders no memory.
 #[kernel]
-fn shuffle_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
+fn shuffle_as_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 32];
     let lane = thread::thread_idx_x() as usize;
     let own = input.load(thread::index_1d_wide());
@@ -142,7 +150,7 @@ fn shuffle_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Double buffering saves a barrier per iteration, but only if the other buffer is written.
 #[kernel]
-fn one_buffer_of_two(input: Global<f32>, output: GlobalMut<f32>) {
+fn double_buffer_switched_too_late(input: Global<f32>, output: GlobalMut<f32>) {
     let buffers = shared_array![f32; 256];
     let thread = thread::index_in_block::<BLOCK>();
     let mut sum = 0.0;
@@ -177,7 +185,7 @@ fn dynamic(output: GlobalMut<f32>) {
 
 /// A fence orders a thread's own accesses; it does not wait for other threads.
 #[kernel]
-fn fence_for_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
+fn fence_as_a_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
     tile.store(thread, input.load(thread::index_1d_wide()));
@@ -198,7 +206,7 @@ fn race_before_a_wrong_index(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// The second mistake is a barrier that most threads never reach.
 #[kernel]
-fn race_before_a_barrier_that_is_left(input: Global<f32>, output: GlobalMut<f32>) {
+fn race_before_an_incomplete_barrier(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; BLOCK];
     let thread = thread::index_in_block::<BLOCK>();
     tile.store(thread, input.load(thread::index_1d_wide()));
@@ -220,7 +228,7 @@ fn atomics_beside_a_load(input: Global<f32>, output: GlobalMut<f32>) {
     output.store(thread::index_1d_wide(), sum.load(0));
 }
 
-/// The start of a sum is stored without a barrier before the atomic operations.
+/// A sum is initialized without a barrier before the atomic operations.
 #[kernel]
 fn store_beside_atomics(input: Global<f32>, output: GlobalMut<f32>) {
     let sum = shared_array![f32; 1];

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use warpfold::Check::{GlobalRace, SharedRace};
 
-use super::Told::{By, Fault};
+use super::Expected::{Fault, Finding};
 use super::{Case, case};
 
 const SIDE: usize = 32;
@@ -22,23 +22,29 @@ macro_rules! transpose {
 
 pub fn cases() -> Vec<Case> {
     vec![
-        case!(tiled, By(SharedRace), |gpu| transpose!(gpu, tiled, 32, 64, 64)),
-        case!(tiled_padded, By(SharedRace), |gpu| transpose!(gpu, tiled_padded, 32, 64, 64)),
-        case!(tiled_rows, By(SharedRace), |gpu| transpose!(gpu, tiled_rows, 8, 64, 64)),
-        case!(two_tiles_in_turn, By(SharedRace), |gpu| transpose!(gpu, two_tiles_in_turn, 32, 32, 64)),
-        case!(in_place, By(GlobalRace), |gpu| {
+        case!(tiled, Finding(SharedRace), |gpu| transpose!(gpu, tiled, 32, 64, 64)),
+        case!(tiled_padded, Finding(SharedRace), |gpu| transpose!(gpu, tiled_padded, 32, 64, 64)),
+        case!(tiled_rows, Finding(SharedRace), |gpu| transpose!(gpu, tiled_rows, 8, 64, 64)),
+        case!(two_tiles_in_turn, Finding(SharedRace), |gpu| transpose!(gpu, two_tiles_in_turn, 32, 32, 64)),
+        case!(in_place, Finding(GlobalRace), |gpu| {
             let mut matrix = gpu.upload(&[1.0_f32; 64 * 64])?;
             let arguments = in_place::Args { matrix: matrix.view_mut(), side: 64 };
             gpu.launch(in_place::handle().with_block((32, 8)), (2, 8), arguments)
         }),
-        case!(tiles_that_overlap, By(GlobalRace), |gpu| transpose!(gpu, tiles_that_overlap, 32, 65, 65)),
-        case!(rows_for_columns, Fault("of length"), |gpu| transpose!(gpu, rows_for_columns, 32, 64, 96)),
+        case!(tiles_that_overlap, Finding(GlobalRace), |gpu| transpose!(gpu, tiles_that_overlap, 32, 65, 65)),
+        case!(swapped_rows_and_columns, Fault("of length"), |gpu| transpose!(
+            gpu,
+            swapped_rows_and_columns,
+            32,
+            64,
+            96
+        )),
         case!(no_edge, Fault("of length"), |gpu| transpose!(gpu, no_edge, 32, 60, 60)),
         case!(tile_of_33, Fault("the columns of a shared tile"), |gpu| transpose!(gpu, tile_of_33, 32, 32, 32)),
     ]
 }
 
-fn place() -> (usize, usize, usize, usize) {
+fn coordinates() -> (usize, usize, usize, usize) {
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
     (x, y, thread::block_idx_x() as usize * SIDE, thread::block_idx_y() as usize * SIDE)
 }
@@ -47,7 +53,7 @@ fn place() -> (usize, usize, usize, usize) {
 #[kernel]
 fn tiled(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE];
-    let (x, y, left, top) = place();
+    let (x, y, left, top) = coordinates();
     tile.store(y, x, matrix.load((top + y) * columns + left + x));
     result.store((left + y) * rows + top + x, tile.load(x, y));
 }
@@ -56,7 +62,7 @@ fn tiled(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usiz
 #[kernel]
 fn tiled_padded(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
-    let (x, y, left, top) = place();
+    let (x, y, left, top) = coordinates();
     tile.store(y, x, matrix.load((top + y) * columns + left + x));
     warp::sync_warp(u32::MAX);
     result.store((left + y) * rows + top + x, tile.load(x, y));
@@ -66,7 +72,7 @@ fn tiled_padded(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, column
 #[kernel]
 fn tiled_rows(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
-    let (x, y, left, top) = place();
+    let (x, y, left, top) = coordinates();
     tile.store(y, x, matrix.load((top + y) * columns + left + x));
     thread::sync_threads();
     for row in [y + 8, y + 16, y + 24] {
@@ -81,7 +87,7 @@ fn tiled_rows(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns:
 #[kernel]
 fn two_tiles_in_turn(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
-    let (x, y, _, top) = place();
+    let (x, y, _, top) = coordinates();
     if thread::block_idx_x() > 0 {
         return;
     }
@@ -106,7 +112,7 @@ fn in_place(matrix: GlobalMut<f32>, side: usize) {
 /// Tiles are 32 columns apart but 33 wide: each also writes its neighbour's first column.
 #[kernel]
 fn tiles_that_overlap(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
-    let (x, y, left, top) = place();
+    let (x, y, left, top) = coordinates();
     let mut column = x;
     while column <= SIDE {
         if left + column < columns && top + y < rows {
@@ -118,8 +124,8 @@ fn tiles_that_overlap(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, 
 
 /// Correct only for square matrices.
 #[kernel]
-fn rows_for_columns(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
-    let (x, y, left, top) = place();
+fn swapped_rows_and_columns(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
+    let (x, y, left, top) = coordinates();
     let _ = rows;
     result.store((left + x) * columns + top + y, matrix.load((top + y) * columns + left + x));
 }
@@ -127,7 +133,7 @@ fn rows_for_columns(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, co
 /// The last tiles extend past the matrix.
 #[kernel]
 fn no_edge(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
-    let (x, y, left, top) = place();
+    let (x, y, left, top) = coordinates();
     let _ = rows;
     let i = (top + y) * columns + left + x;
     result.store(i, matrix.load(i));
@@ -137,7 +143,7 @@ fn no_edge(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: us
 #[kernel]
 fn tile_of_33(matrix: Global<f32>, result: GlobalMut<f32>, rows: usize, columns: usize) {
     let tile = shared_tile![f32; SIDE x SIDE + 1];
-    let (x, y, left, top) = place();
+    let (x, y, left, top) = coordinates();
     tile.store(y, x + 1, matrix.load((top + y) * columns + left + x));
     thread::sync_threads();
     result.store((left + y) * rows + top + x, tile.load(x, y));

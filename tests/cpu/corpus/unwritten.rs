@@ -3,20 +3,26 @@
 use cuda_std::prelude::*;
 use warpfold::Check::Unwritten;
 
-use super::Told::By;
+use super::Expected::Finding;
 use super::{Case, case, map};
 
 pub fn cases() -> Vec<Case> {
     vec![
-        case!(end_of_the_input, By(Unwritten), |gpu| map!(gpu, end_of_the_input, 2, 64, 100)),
-        case!(more_warps_than_there_are, By(Unwritten), |gpu| map!(gpu, more_warps_than_there_are, 2, 64, 128)),
-        case!(an_accumulator_without_a_start, By(Unwritten), |gpu| {
-            map!(gpu, an_accumulator_without_a_start, 2, 64, 128)
+        case!(end_of_the_input, Finding(Unwritten), |gpu| map!(gpu, end_of_the_input, 2, 64, 100)),
+        case!(sums_of_missing_warps, Finding(Unwritten), |gpu| map!(gpu, sums_of_missing_warps, 2, 64, 128)),
+        case!(uninitialized_accumulator, Finding(Unwritten), |gpu| {
+            map!(gpu, uninitialized_accumulator, 2, 64, 128)
         }),
-        case!(halo, By(Unwritten), |gpu| map!(gpu, halo, 2, 64, 128)),
-        case!(left_by_the_block_before, By(Unwritten), |gpu| map!(gpu, left_by_the_block_before, 8, 64, 512)),
-        case!(atomics_without_a_start, By(Unwritten), |gpu| map!(gpu, atomics_without_a_start, 2, 64, 128)),
-        case!(half_of_a_vector, By(Unwritten), |gpu| map!(gpu, half_of_a_vector, 1, 32, 128)),
+        case!(halo, Finding(Unwritten), |gpu| map!(gpu, halo, 2, 64, 128)),
+        case!(left_by_the_previous_block, Finding(Unwritten), |gpu| map!(gpu, left_by_the_previous_block, 8, 64, 512)),
+        case!(atomics_on_uninitialized_memory, Finding(Unwritten), |gpu| map!(
+            gpu,
+            atomics_on_uninitialized_memory,
+            2,
+            64,
+            128
+        )),
+        case!(half_of_a_vector, Finding(Unwritten), |gpu| map!(gpu, half_of_a_vector, 1, 32, 128)),
     ]
 }
 
@@ -36,7 +42,7 @@ fn end_of_the_input(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Two warps store sums, and 32 are folded.
 #[kernel]
-fn more_warps_than_there_are(input: Global<f32>, output: GlobalMut<f32>) {
+fn sums_of_missing_warps(input: Global<f32>, output: GlobalMut<f32>) {
     let sums = shared_array![f32; 32];
     let thread = thread::thread_idx_x() as usize;
     if thread.is_multiple_of(32) {
@@ -48,9 +54,9 @@ fn more_warps_than_there_are(input: Global<f32>, output: GlobalMut<f32>) {
     }
 }
 
-/// It accumulates without initialization.
+/// A sum is accumulated without initialization.
 #[kernel]
-fn an_accumulator_without_a_start(input: Global<f32>, output: GlobalMut<f32>) {
+fn uninitialized_accumulator(input: Global<f32>, output: GlobalMut<f32>) {
     let sum = shared_array![f32; 1];
     if thread::thread_idx_x() == 0 {
         sum.store(0, sum.load(0) + input.load(thread::index_1d_wide()));
@@ -70,7 +76,7 @@ fn halo(input: Global<f32>, output: GlobalMut<f32>) {
 
 /// Shared memory does not outlive its block.
 #[kernel]
-fn left_by_the_block_before(input: Global<f32>, output: GlobalMut<f32>) {
+fn left_by_the_previous_block(input: Global<f32>, output: GlobalMut<f32>) {
     let tile = shared_array![f32; 64];
     let thread = thread::thread_idx_x() as usize;
     if thread::block_idx_x() == 0 {
@@ -92,9 +98,9 @@ fn half_of_a_vector(input: Global<f32>, output: GlobalMut<f32>) {
     output.store_vector(4 * lane, tile.load_vector(4 * lane));
 }
 
-/// Atomic operations add to an element that has no value yet.
+/// Atomic operations add to an uninitialized element.
 #[kernel]
-fn atomics_without_a_start(input: Global<f32>, output: GlobalMut<f32>) {
+fn atomics_on_uninitialized_memory(input: Global<f32>, output: GlobalMut<f32>) {
     let sum = shared_array![f32; 1];
     sum.fetch_add(0, input.load(thread::index_1d_wide()));
     thread::sync_threads();

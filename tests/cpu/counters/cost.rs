@@ -1,4 +1,5 @@
-//! The cost of watching in the executor. It measures time, so it is ignored by default and needs an idle machine:
+//! The cost of checks and counters in the executor. The test measures time, so it is ignored by default and needs an
+//! idle machine:
 //! `cargo test --release -p warpfold-tests --test cpu counters::cost -- --ignored --nocapture`, and `taskset -c 0`
 //! before it for one core, as in `docs/counters.md`.
 
@@ -7,10 +8,10 @@ use std::time::{Duration, Instant};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Schedule, SimtOptions};
 
-/// The number of measurements. The fastest counts: other programs share the machine.
+/// The number of measurements. The fastest counts, because other programs share the machine.
 const ROUNDS: usize = 25;
 /// The maximum ratio of watched to unwatched time.
-const MOST: f64 = 10.0;
+const MAX_RATIO: f64 = 10.0;
 
 type Work<'a> = Box<dyn FnMut() -> Result<(), Error> + 'a>;
 
@@ -85,7 +86,11 @@ fn watching_costs_at_most_10_times() -> Result<(), Error> {
         let off = cost.fastest[0].as_secs_f64() * 1e3;
         println!("{:22} {off:8.3} {counted:8.2}x {checked:8.2}x {both:8.2}x", cost.name);
     }
-    let dear: Vec<_> = costs.iter().filter(|cost| cost.times().iter().any(|&times| times > MOST)).collect();
-    assert!(dear.is_empty(), "more than {MOST} times: {:?}", dear.iter().map(|cost| cost.name).collect::<Vec<_>>());
+    let too_slow: Vec<_> = costs.iter().filter(|cost| cost.times().iter().any(|&times| times > MAX_RATIO)).collect();
+    assert!(
+        too_slow.is_empty(),
+        "more than {MAX_RATIO} times: {:?}",
+        too_slow.iter().map(|cost| cost.name).collect::<Vec<_>>()
+    );
     Ok(())
 }

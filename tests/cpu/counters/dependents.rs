@@ -1,4 +1,4 @@
-//! Which blocks launch dependents: no result depends on it, only the time of consecutive launches.
+//! Which blocks launch dependents. No result depends on it, only the time of consecutive launches.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +10,14 @@ use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SC
 use warpfold::ops::{Dot, Extreme};
 use warpfold::{Gpu, KernelProfile, Shape, ops};
 
-/// Whether all blocks of a kernel launch dependents. It is useless unless all do.
-fn starts_next(kernel: &KernelProfile) -> bool {
+/// Whether all blocks of a kernel launch dependents, or none: the next grid starts only after all have done so.
+fn launches_dependents(kernel: &KernelProfile) -> bool {
     let blocks = kernel.total().launch_dependents;
     assert!(blocks == 0 || blocks == kernel.blocks(), "{blocks} of {}: {}", kernel.blocks(), kernel.kernel);
     blocks > 0
 }
 
-/// Whether a block does that folds one segment of `tiles` tiles: of one input, and of two.
+/// Whether a block that folds one segment of `tiles` tiles launches dependents, for one input and for two.
 fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let elements = |vectors_of_thread: usize| tiles * 32 * vectors_of_thread * 4;
     let mut largest = gpu.zeroed::<f32>(1).unwrap();
@@ -58,18 +58,18 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     };
     let of_two = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
     assert_eq!(gpu.download(&output).unwrap(), [len as i64]);
-    [of_one, of_two].map(|profile| starts_next(&profile.kernels[0]))
+    [of_one, of_two].map(|profile| launches_dependents(&profile.kernels[0]))
 }
 
 #[test]
-fn blocks_of_short_segments_let_the_next_grid_start() {
+fn blocks_of_short_segments_launch_dependents() {
     let gpu = executor();
     let found = [1, 2, 3, 32, 33].map(|tiles| of_tiles(&gpu, tiles));
     assert_eq!(found, [[true, true], [true, true], [true, false], [true, false], [false, false]]);
 }
 
 #[test]
-fn short_grids_of_rows_and_columns_let_the_next_one_start() {
+fn short_grids_of_rows_and_columns_launch_dependents() {
     let gpu = executor();
     let of = |shape: Shape, len: usize, maxima: usize| {
         let input = gpu.zeroed::<f32>(len).unwrap();
@@ -77,7 +77,7 @@ fn short_grids_of_rows_and_columns_let_the_next_one_start() {
         let mut maxima = gpu.zeroed(maxima).unwrap();
         let profile = gpu.profile(|| reducer.start(&input, &mut maxima)).unwrap();
         let kernel = &profile.kernels[0];
-        (kernel.kernel.split_once('_').unwrap().0.to_owned(), kernel.grid.x, starts_next(kernel))
+        (kernel.kernel.split_once('_').unwrap().0.to_owned(), kernel.grid.x, launches_dependents(kernel))
     };
     let rows = [(4096, 100), (1 << 16, 16)].map(|(rows, columns)| of(Shape::rows(rows, columns), rows * columns, rows));
     assert_eq!(rows, [("rows".to_owned(), 512, true), ("rows".to_owned(), 1024, false)]);
@@ -86,7 +86,7 @@ fn short_grids_of_rows_and_columns_let_the_next_one_start() {
 }
 
 #[test]
-fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
+fn blocks_of_columns_with_few_rows_launch_dependents() {
     type State = <Extreme as Operator<f32>>::State;
     let gpu = executor();
     let starts = |rows: usize| {
@@ -112,14 +112,14 @@ fn blocks_of_few_rows_of_columns_let_the_next_grid_start() {
         };
         let profile = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
         assert_eq!(gpu.download(&maxima).unwrap(), [1.0; 256]);
-        starts_next(&profile.kernels[0])
+        launches_dependents(&profile.kernels[0])
     };
     // Four threads per column, 16 rows each.
     assert_eq!([64, 65].map(starts), [true, false]);
 }
 
 #[test]
-fn short_grids_of_transposes_let_the_next_one_start() {
+fn short_grids_of_transposes_launch_dependents() {
     let gpu = executor();
     let case = |rows, columns| Case { rows, columns, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 1 };
     let (transpose, scale) = (CHECKS[4].1, SCALED_CHECKS[2].1);
@@ -133,8 +133,8 @@ fn short_grids_of_transposes_let_the_next_one_start() {
         for blocks in [264, 265] {
             transpose(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
             scale(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
-            let (runs, mut result) = (gpu.zeroed::<[f64; 2]>(blocks * 2048)?, gpu.zeroed(blocks * 2048)?);
-            gpu.permute([2, 2, blocks * 512], [1, 0, 2], &runs, &mut result)?;
+            let (segments, mut result) = (gpu.zeroed::<[f64; 2]>(blocks * 2048)?, gpu.zeroed(blocks * 2048)?);
+            gpu.permute([2, 2, blocks * 512], [1, 0, 2], &segments, &mut result)?;
         }
         for (_, check) in IN_PLACE_CHECKS {
             check(&gpu, &case(65, 65)).unwrap();
@@ -153,22 +153,28 @@ fn short_grids_of_transposes_let_the_next_one_start() {
     {
         assert!(kernels.iter().any(|kernel| kernel.kernel == name && kernel.grid.x == blocks), "{name}: {blocks}");
     }
-    let mut early = BTreeSet::new();
+    let mut with_dependents = BTreeSet::new();
     for kernel in &kernels {
         // The type, and a length if there is one, follow the name.
         let is_part = |part: &&str| part.chars().all(|c| c.is_ascii_lowercase());
         let name = kernel.kernel.split('_').take_while(is_part).collect::<Vec<_>>().join("_");
-        if starts_next(kernel) {
-            early.insert(name.clone());
+        if launches_dependents(kernel) {
+            with_dependents.insert(name.clone());
         }
         match &*name {
-            "register_tiles" | "scaled_register_tiles" => assert!(starts_next(kernel), "{kernel:?}"),
-            "in_place_tiles" | "aligned_in_place_tiles" => assert!(!starts_next(kernel), "{kernel:?}"),
-            _ => assert_eq!(starts_next(kernel), kernel.grid.x <= 264, "{} of {} blocks", kernel.kernel, kernel.grid.x),
+            "register_tiles" | "scaled_register_tiles" => assert!(launches_dependents(kernel), "{kernel:?}"),
+            "in_place_tiles" | "aligned_in_place_tiles" => assert!(!launches_dependents(kernel), "{kernel:?}"),
+            _ => assert_eq!(
+                launches_dependents(kernel),
+                kernel.grid.x <= 264,
+                "{} of {} blocks",
+                kernel.kernel,
+                kernel.grid.x
+            ),
         }
     }
     let all = "aligned_interleaved_tiles aligned_scaled_tiles copy_aligned_segments interleaved_tiles narrow_tiles \
                packed_segments packed_segments_short_wide register_tiles scaled_narrow_tiles scaled_register_tiles \
                scaled_tiles short_wide tall_skinny tiles";
-    assert_eq!(early.into_iter().collect::<Vec<_>>().join(" "), all);
+    assert_eq!(with_dependents.into_iter().collect::<Vec<_>>().join(" "), all);
 }

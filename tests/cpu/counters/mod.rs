@@ -82,8 +82,8 @@ fn sums_count_what_an_h200_counts() {
         if launches.len() < 2 {
             continue;
         }
-        // Each launch folds the partials of the previous one: without the first launch, which is long, the others are
-        // the same.
+        // Each launch folds the partials of the previous one. The first launch is long, so it is left out: its partials
+        // are the input here.
         let profile = sum(&unchecked(), rung, launches[0].blocks as usize).unwrap();
         assert_eq!(profile.kernels.len(), launches.len() - 1, "{kernel}");
         for (own, measured) in profile.kernels.iter().zip(&launches[1..]) {
@@ -151,7 +151,7 @@ fn requests(profile: &KernelProfile) -> Requests {
     ]
 }
 
-/// The first launch of `run` must make `part` times the measured requests.
+/// Checks that `part` times the requests of the first launch of `run` are the measured ones.
 fn assert_requests(run: impl FnOnce() -> Result<Profile, Error>, part: u64, all: &[(&'static str, u64, Requests)]) {
     let own = &run().unwrap().kernels[0];
     let is_it = |&&(kernel, blocks, _): &&(&str, u64, Requests)| kernel == own.kernel && blocks == part * own.blocks();
@@ -161,7 +161,7 @@ fn assert_requests(run: impl FnOnce() -> Result<Profile, Error>, part: u64, all:
 }
 
 #[test]
-fn every_request_and_sector_is_one_of_an_h200() {
+fn requests_and_sectors_are_those_of_an_h200() {
     let (gpu, all) = (unchecked(), measured_requests());
     // `exact_long_rows` is not in the table: its requests depend on the data.
     let sums = || ReduceRung::all().filter(|rung| !rung.is_exact());
@@ -182,7 +182,7 @@ fn every_request_and_sector_is_one_of_an_h200() {
         assert_requests(|| gpu.profile(|| rung.start(&gpu, &words, &mut result)), 64, &all);
     }
     let rungs = sums().count() + TransposeRung::ALL.len() + ControlFlowRung::ALL.len();
-    assert_eq!(all.len(), rungs, "each row is of another rung");
+    assert_eq!(all.len(), rungs, "each row is of a different rung");
 }
 
 #[test]
@@ -227,7 +227,7 @@ fn columns_of_a_tile<const COLUMNS: usize>(output: GlobalMut<f32>) {
 }
 
 #[test]
-fn a_users_own_test_is_three_lines() {
+fn a_users_test_has_three_lines() {
     let gpu = Gpu::simt();
     let mut output = gpu.zeroed::<f32>(32).unwrap();
 
@@ -258,7 +258,7 @@ fn hand_over(tile_states: GlobalMut<[u64; 2]>, output: GlobalMut<u64>) {
 
 /// However long a block waits for a tile state, it counts as one read.
 #[test]
-fn waiting_is_no_request() {
+fn waiting_counts_as_one_request() {
     for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
         let gpu = Gpu::simt_with(SimtOptions { checks: false, schedule });
         let (mut tile_states, mut output) = (gpu.zeroed::<[u64; 2]>(1).unwrap(), gpu.zeroed::<u64>(1).unwrap());

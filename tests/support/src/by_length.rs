@@ -20,20 +20,20 @@ impl Operator<f32> for Trace {
     const NEUTRAL: u64 = 0;
 
     fn lift(self, element: f32, index: u64) -> u64 {
-        scattered(u64::from(element.to_bits()) ^ index << 32) | 1
+        hashed(u64::from(element.to_bits()) ^ index << 32) | 1
     }
     fn combine(a: u64, b: u64) -> u64 {
         match (a, b) {
             (0, other) | (other, 0) => other,
-            _ => scattered(scattered(a) ^ b.rotate_left(7)) | 1,
+            _ => hashed(hashed(a) ^ b.rotate_left(7)) | 1,
         }
     }
     fn finish(self, state: u64, count: u64) -> u64 {
-        scattered(state ^ count)
+        hashed(state ^ count)
     }
 }
 
-fn scattered(word: u64) -> u64 {
+fn hashed(word: u64) -> u64 {
     let word = (word ^ word >> 31).wrapping_mul(0x9E37_79B9_7F4A_7C15);
     word ^ word >> 29
 }

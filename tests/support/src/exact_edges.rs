@@ -10,17 +10,17 @@ use warpfold::{Gpu, Shape};
 use crate::exact::{Data, Exact, RESULTS, numbers, power, same, text};
 
 /// A pair of factors whose product, and whose first factor, take a path of the kernels.
-type Odd = (&'static str, f64, f64);
+type RarePath = (&'static str, f64, f64);
 
 /// A type, and factors for each path of its sums, and of each variant of its products.
 trait Edges: Exact {
-    const ODD: &[Odd];
+    const RARE_PATHS: &[RarePath];
 }
 
 const LEAST_DOUBLE: f64 = f64::from_bits(1);
 
 impl Edges for f32 {
-    const ODD: &[Odd] = &[
+    const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
         ("a residual", power(-60), 1.0),
         ("a residual of residuals", power(-110), power(-30)),
@@ -32,7 +32,7 @@ impl Edges for f32 {
 }
 
 impl Edges for f64 {
-    const ODD: &[Odd] = &[
+    const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
         ("a product of two terms", 1.0 + power(-52), 1.0 - power(-53)),
         ("a residual", power(-120), 1.0),
@@ -47,7 +47,7 @@ impl Edges for f64 {
 }
 
 impl Edges for f16 {
-    const ODD: &[Odd] = &[
+    const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
         ("the least number", power(-24), power(-24)),
         ("the largest number", 65_504.0, 65_504.0),
@@ -55,7 +55,7 @@ impl Edges for f16 {
 }
 
 impl Edges for bf16 {
-    const ODD: &[Odd] = &[
+    const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
         ("a residual", power(-60), 1.0),
         ("the least number", power(-133), power(-133)),
@@ -80,7 +80,7 @@ fn cases<T: Edges>(len: usize, places: &[usize], source: &mut SmallRng) -> Vec<C
         (x[place], y[place]) = (T::nearest(0.0), T::nearest(0.0));
     }
     let mut all = vec![Case { what: "zeros".to_owned(), x: x.clone(), y: y.clone() }];
-    for &(what, a, b) in T::ODD {
+    for &(what, a, b) in T::RARE_PATHS {
         for (i, &first) in places.iter().enumerate() {
             let second = places[(i + 1) % places.len()];
             let (mut x, mut y) = (x.clone(), y.clone());
@@ -129,11 +129,11 @@ fn compare<T: Exact>(
 ///
 /// # Errors
 /// If a result is not the exact one, or on an unexpected error.
-pub fn odd_elements(gpu: &Gpu) -> Result<(), String> {
-    odd_elements_of::<f32>(gpu)?;
-    odd_elements_of::<f64>(gpu)?;
-    odd_elements_of::<f16>(gpu)?;
-    odd_elements_of::<bf16>(gpu)
+pub fn elements_on_rare_paths(gpu: &Gpu) -> Result<(), String> {
+    elements_on_rare_paths_of::<f32>(gpu)?;
+    elements_on_rare_paths_of::<f64>(gpu)?;
+    elements_on_rare_paths_of::<f16>(gpu)?;
+    elements_on_rare_paths_of::<bf16>(gpu)
 }
 
 /// Elements before the input, so that it does not begin at a vector.
@@ -144,7 +144,7 @@ fn moved<T: Exact>(elements: &[T], after: usize) -> Vec<T> {
     [&[nan; BEFORE][..], elements, &vec![nan; after]].concat()
 }
 
-fn odd_elements_of<T: Edges>(gpu: &Gpu) -> Result<(), String> {
+fn elements_on_rare_paths_of<T: Edges>(gpu: &Gpu) -> Result<(), String> {
     let mut source = SmallRng::seed_from_u64(11);
     // One block, and several. A tile of a block of 256 threads has 256 vectors.
     for len in [2999, 9011] {

@@ -10,14 +10,14 @@ use warpfold::{Error, ExactElement, ExactSums, Gpu, Shape, View};
 use crate::exact::{ALL, Data, Exact, numbers};
 
 /// An element type with test data and with sums on the device.
-pub trait Going: Exact + ExactElement + Send + Sync {
+pub trait OnDevice: Exact + ExactElement + Send + Sync {
     /// The sum in one call.
     fn whole(gpu: &Gpu, view: View<'_, Self>) -> Result<Self::Sum, Error>;
 }
 
-macro_rules! going {
+macro_rules! on_device_types {
     ($($type:ident)*) => {$(
-        impl Going for $type {
+        impl OnDevice for $type {
             fn whole(gpu: &Gpu, view: View<'_, Self>) -> Result<Self::Sum, Error> {
                 gpu.sum(view)
             }
@@ -25,7 +25,7 @@ macro_rules! going {
     )*};
 }
 
-going!(f32 f64 f16 bf16);
+on_device_types!(f32 f64 f16 bf16);
 
 fn text(error: Error) -> String {
     error.to_string()
@@ -54,7 +54,7 @@ pub fn parts(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
     Ok(())
 }
 
-fn parts_of<T: Going>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
+fn parts_of<T: OnDevice>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
     let case = format!("{len} {} of {data:?}", T::NAME);
     let elements = numbers::<T>(data, len, source);
     let input = gpu.upload(&elements).map_err(text)?;
@@ -133,7 +133,7 @@ pub fn shapes(gpu: &Gpu, outputs: usize, most: usize, source: &mut SmallRng) -> 
     shapes_of::<bf16>(gpu, outputs, most, source)
 }
 
-fn shapes_of<T: Going>(gpu: &Gpu, outputs: usize, most: usize, source: &mut SmallRng) -> Result<(), String> {
+fn shapes_of<T: OnDevice>(gpu: &Gpu, outputs: usize, most: usize, source: &mut SmallRng) -> Result<(), String> {
     let mut right = vec![ExactSum::<T>::new(); outputs];
     let mut sums = [gpu.exact_sums::<T>(outputs).map_err(text)?, gpu.exact_sums::<T>(outputs).map_err(text)?];
     let mut case = format!("{outputs} sums of {}", T::NAME);
@@ -167,14 +167,14 @@ fn shapes_of<T: Going>(gpu: &Gpu, outputs: usize, most: usize, source: &mut Smal
     check(gpu, &sums, &vec![ExactSum::new(); outputs], &format!("{case}, cleared"))
 }
 
-fn twice<T: Going>(sum: ExactSum<T>) -> ExactSum<T> {
+fn twice<T: OnDevice>(sum: ExactSum<T>) -> ExactSum<T> {
     let mut both = sum;
     both.merge(&sum).expect("few elements");
     both
 }
 
 /// Checks the sums on the device, their values and their means.
-fn check<T: Going>(gpu: &Gpu, sums: &ExactSums<T>, right: &[ExactSum<T>], case: &str) -> Result<(), String> {
+fn check<T: OnDevice>(gpu: &Gpu, sums: &ExactSums<T>, right: &[ExactSum<T>], case: &str) -> Result<(), String> {
     let found = sums.download().map_err(text)?;
     let values = gpu.download(&sums.values().map_err(text)?).map_err(text)?;
     let means = gpu.download(&sums.means().map_err(text)?).map_err(text)?;
@@ -196,7 +196,7 @@ pub fn many_additions(gpu: &Gpu, launches: usize) -> Result<(), String> {
     many_of::<f64>(gpu, launches)
 }
 
-fn many_of<T: Going>(gpu: &Gpu, launches: usize) -> Result<(), String> {
+fn many_of<T: OnDevice>(gpu: &Gpu, launches: usize) -> Result<(), String> {
     let mut source = SmallRng::seed_from_u64(8);
     let greatest = T::nearest(T::GREATEST);
     for data in [Data::AnyFinite, Data::AtTheEdge, Data::Wide] {

@@ -16,8 +16,8 @@ pub fn around(at: usize) -> [usize; 3] {
 
 /// 0, 1, and around the segment that a block of `block` threads processes, for every rung.
 pub fn lengths_of_block(block: usize) -> Vec<usize> {
-    let runs = ELEMENTS_PER_THREAD.into_iter().flat_map(|each| around(each * block));
-    [0, 1].into_iter().chain(runs).collect()
+    let segments = ELEMENTS_PER_THREAD.into_iter().flat_map(|each| around(each * block));
+    [0, 1].into_iter().chain(segments).collect()
 }
 
 /// The lengths for every block, and around a warp and a vector: each once, in ascending order.

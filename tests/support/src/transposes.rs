@@ -394,7 +394,7 @@ pub const LARGE: [Case; 7] = [
 
 /// Matrices so tall that they are transposed in panels of rows: with aligned rows, for elements of up to 8 bytes (for
 /// 16 bytes they are whole pairs of lines), and with unaligned rows, for every element size.
-pub const HIGH: [Case; 2] = [
+pub const TALL: [Case; 2] = [
     Case { rows: 65_552, columns: 272, batch: 2, pads: [0; 2], offsets: [0; 2], seed: 0 },
     Case { rows: 65_541, columns: 259, batch: 1, pads: [2, 1], offsets: [3, 5], seed: 0 },
 ];
