@@ -379,12 +379,12 @@ fn a_reducer_can_be_started_repeatedly() {
 
 #[test]
 fn recordings_are_started_again_and_keep_their_memory() {
-    test_support::orders::recordings(&Gpu::simt()).unwrap();
-    test_support::orders::recordings_of_each_kind(&Gpu::simt()).unwrap();
-    test_support::orders::recordings_of_exact_sums(&Gpu::simt()).unwrap();
+    test_support::streams::recordings(&Gpu::simt()).unwrap();
+    test_support::streams::recordings_of_each_kind(&Gpu::simt()).unwrap();
+    test_support::streams::recordings_of_exact_sums(&Gpu::simt()).unwrap();
 }
 
 #[test]
 fn threads_have_a_stream_each() {
-    test_support::orders::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
+    test_support::streams::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
 }

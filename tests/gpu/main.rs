@@ -21,7 +21,7 @@ use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
     by_length, custom, device_library, element_types, exact, exact_edges, exact_sums, executor, first_gpu,
-    large_transposes, orders, rust_cuda,
+    large_transposes, rust_cuda, streams,
 };
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
@@ -45,20 +45,21 @@ fn main() {
             Some(Arc::new(gpu))
         }
         Err(error) => {
-            println!("skipped, every one of them: {error}");
+            println!("all tests are skipped: {error}");
             None
         }
     };
     libtest_mimic::run(&arguments, trials(gpu)).exit();
 }
 
-/// Set in the child process whose kernel traps: a trap destroys the context, which all tests of a process share.
+/// The environment variable of the child process whose kernel traps. A trap destroys the context, which all tests of a
+/// process share.
 const TRAPPING: &str = "WARPFOLD_TEST_TRAPPING";
 
-/// The value of [`TRAPPING`] for a kernel whose assertion fails.
+/// The value of [`TRAPPING`] for the kernel whose assertion fails.
 const ASSERTION: &str = "an assertion";
 
-/// Launches a kernel whose assertion fails, and exits with 0 if that is a trap.
+/// Launches a kernel whose assertion fails, and exits with 0 if the error is a trap.
 fn fail_an_assertion_here() -> ! {
     let results = first_gpu().and_then(|gpu| {
         let (a, b) = (gpu.upload(&[1_u32, 2, 3])?, gpu.upload(&[1_u32, 2, 4])?);
@@ -72,7 +73,7 @@ fn fail_an_assertion_here() -> ! {
     std::process::exit(i32::from(!matches!(results, Ok(Err(Error::Trap { .. })))))
 }
 
-/// Launches a kernel that leaves its view, and exits with 0 if the report is correct.
+/// Launches a kernel with an index out of bounds, and exits with 0 if all later calls report the trap.
 fn trap_here() -> ! {
     let results = first_gpu().and_then(|gpu| {
         let (x, mut out) = (gpu.upload(&[1_u32; 10])?, gpu.zeroed::<u32>(10)?);
@@ -102,7 +103,7 @@ fn trap_here() -> ! {
     std::process::exit(i32::from(!results.is_ok_and(|results| results.iter().all(|(_, error)| is_trap(error)))))
 }
 
-/// Runs everything at once, for `WARPFOLD_SOAK_SECONDS` seconds.
+/// Runs random operations in many threads, for `WARPFOLD_SOAK_SECONDS` seconds.
 fn soaked(gpu: &Gpu) -> Result<(), Failed> {
     let asked = std::env::var("WARPFOLD_SOAK_SECONDS").ok().and_then(|seconds| seconds.parse().ok());
     let seconds = asked.unwrap_or(if is_sanitized() { 1 } else { 5 });
@@ -122,19 +123,20 @@ fn a_failed_assertion_traps(_: &Gpu) -> Result<(), Failed> {
     in_child(ASSERTION)
 }
 
-/// Runs the tests' program with [`TRAPPING`] set.
+/// Runs this program in a child process with [`TRAPPING`] set.
 fn in_child(what: &str) -> Result<(), Failed> {
     let child = std::process::Command::new(std::env::current_exe()?).env(TRAPPING, what).output()?;
     if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
 }
 
-/// Each test holds it shared while it runs; the test that measures the device's free memory holds it exclusively.
+/// A lock that each test holds shared while it runs. The test that measures the device's free memory holds it
+/// exclusively.
 static OTHERS: RwLock<()> = RwLock::new(());
 
 /// The body of a test on the device.
 type Test = Box<dyn Fn(&Gpu) -> Result<(), Failed> + Send>;
 
-/// Every test; without a device, to be shown as ignored.
+/// Every test. Without a device they are shown as ignored.
 fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |name: String, test: Test| {
@@ -154,7 +156,10 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         add(format!("exact sums, any data: {len} elements"), Box::new(check));
     }
     add("workspaces of exact sums are left clean".into(), Box::new(|gpu| Ok(exact::workspaces_are_left_clean(gpu)?)));
-    add("exact sums of odd elements anywhere".into(), Box::new(|gpu| Ok(exact_edges::elements_on_rare_paths(gpu)?)));
+    add(
+        "exact sums of elements on rare paths, at any position".into(),
+        Box::new(|gpu| Ok(exact_edges::elements_on_rare_paths(gpu)?)),
+    );
     add("recordings of extremes".into(), Box::new(|gpu| Ok(exact_edges::extremes_in_recordings(gpu)?)));
     for (rows, len) in [(70, 16), (37, 33), (19, 127), (7, 512), (5, 600), (1000, 250), (2, 40_000)] {
         let check = move |gpu: &Gpu| Ok(exact::rows_and_columns(gpu, rows, len, &mut SmallRng::seed_from_u64(39))?);
@@ -233,7 +238,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         }),
     );
     add(
-        "exact sums that go on".into(),
+        "exact sums that stay on the device".into(),
         Box::new(|gpu| {
             let mut source = SmallRng::seed_from_u64(42);
             for len in [0, 1, 127, 4096, if is_sanitized() { 50_001 } else { 300_003 }] {
@@ -314,15 +319,18 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for (name, check) in transposes_of_any::PERMUTE_CHECKS {
         add(format!("permutations of {name}"), Box::new(move |gpu| permutations(gpu, check)));
     }
-    add("occupancy is what the driver says".into(), Box::new(occupancies));
-    add("recordings".into(), Box::new(|gpu| orders::recordings(gpu).map_err(Failed::from)));
-    add("recordings of each kind".into(), Box::new(|gpu| orders::recordings_of_each_kind(gpu).map_err(Failed::from)));
-    add("recordings of exact sums".into(), Box::new(|gpu| orders::recordings_of_exact_sums(gpu).map_err(Failed::from)));
+    add("occupancy equals the driver's".into(), Box::new(occupancies));
+    add("recordings".into(), Box::new(|gpu| streams::recordings(gpu).map_err(Failed::from)));
+    add("recordings of each kind".into(), Box::new(|gpu| streams::recordings_of_each_kind(gpu).map_err(Failed::from)));
+    add(
+        "recordings of exact sums".into(),
+        Box::new(|gpu| streams::recordings_of_exact_sums(gpu).map_err(Failed::from)),
+    );
     add(
         "64 threads with a stream each".into(),
         Box::new(|gpu| {
             let (threads, seconds) = if is_sanitized() { (16, 1) } else { (64, 60) };
-            orders::threads(gpu, threads, Duration::from_secs(seconds)).map_err(Failed::from)
+            streams::threads(gpu, threads, Duration::from_secs(seconds)).map_err(Failed::from)
         }),
     );
     for pair in PAIRS {
@@ -342,12 +350,12 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for &(dtype, check) in dots::CHECKS {
         add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
     }
-    add("out of memory is an error, and no more".into(), Box::new(out_of_memory));
+    add("out of memory is only an error".into(), Box::new(out_of_memory));
     if !is_sanitized() {
-        add("an index outside of a view traps, and is results".into(), Box::new(a_trap_is_reported));
+        add("an index outside of a view traps, and is reported".into(), Box::new(a_trap_is_reported));
         add("an assertion that fails traps".into(), Box::new(a_failed_assertion_traps));
     }
-    add("a launch that no device takes is refused".into(), Box::new(refused_launches));
+    add("an invalid launch is refused".into(), Box::new(refused_launches));
     if !is_sanitized() {
         let has_capacity = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
         let own = gpu.clone();
@@ -456,7 +464,7 @@ fn out_of_memory(gpu: &Gpu) -> Result<(), Failed> {
     if sum == 3.0 { Ok(()) } else { Err(format!("afterwards 1 + 2 is {sum}").into()) }
 }
 
-/// Makes calls of every kind; then as much memory is free as before.
+/// Checks that calls of every kind leave no device memory allocated.
 fn no_leaks(gpu: &Gpu) -> Result<(), Failed> {
     let mut calls = Calls::new(gpu, 0)?;
     calls.check(gpu)?;

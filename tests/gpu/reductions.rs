@@ -14,7 +14,8 @@ use warpfold::{Buffer, Error, Gpu};
 
 use crate::is_sanitized;
 
-/// Lengths around every boundary of blocks, segments and vectors, primes, and beyond a float's 2^24.
+/// Lengths around every boundary of blocks, segments and vectors; primes; and lengths above 2^24, where `f32` has no
+/// more consecutive integers.
 pub fn lengths() -> Vec<usize> {
     let mut lengths = sizes::lengths();
     lengths.extend(sizes::PRIMES);

@@ -112,7 +112,7 @@ pub fn permutations(gpu: &Gpu, check: PermuteCheck) -> Result<(), Failed> {
     Ok(())
 }
 
-/// By a rung of the ladder.
+/// Transposes by a rung of the ladder.
 pub fn transposes_by_rung(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> {
     let mut source = SmallRng::from_os_rng();
     let mut shapes = sizes::shapes();
@@ -141,7 +141,7 @@ pub fn transposes_by_rung(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> 
         }
         let again = gpu.download_matrix(&gpu.transpose(&gpu.transpose(&matrix)?)?)?;
         if first_difference(&again, &elements).is_some() {
-            return Err(format!("{rows} x {columns}: transposed twice it is another matrix").into());
+            return Err(format!("{rows} x {columns}: transposing twice gives another matrix").into());
         }
     }
     Ok(())

@@ -56,26 +56,26 @@ fn reduced<O: Reduction<T, Output: Values> + Copy, T: Element>(
     }
 }
 
-/// Elements whose product neither overflows nor vanishes.
+/// Elements whose product neither overflows nor underflows.
 fn elements<T: Random>(len: usize) -> Vec<T> {
     let mut source = SmallRng::seed_from_u64(len as u64);
     (0..len).map(|_| T::random(Kind::NearOne, &mut source)).collect()
 }
 
-/// The maximum number of elements per reduction, unless two rows or columns have more.
+/// The maximum number of elements of an input, except for inputs of a few rows or columns.
 const MAX_ELEMENTS: usize = 2_800_000;
 
 /// Checks that products of rows, for every float type, equal those of each row as a whole input.
 ///
 /// # Errors
-/// If one has other bits, or of the library.
+/// If one has other bits, or on an error of the library.
 pub fn products_of_rows(gpu: &Gpu) -> Result<(), String> {
     rows_of::<f32>(gpu, &reduced(gpu, ops::Product))?;
     rows_of::<f64>(gpu, &reduced(gpu, ops::Product))?;
     rows_of::<f16>(gpu, &reduced(gpu, ops::Product))
 }
 
-/// The same for a custom operator. Only in the executor.
+/// [`products_of_rows`] for a custom operator. Only in the executor.
 ///
 /// # Errors
 /// As for [`products_of_rows`].
@@ -86,14 +86,14 @@ pub fn traces_of_rows(gpu: &Gpu) -> Result<(), String> {
 /// Checks that products of columns, for every float type, equal those of each column alone.
 ///
 /// # Errors
-/// If one has other bits, or of the library.
+/// If one has other bits, or on an error of the library.
 pub fn products_of_columns(gpu: &Gpu) -> Result<(), String> {
     columns_of::<f32>(gpu, &reduced(gpu, ops::Product))?;
     columns_of::<f64>(gpu, &reduced(gpu, ops::Product))?;
     columns_of::<f16>(gpu, &reduced(gpu, ops::Product))
 }
 
-/// The same for a custom operator. Only in the executor.
+/// [`products_of_columns`] for a custom operator. Only in the executor.
 ///
 /// # Errors
 /// As for [`products_of_columns`].
@@ -104,8 +104,8 @@ pub fn traces_of_columns(gpu: &Gpu) -> Result<(), String> {
 fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
     let vector = 16 / size_of::<T>();
     let mut lengths = vec![0, 1, 2, 15, 16, 17, 31, 32, 33, 100];
-    // Vectors: a lane's share of a short row; the longest short row; a block's share of one iteration, and its maximum;
-    // shared tiles.
+    // In vectors: a lane's part of a short row; the longest short row; a block's part per iteration, and its maximum;
+    // tiles that blocks share.
     for vectors in [1, 4, 8, 127, 128, 256, 1024, 4096, 4608, 9 * 512] {
         lengths.extend([vectors * vector - 1, vectors * vector, vectors * vector + 1]);
     }
@@ -148,7 +148,7 @@ fn rows_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), 
 }
 
 fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(), String> {
-    // Around a thread's rows in flight, the leaves of the tree, and splits.
+    // Around a thread's rows in flight, the leaves of the reduction tree, and splits.
     for rows in [0, 1, 2, 3, 4, 15, 16, 17, 31, 33, 64, 100, 255, 256, 257, 511, 512, 513, 1024, 1025, 4097, 20_000] {
         let numbers = elements::<T>(rows);
         let same = |batches: usize, columns: usize, pad: usize, offset: usize| {

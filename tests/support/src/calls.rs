@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use warpfold::ops::{ArgMax, Sum};
 use warpfold::{Buffer, Error, Gpu, Matrix, Scaling, Shape, Transposition};
 
-/// Columns of the matrices, a multiple of [`DEPTH`].
+/// The number of columns of the matrices, a multiple of [`DEPTH`].
 const COLUMNS: usize = 170;
 
 /// The extent of the innermost axis in permutations that keep it innermost.
@@ -46,7 +46,7 @@ impl Calls {
     /// Makes one call of each kind, and checks it.
     ///
     /// # Errors
-    /// If one fails, or gives another result.
+    /// If a call fails, or a result is wrong.
     pub fn check(&mut self, gpu: &Gpu) -> Result<(), String> {
         self.check_all(gpu).map_err(|error| error.to_string())?
     }
@@ -76,7 +76,7 @@ impl Calls {
                 &(0..COLUMNS).map(|column| sum(&mut numbers[column..].iter().step_by(COLUMNS))).collect(),
             ),
             same(
-                "places of the maxima of rows",
+                "indices of the maxima of rows",
                 &gpu.download(&gpu.reduce_to_buffer(ArgMax, input, Shape::rows(rows, COLUMNS))?)?,
                 &numbers.chunks(COLUMNS).map(first_largest).collect(),
             ),
@@ -114,7 +114,7 @@ impl Calls {
     }
 }
 
-/// An error that shows the difference, shortened if it is long.
+/// Compares a result. The error shows the difference, shortened if it is long.
 fn same<T: PartialEq + Debug>(what: &str, found: &T, expected: &T) -> Result<(), String> {
     if found == expected {
         return Ok(());

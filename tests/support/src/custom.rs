@@ -9,10 +9,9 @@ use warpfold::{Element, Error, Gpu, Reduction, Shape};
 
 use crate::exact::{Data, numbers};
 
-/// Elements, and how they lie.
+/// The elements of a matrix.
 struct Case<'a, T> {
     elements: &'a [T],
-    /// The extents of the matrix that they form.
     rows: usize,
     columns: usize,
 }
@@ -27,7 +26,7 @@ impl<T: Copy> Case<'_, T> {
     }
 }
 
-/// A result as bits; all NaN are one.
+/// A result as bits, with all NaN equal.
 trait Bits {
     fn bits(&self) -> Vec<u64>;
 }
@@ -85,7 +84,7 @@ where
     same("columns", &of_shape(Shape::columns(rows, columns)).map_err(text)?, &of_columns)?;
     let middle = Shape::axis(&[1, rows, columns], 1).map_err(text)?;
     same("the middle axis", &of_shape(middle).map_err(text)?, &of_columns)?;
-    // Rows as segments, of which every third is joined to the one before it.
+    // Rows as segments; every third row is joined to the previous one.
     let ends: Vec<usize> = (0..=rows).filter(|row| row % 3 != 1 || *row == rows).map(|row| row * columns).collect();
     let offsets: Vec<u64> = ends.iter().map(|&end| end as u64).collect();
     let offsets = gpu.upload(&offsets).map_err(text)?;
@@ -107,7 +106,7 @@ where
 /// Checks custom operators and custom exact sums of a matrix of random elements, in every shape.
 ///
 /// # Errors
-/// If a result is not the right one, or of the library.
+/// If a result is wrong, or on an error of the library.
 pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut SmallRng) -> Result<(), String> {
     let singles = numbers::<f32>(data, rows * columns, source);
     let case = Case { elements: &singles, rows, columns };
@@ -134,7 +133,7 @@ pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut Sm
     in_every_shape(gpu, Integer, &Case { elements: &integers, rows, columns }, &|elements| {
         elements.iter().map(|&x| i64::from(x)).sum::<i64>() as f64
     })?;
-    // Numbers whose products with a third have no bits below the least number.
+    // Numbers whose products with a third do not underflow.
     let doubles = numbers::<f64>(Data::Normal, rows * columns, source);
     in_every_shape(gpu, Third, &Case { elements: &doubles, rows, columns }, &|elements| {
         let thirds = elements.iter().map(|&x| (x, THIRD));
@@ -142,13 +141,13 @@ pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut Sm
     })
 }
 
-/// Checks that an operator that keeps an order keeps that of the built-in ones: products of numbers near 1, in every
-/// shape.
+/// Checks that a custom operator with a fixed order has the order of the built-in ones: products of numbers near 1, in
+/// every shape.
 ///
 /// # Errors
-/// If a result has other bits than the product, or of the library.
+/// If a result has other bits than the product, or on an error of the library.
 pub fn order_of_products(gpu: &Gpu, rows: usize, columns: usize, source: &mut SmallRng) -> Result<(), String> {
-    // Exact in `f64`, and so is one more than each.
+    // `f64` represents each number exactly, and 1 plus the number.
     let small: Vec<f64> = (0..rows * columns).map(|_| f64::from(source.random_range(-0.01_f32..0.01))).collect();
     let factors: Vec<f64> = small.iter().map(|x| 1.0 + x).collect();
     let run = || {
@@ -165,10 +164,11 @@ pub fn order_of_products(gpu: &Gpu, rows: usize, columns: usize, source: &mut Sm
     run().map_err(|error: Error| error.to_string())?
 }
 
-/// Checks what is refused: a minimum of nothing, an exact sum whose term of 0 is not 0, and shapes that no memory has.
+/// Checks that invalid reductions are refused: an operator without an identity on no elements, an exact sum whose term
+/// of 0 is not 0, and shapes larger than any memory.
 ///
 /// # Errors
-/// If something is not refused, or with another error.
+/// If one is not refused, or with another error.
 pub fn errors(gpu: &Gpu) -> Result<(), String> {
     fn expect<R>(found: Result<R, Error>, is_right: impl Fn(&Error) -> bool) -> Result<(), String> {
         match found {

@@ -1,4 +1,4 @@
-//! Runs of the test kernels: each returns all that the kernel wrote, as words to compare.
+//! Runs of the test kernels. Each returns all outputs of a kernel as words, to be compared.
 
 use cuda_std::element::Element;
 use cuda_std::launch::ScalarParameter;
@@ -186,7 +186,7 @@ fn shared_atomics(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     Ok([of_32_bits, combined_in_blocks(gpu, 1_u64)?, combined_in_blocks(gpu, 1_i64)?].concat())
 }
 
-/// The sum of each block's numbers, which are whole.
+/// The sum of each block's numbers, which are integers.
 fn float_sums_of_blocks<T>(gpu: &Gpu, whole: fn(u16) -> T) -> Result<Vec<u64>, Error>
 where
     T: Element + cuda_std::shared::SharedAtomic,
@@ -214,21 +214,21 @@ fn tickets(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 fn half_conversions(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let bits: Vec<u16> = (0..=u16::MAX).collect();
-    // NaNs are left out: the bits that a conversion gives them are unspecified.
+    // NaNs are left out, because the bits that a conversion gives them are unspecified.
     let floats: Vec<f32> =
         noise(8).map(|x| f32::from_bits(x as u32)).filter(|x| !x.is_nan()).take(bits.len()).collect();
     let mut out = gpu.zeroed::<u32>(4 * bits.len())?;
     let (bits, floats) = (gpu.upload(&bits)?, gpu.upload(&floats)?);
     let arguments = k::half_conversions::Args { bits: bits.view(), floats: floats.view(), out: out.view_mut() };
     gpu.launch(k::half_conversions::handle(), 1024, arguments)?;
-    // All NaNs count as equal, for the same reason.
+    // All NaNs count as equal, because their bits are unspecified.
     let one_nan = |word: u64| if f32::from_bits(word as u32).is_nan() { u64::MAX } else { word };
     Ok(words(gpu.download(&out)?).map(one_nan).collect())
 }
 
 fn bytes_of_words(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let all: Vec<u32> = noise(9).map(|x| x as u32).take(1 << 14).collect();
-    // Every pair of bytes; and other words, the largest among them.
+    // Every pair of bytes; and other words, including the largest.
     let half = |i: u32| [i & 0xFF, i >> 8 & 0xFF, 0x7BFF - (i & 0x7F), 0x0400 + i % 0x3000][i as usize % 4];
     let halves: Vec<u32> =
         (0..1 << 14).map(|i: u32| half(i.wrapping_mul(2_654_435_761) >> 9) << 16 | half(i)).collect();

@@ -79,7 +79,7 @@ fn same<T: Exact>(found: &[T], right: &[[T; 4]], which: usize, what: &str) -> Re
         let (found, right) = (number(*found), number(right[which]));
         if found.to_bits() != right.to_bits() && !(found.is_nan() && right.is_nan()) {
             let name = RESULTS[which];
-            return Err(format!("the {name} of {} {what} {i} is {found:e}, and {right:e} is right", T::NAME));
+            return Err(format!("the {name} of {} {what} {i} is {found:e}, expected {right:e}", T::NAME));
         }
     }
     Ok(())
@@ -100,7 +100,7 @@ pub fn check(gpu: &Gpu, rows: usize, len: usize, source: &mut SmallRng) -> Resul
 /// If it is rounded twice.
 pub fn is_rounded_once(gpu: &Gpu) -> Result<(), String> {
     let text = |error: warpfold::Error| error.to_string();
-    // Above the midpoint of 2048 and 2050 by less than `f32` can represent.
+    // The sum is just above the midpoint of 2048 and 2050; rounded to `f32` first, it is the midpoint.
     let tied = [2048.0, 1.0, 2.0_f32.powi(-24)].map(f16::from_f32);
     let input = gpu.upload(&tied).map_err(text)?;
     let (own, single) = (gpu.reduce(InElementType(Sum), &input).map_err(text)?, gpu.sum(&input).map_err(text)?);

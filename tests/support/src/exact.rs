@@ -31,12 +31,12 @@ fn expected<T: Exact>(elements: impl Iterator<Item = T>) -> [T::Sum; 4] {
 /// If a result is not the exact one, or on an unexpected error.
 pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String> {
     for data in ALL {
-        every_way::<f32>(gpu, data, len, source)?;
-        every_way::<f64>(gpu, data, len, source)?;
-        every_way::<f16>(gpu, data, len, source)?;
-        every_way::<bf16>(gpu, data, len, source)?;
+        check_results::<f32>(gpu, data, len, source)?;
+        check_results::<f64>(gpu, data, len, source)?;
+        check_results::<f16>(gpu, data, len, source)?;
+        check_results::<bf16>(gpu, data, len, source)?;
 
-        // By another implementation; and the f64 sum of f32.
+        // Compared with another implementation, including the f64 sum of f32.
         let (doubles, singles) = (numbers::<f64>(data, len, source), numbers::<f32>(data, len, source));
         let case = |what: &str| format!("compared with bitrep, the sum of {len} {what} of {data:?}");
         let of_bitrep = |all: &mut dyn Iterator<Item = f64>| {
@@ -53,8 +53,9 @@ pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
     Ok(())
 }
 
-/// An input's results; those of the elements in another order, unaligned; and products with another input.
-fn every_way<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
+/// Checks the results of an input, also of its elements in another order and unaligned, and products with another
+/// input.
+fn check_results<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng) -> Result<(), String> {
     let elements = numbers::<T>(data, len, source);
     let right = expected(elements.iter().copied());
     let mut others = elements.clone();
@@ -83,11 +84,11 @@ fn every_way<T: Exact>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRng)
 /// Compares a result with the expected one, bit by bit. All NaN count as equal.
 ///
 /// # Errors
-/// If they differ, with both and what the result is of.
+/// If they differ. The message has both.
 pub fn same<R: Into<f64>>(found: R, expected: R, what: &str) -> Result<(), String> {
     let (found, expected) = (found.into(), expected.into());
     let is_same = found.to_bits() == expected.to_bits() || found.is_nan() && expected.is_nan();
-    if is_same { Ok(()) } else { Err(format!("{what} is {found:e}, and {expected:e} is right")) }
+    if is_same { Ok(()) } else { Err(format!("{what} is {found:e}, expected {expected:e}")) }
 }
 
 /// An error's message.

@@ -1,4 +1,4 @@
-//! Exact sums with elements that take each path of the kernels, at each kind of place.
+//! Exact sums with elements that take each path of the kernels, at each kind of position.
 
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
@@ -9,22 +9,22 @@ use warpfold::{Gpu, Shape};
 
 use crate::exact::{Data, Exact, RESULTS, numbers, power, same, text};
 
-/// A pair of factors whose product, and whose first factor, take a path of the kernels.
+/// The name of a path of the kernels, and two factors. Sums of the first factor, and of the product, take the path.
 type RarePath = (&'static str, f64, f64);
 
-/// A type, and factors for each path of its sums, and of each variant of its products.
+/// A type, with factors for each path of its sums and of its products.
 trait Edges: Exact {
     const RARE_PATHS: &[RarePath];
 }
 
-const LEAST_DOUBLE: f64 = f64::from_bits(1);
+const SMALLEST_DOUBLE: f64 = f64::from_bits(1);
 
 impl Edges for f32 {
     const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
         ("a residual", power(-60), 1.0),
         ("a residual of residuals", power(-110), power(-30)),
-        ("the least number", power(-149), power(-149)),
+        ("the smallest number", power(-149), power(-149)),
         ("above the window", power(50), power(40)),
         ("rounded up to 2^126", power(126) - power(102), power(-126)),
         ("above all windows", 3.0 * power(126), power(127)),
@@ -37,8 +37,8 @@ impl Edges for f64 {
         ("a product of two terms", 1.0 + power(-52), 1.0 - power(-53)),
         ("a residual", power(-120), 1.0),
         ("a product below its terms", 3.0 * power(-500), 5.0 * power(-500)),
-        ("a product below the least number", 3.0 * power(-1000), 5.0 * power(-900)),
-        ("the least number", LEAST_DOUBLE, LEAST_DOUBLE),
+        ("a product below the smallest number", 3.0 * power(-1000), 5.0 * power(-900)),
+        ("the smallest number", SMALLEST_DOUBLE, SMALLEST_DOUBLE),
         ("above the window", power(200), power(100)),
         ("rounded up to 2^1022", power(1022) - power(969), power(-1022)),
         ("a product above its terms", 3.0 * power(505), 5.0 * power(505)),
@@ -49,7 +49,7 @@ impl Edges for f64 {
 impl Edges for f16 {
     const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
-        ("the least number", power(-24), power(-24)),
+        ("the smallest number", power(-24), power(-24)),
         ("the largest number", 65_504.0, 65_504.0),
     ];
 }
@@ -58,7 +58,7 @@ impl Edges for bf16 {
     const RARE_PATHS: &[RarePath] = &[
         ("in the window", 7.0, 1.0),
         ("a residual", power(-60), 1.0),
-        ("the least number", power(-133), power(-133)),
+        ("the smallest number", power(-133), power(-133)),
         ("above the window", power(50), power(40)),
         ("above all windows", 1.5 * power(127), power(127)),
     ];
@@ -71,8 +71,8 @@ struct Case<T> {
     y: Vec<T>,
 }
 
-/// The same ordinary elements, and at two places each a pair of odd ones that cancel: in all pairs of places that are
-/// neighbours in `places`, one for each kind. The first case has zeros there.
+/// Cases with the same ordinary elements, and two elements of one path that cancel: a case for each path and each pair
+/// of neighbours in `places`. The first case has zeros at all places.
 fn cases<T: Edges>(len: usize, places: &[usize], source: &mut SmallRng) -> Vec<Case<T>> {
     let mut ordinary = || T::nearest(f64::from(source.random_range(-32..32)) / 4.0);
     let (mut x, mut y): (Vec<T>, Vec<T>) = (0..len).map(|_| (ordinary(), ordinary())).unzip();
@@ -123,9 +123,8 @@ fn compare<T: Exact>(
     Ok(())
 }
 
-/// Checks that a path that few elements take changes no bit, wherever they are: among the elements before the first
-/// aligned vector, in a tile, in a tile that not all threads have a vector of, or after the last vector; in whole
-/// inputs, rows, columns and segments.
+/// Checks that elements on rare paths change no bit, at any position: before the first aligned vector, in a tile, in a
+/// partial tile, and after the last vector; in whole inputs, rows, columns and segments.
 ///
 /// # Errors
 /// If a result is not the exact one, or on an unexpected error.
@@ -136,7 +135,7 @@ pub fn elements_on_rare_paths(gpu: &Gpu) -> Result<(), String> {
     elements_on_rare_paths_of::<bf16>(gpu)
 }
 
-/// Elements before the input, so that it does not begin at a vector.
+/// The number of elements before the input, so that it is not aligned.
 const BEFORE: usize = 3;
 
 fn moved<T: Exact>(elements: &[T], after: usize) -> Vec<T> {
@@ -158,7 +157,7 @@ fn elements_on_rare_paths_of<T: Edges>(gpu: &Gpu) -> Result<(), String> {
             compare((T::results(gpu, view).map_err(text)?, Some(dot)), case, &all[0], "the whole input")?;
         }
     }
-    // Lanes of a warp have a row, a block has one, and a thread has a column or a part of it.
+    // A row is summed by lanes of a warp or by a block, a column by one thread or by several.
     for len in [37, 301, 2050] {
         let places = [0, 1, len / 2, len - 5, len - 1];
         let all = cases::<T>(len, &places, &mut source);
@@ -184,7 +183,7 @@ fn elements_on_rare_paths_of<T: Edges>(gpu: &Gpu) -> Result<(), String> {
         for (i, case) in all.iter().enumerate() {
             let of = |results: &[Vec<T::Sum>; 4], i: usize| results.each_ref().map(|of_each| of_each[i]);
             compare((of(&of_rows, i), Some(dots[i])), case, &all[0], "a row")?;
-            // Every other segment is what lies between two rows.
+            // Every other segment is the gap between two rows.
             compare((of(&of_segments, 2 * i), None), case, &all[0], "a segment")?;
             compare((of(&of_columns, i), None), case, &all[0], "a column")?;
         }
@@ -204,7 +203,7 @@ pub fn extremes_in_recordings(gpu: &Gpu) -> Result<(), String> {
     extremes_of_bf16(gpu)
 }
 
-/// Elements; rows, columns and segments of them.
+/// The number of elements, and their rows, columns and segments.
 const LEN: usize = 60_000;
 const ROWS: usize = 2;
 const COLUMNS: usize = 3;

@@ -9,7 +9,7 @@ use warpfold::{Error, ExactElement, ExactSums, Gpu, Shape, View};
 
 use crate::exact::{ALL, Data, Exact, numbers};
 
-/// An element type with test data and with sums on the device.
+/// An element type with test data, and with exact sums on the device.
 pub trait OnDevice: Exact + ExactElement + Send + Sync {
     /// The sum in one call.
     fn whole(gpu: &Gpu, view: View<'_, Self>) -> Result<Self::Sum, Error>;
@@ -37,7 +37,7 @@ fn bits<R: Into<f64>>(x: R) -> u64 {
 }
 
 fn equal<V: PartialEq + std::fmt::Debug>(found: V, expected: V, what: &str) -> Result<(), String> {
-    if found == expected { Ok(()) } else { Err(format!("{what} is {found:?}, and {expected:?} is right")) }
+    if found == expected { Ok(()) } else { Err(format!("{what} is {found:?}, expected {expected:?}")) }
 }
 
 /// Checks parts of an input, for each kind of data and each type, merged in any order on the host and on the device.
@@ -62,7 +62,7 @@ fn parts_of<T: OnDevice>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRn
     let whole = gpu.partial_sum(&input).map_err(text)?;
     equal(whole, right, &format!("the sum of {case}"))?;
 
-    // Cuts at any places, some of them equal, so that a part is empty.
+    // Cuts at random positions, two of them equal, so that a part is empty.
     let mut cuts: Vec<usize> = (0..source.random_range(1..6)).map(|_| source.random_range(0..=len)).collect();
     cuts.extend([0, len, len / 2, len / 2]);
     cuts.sort_unstable();
@@ -74,7 +74,7 @@ fn parts_of<T: OnDevice>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRn
         let view = input.view().slice(start, len).map_err(text)?;
         let part = gpu.partial_sum(view).map_err(text)?;
         on_host.merge(&part).map_err(|error| error.to_string())?;
-        // By either method.
+        // By an addition or by a merge.
         if source.random() {
             on_device.add(view, Shape::all(len)).map_err(text)?;
         } else {
@@ -142,7 +142,7 @@ fn shapes_of<T: OnDevice>(gpu: &Gpu, outputs: usize, most: usize, source: &mut S
         let kinds = if source.random_range(0..8) == 0 { ALL.len() } else { ALL.len() - 3 };
         let data = ALL[source.random_range(0..kinds)];
         let elements = numbers::<T>(data, len + 3, source);
-        // Not at the start of memory.
+        // Not aligned.
         let offset = source.random_range(0..4);
         let input = gpu.upload(&elements).map_err(text)?;
         let view = input.view().slice(offset, len).map_err(text)?;
@@ -157,7 +157,7 @@ fn shapes_of<T: OnDevice>(gpu: &Gpu, outputs: usize, most: usize, source: &mut S
     let [mut sums, others] = sums;
     sums.merge(&others).map_err(text)?;
     check(gpu, &sums, &right, &case)?;
-    // Uploads them again, and continues.
+    // Uploads the sums, and merges them.
     let again = gpu.upload_exact_sums(&right).map_err(text)?;
     check(gpu, &again, &right, &format!("{case}, uploaded"))?;
     sums.merge(&again).map_err(text)?;
@@ -201,7 +201,7 @@ fn many_of<T: OnDevice>(gpu: &Gpu, launches: usize) -> Result<(), String> {
     let greatest = T::nearest(T::GREATEST);
     for data in [Data::AnyFinite, Data::AtTheEdge, Data::Wide] {
         let mut elements = numbers::<T>(data, 40, &mut source);
-        // Once of one sign, so that all limbs grow in one direction.
+        // All of one sign, so that all limbs grow in one direction.
         if let Data::AtTheEdge = data {
             elements.fill(greatest);
         }
@@ -229,14 +229,14 @@ fn many_of<T: OnDevice>(gpu: &Gpu, launches: usize) -> Result<(), String> {
 /// Checks that an invalid addition is a typed error, and changes nothing.
 ///
 /// # Errors
-/// If the result is another.
+/// If the result is different.
 pub fn errors(gpu: &Gpu) -> Result<(), String> {
     let input = gpu.upload(&[1.0_f32; 12]).map_err(text)?;
     let mut sums = gpu.exact_sums::<f32>(3).map_err(text)?;
     sums.add(&input, Shape::rows(3, 4)).map_err(text)?;
     let is_length = |found: Result<(), Error>, numbers: (usize, usize)| match found {
         Err(Error::Length { found, expected, .. }) => equal((found, expected), numbers, "the lengths of an error"),
-        other => Err(format!("an error was to say that {} are not {}: {other:?}", numbers.0, numbers.1)),
+        other => Err(format!("expected the error that {} are not {}, found {other:?}", numbers.0, numbers.1)),
     };
     is_length(sums.add(&input, Shape::rows(4, 3)), (4, 3))?;
     is_length(sums.add(&input, Shape::columns(3, 4)), (4, 3))?;
@@ -251,11 +251,11 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     let before = full.download().map_err(text)?;
     let is_too_many = |found: Result<(), Error>, most: u64| match found {
         Err(Error::TooManyElements(TooManyElements { count })) => equal(count, most, "the elements of an error"),
-        other => Err(format!("an error was to say that {most} elements are too many: {other:?}")),
+        other => Err(format!("expected the error that {most} elements are too many, found {other:?}")),
     };
     is_too_many(full.add(&input, Shape::rows(3, 4)), MAX_ELEMENTS + 1)?;
     is_too_many(full.merge(&sums), MAX_ELEMENTS + 1)?;
-    equal(full.download().map_err(text)?, before, "what was not added to")?;
+    equal(full.download().map_err(text)?, before, "the sums after a refused addition")?;
     full.add(&input, Shape::rows(3, 3)).map_err(text)?;
     equal(full.download().map_err(text)?[1].count(), MAX_ELEMENTS, "the number of elements")?;
 
@@ -264,7 +264,7 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     let others = elsewhere.exact_sums::<f32>(3).map_err(text)?;
     for found in [sums.add(&other, Shape::rows(3, 4)), sums.merge(&others)] {
         if !matches!(found, Err(Error::OtherDevice { .. })) {
-            return Err(format!("another device's memory was to be an error: {found:?}"));
+            return Err(format!("expected an error for another device's memory, found {found:?}"));
         }
     }
     check(gpu, &sums, &[ExactSum::from_iter([1.0; 4]); 3], "the sums after errors")

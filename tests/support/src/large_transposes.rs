@@ -1,4 +1,4 @@
-//! Transposes of more than 2^32 bytes.
+//! Transposes of more than 2^32 elements of one byte.
 
 use warpfold::{Error, Gpu, Transposition};
 
@@ -39,7 +39,7 @@ fn by_rows(
 /// An input of `len` elements.
 fn input(len: usize) -> Vec<u8> {
     let mut elements = vec![0; len];
-    // This cannot fail.
+    // The closure cannot fail.
     let _ = by_rows(&mut elements, 1, |piece, first| {
         for (i, x) in (first..).zip(piece) {
             *x = element(i);

@@ -1,4 +1,4 @@
-//! Code that the tests share: the test kernels' PTX, and runs of them on either backend.
+//! Code that the tests share: the test kernels' PTX, checks that run on either backend, and references.
 
 pub mod by_length;
 pub mod calls;
@@ -9,12 +9,12 @@ pub mod exact;
 pub mod exact_edges;
 pub mod exact_sums;
 pub mod large_transposes;
-pub mod orders;
 pub mod reductions;
 pub mod reference;
 pub mod rust_cuda;
 pub mod sizes;
 pub mod soak;
+pub mod streams;
 pub mod strict;
 pub mod tiles;
 pub mod transposes;
@@ -34,8 +34,8 @@ pub fn first_gpu() -> Result<Gpu, Error> {
     Gpu::with_libraries(0, &[&TEST_KERNELS])
 }
 
-/// `otherwise`, or `all` if the environment asks for all cases: `cargo xtask test --all`, which takes several times as
-/// long. It tries the same properties more often.
+/// `all` if the environment asks for all cases, else `otherwise`. `cargo xtask test --all` tries the same properties with
+/// more cases, and takes several times as long.
 pub fn times<N>(otherwise: N, all: N) -> N {
     if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { otherwise }
 }

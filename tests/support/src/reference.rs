@@ -49,8 +49,8 @@ macro_rules! floats {
                 let exact = exact_sum(numbers.iter().map(|&x| f64::from(x)));
                 let magnitude: f64 = numbers.iter().map(|&x| f64::from(x).abs()).sum();
                 if !exact.is_finite() || magnitude > f64::from(Self::MAX) {
-                    // An intermediate sum may overflow where the exact one does not: only NaN, and infinities that
-                    // every order of additions reaches, are certain.
+                    // An intermediate sum may overflow although the exact one does not. Certain are only NaN, and
+                    // infinities in every order of additions.
                     let has_nan = numbers.iter().any(|x| x.is_nan());
                     let infinities = [Self::INFINITY, Self::NEG_INFINITY].map(|infinity| numbers.contains(&infinity));
                     let agrees = match (has_nan, infinities) {
@@ -61,7 +61,7 @@ macro_rules! floats {
                     };
                     return if agrees { Ok(()) } else { Err(format!("{sum:?}, the CPU has {exact:?}")) };
                 }
-                // Half an epsilon for each addition on the path of an element, plus one subnormal step for each.
+                // Half an epsilon for each addition on the path of an element, plus one smallest number for each.
                 let roundings = 64.0 + numbers.len() as f64 / 4096.0;
                 let bound = roundings * (f64::from(Self::EPSILON) / 2.0 * magnitude + f64::from(Self::from_bits(1)));
                 if abs_diff_eq!(f64::from(sum), exact, epsilon = bound) {

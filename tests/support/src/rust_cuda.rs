@@ -1,4 +1,4 @@
-//! Runs of the kernels of Rust-CUDA's kinds: each compares what the kernel writes with a reference, and returns it, so
+//! Runs of the kernels of the kinds that Rust-CUDA has. Each compares the output with a reference, and returns it, so
 //! that a GPU and the executor can be compared word by word.
 
 use cuda_std::element::Plain;
@@ -76,7 +76,7 @@ fn compare<T: Plain + PartialEq + std::fmt::Debug>(
     Ok(words(&found))
 }
 
-/// Runs kernels that write a function of each element, and compares them with another way to compute it.
+/// Runs kernels that write a function of each element, and compares the results with those of another implementation.
 macro_rules! of_each {
     ($gpu:expr, $inputs:expr, $module:ident: $($kernel:ident = |$x:ident| $expected:expr;)*) => {{
         let inputs = $inputs;

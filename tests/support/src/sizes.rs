@@ -29,7 +29,7 @@ pub fn lengths() -> Vec<usize> {
     lengths
 }
 
-/// Primes, which are multiples of no boundary.
+/// Primes, which are not multiples of any boundary.
 pub const PRIMES: [usize; 6] = [7, 61, 509, 1021, 10_007, 65_537];
 
 /// Rows and columns around every tile, in all combinations.

@@ -17,7 +17,7 @@ const MOST: usize = 20_000;
 
 /// Runs random steps in `threads` threads on one handle until `time` is over. Returns the number of steps.
 ///
-/// A step uploads, reduces, transposes, records, starts, forks, drops, and checks the result; with `faults`, which a
+/// A step uploads, reduces, transposes, records, starts, forks or drops, and checks the result. With `faults`, which a
 /// CUDA device does not survive, some launches fail.
 ///
 /// # Errors
@@ -139,7 +139,7 @@ fn outlives_its_buffers(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> 
             let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
             gpu.record(|| reducer.start(&x, &mut output))?
         };
-        // Memory that reuses a freed allocation would be overwritten.
+        // If the recording did not keep its memory, these buffers would reuse it and be overwritten.
         let others: Vec<_> = (0..4).map(|_| gpu.upload(&vec![-1_i32; numbers.len()])).collect::<Result<_, _>>()?;
         recording.start()?;
         let sums = others.iter().map(|other| gpu.sum(other)).collect::<Result<Vec<_>, _>>()?;

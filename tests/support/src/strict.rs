@@ -1,4 +1,4 @@
-//! A reduction that can be made to fail.
+//! A custom reduction that faults on demand.
 
 use kernels::ops::Operator;
 

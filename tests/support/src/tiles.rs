@@ -1,4 +1,5 @@
-//! The kernel that transposes tiles of vectors, by itself: the library uses it only for matrices of several MiB.
+//! Direct launches of the kernel that transposes tiles of vectors. The library uses it only for matrices of several
+//! MiB.
 
 use cuda_std::launch::Kernel;
 use kernels::transpose::tiled::block_tile::micro_tiles;
@@ -7,11 +8,11 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Plain};
 
-/// Transposes a matrix of whole vectors, with numbers from a seed, and compares: with 1, 2, 4 and 8 interleaved panels
-/// of its rows.
+/// Transposes a matrix of whole vectors, with numbers from a seed, and compares. Its rows are split into 1, 2, 4 and 8
+/// interleaved panels.
 pub type TileCheck = fn(&Gpu, usize, usize, u64) -> Result<(), String>;
 
-/// Passes through shared memory beyond those without bank conflicts.
+/// The number of additional passes through shared memory because of bank conflicts.
 pub type Conflicts = fn(&Gpu, usize, usize) -> Result<u64, Error>;
 
 macro_rules! instances {
@@ -53,7 +54,7 @@ instances! {
     u128, 256, 8;
 }
 
-/// The transpose by a kernel with tiles of `len` elements, and with 2^`pieces` interleaved panels.
+/// The transpose by a kernel with tiles of `len` elements, and with `2^partitions` interleaved panels.
 fn run_tiles<T: Plain>(
     gpu: &Gpu,
     (kernel, len): (Kernel<TileArgs<'static, T>>, usize),

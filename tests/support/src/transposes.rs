@@ -21,7 +21,7 @@ pub struct Case {
     pub seed: u64,
 }
 
-/// Transposes and compares, including memory that must not be written.
+/// Transposes and compares the whole output, including memory that must not be written.
 pub type Check = fn(&Gpu, &Case) -> Result<(), String>;
 
 /// One check for each element size, by a type of that size.
@@ -260,8 +260,8 @@ fn each_place(case: &Case, mut work: impl FnMut(usize, usize)) {
     }
 }
 
-/// Pseudorandom bits from a seed. They are hashes of their indices, a fraction of the cost of a good generator: there
-/// are hundreds of millions.
+/// Pseudorandom bits from a seed, as hashes of their indices: a fraction of the cost of a good generator, for hundreds
+/// of millions of elements.
 struct Noise {
     state: u64,
 }
@@ -294,8 +294,8 @@ fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
     (0..len).map(element).collect()
 }
 
-/// Checks square matrices in place, including memory that must not be written; the case's columns and output fields are
-/// ignored.
+/// Checks square matrices in place, including memory that must not be written. The case's columns and the output's
+/// fields are ignored.
 pub static IN_PLACE_CHECKS: [(&str, Check); 5] = [
     ("u8", check_in_place::<u8>),
     ("u16", check_in_place::<u16>),
@@ -334,8 +334,8 @@ fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
 /// The orders of three axes.
 pub const ORDERS: [[usize; 3]; 6] = [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]];
 
-/// Permutes an array of this shape in each order, from and to views with these offsets, and compares, including memory
-/// that must not be written.
+/// Permutes an array of this shape in each order, from and to views with these offsets. Compares the whole output,
+/// including memory that must not be written.
 pub type PermuteCheck = fn(&Gpu, [usize; 3], [usize; 2], u64) -> Result<(), String>;
 
 /// One check for each element size.

@@ -10,7 +10,7 @@ use warpfold::{Element, Error, Gpu, Shape, View};
 /// Kinds of data: each is a hard case for some path of the kernels.
 #[derive(Clone, Copy, Debug)]
 pub enum Data {
-    /// One window contains all of it.
+    /// All in one window.
     Normal,
     /// All of one sign, so that sums grow.
     Uniform,
@@ -22,13 +22,13 @@ pub enum Data {
     Large,
     /// Subnormal numbers.
     Subnormal,
-    /// Each magnitude is at least the one before.
+    /// With exponents that rise from the lowest to the highest.
     Rising,
-    /// The reverse.
+    /// With exponents that fall from the highest to the lowest.
     Falling,
-    /// The largest cancel completely.
+    /// All but one cancel.
     Cancelling,
-    /// One number exceeds all others by far.
+    /// One number is much larger than all others.
     Outlier,
     /// At a midpoint of two results, except for one bit far below.
     NearlyTied,
@@ -42,7 +42,7 @@ pub enum Data {
     Nan,
     /// Infinities of one sign.
     Infinite,
-    /// Infinities of both.
+    /// Infinities of both signs.
     BothInfinities,
 }
 

@@ -50,7 +50,7 @@ fn data_of_segments<T: Exact>(lengths: Lengths<'_>, kinds: &[Data], source: &mut
 fn segments_of<T: Exact>(gpu: &Gpu, lengths: Lengths<'_>, kinds: &[Data], source: &mut SmallRng) -> Result<(), String> {
     let (all, offsets) = data_of_segments::<T>(lengths, kinds, source);
     let of_device = gpu.upload(&offsets).map_err(text)?;
-    // In a view that begins anywhere.
+    // In a view that is not aligned.
     let before = source.random_range(0..9);
     let moved: Vec<T> = (0..before).map(|_| T::nearest(f64::NAN)).chain(all.iter().copied()).collect();
     let moved = gpu.upload(&moved).map_err(text)?;

@@ -1,30 +1,30 @@
-//! The elements that are reduced.
+//! The elements of test inputs.
 
 use half::{bf16, f16};
 use rand::Rng;
 use rand::rngs::SmallRng;
 
-/// Which elements.
+/// A kind of data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// Integers of the whole range; floats between -1 and 1.
+    /// Integers of the whole range, or floats between -1 and 1.
     Any,
-    /// A handful of small values, so that most are equal to others, zeros of both signs among them.
+    /// A few small values, including zeros of both signs, so that many elements are equal.
     Few,
-    /// Mostly ordinary, with the type's extremes, infinities, NaN of several payloads, and subnormals.
+    /// Mostly ordinary numbers, with the type's extremes, infinities, NaN with several payloads, and subnormals.
     Special,
-    /// Floats near 1, so that products neither overflow nor vanish; odd integers.
+    /// Floats near 1, so that products neither overflow nor underflow; odd integers.
     NearOne,
-    /// Zero.
+    /// Zeros.
     Zero,
 }
 
-/// All of them.
+/// All kinds.
 pub const KINDS: [Kind; 5] = [Kind::Any, Kind::Few, Kind::Special, Kind::NearOne, Kind::Zero];
 
-/// A type of elements.
+/// An element type with random values.
 pub trait Random {
-    /// One of them.
+    /// A random value of a kind.
     fn random(kind: Kind, source: &mut SmallRng) -> Self;
 }
 
@@ -79,7 +79,7 @@ macro_rules! floats {
     )*};
 }
 
-/// `half` has these, `core` has not.
+/// The conversion that the types of `half` have as an inherent function, and `f32` and `f64` do not.
 trait FromF32 {
     fn from_f32(x: f32) -> Self;
 }
@@ -92,7 +92,7 @@ impl FromF32 for f32 {
 
 impl FromF32 for f64 {
     fn from_f32(x: f32) -> Self {
-        // Bits that an f32 has not.
+        // Sets bits that an `f32` does not have.
         Self::from(x) * (1.0 + 1.0 / 3.0e9)
     }
 }

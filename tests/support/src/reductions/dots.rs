@@ -13,26 +13,26 @@ use super::value::{Value, Values};
 /// Two inputs of one shape.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Which elements.
+    /// The kind of data.
     pub kind: Kind,
-    /// Which of those, again and again the same.
+    /// The seed of the elements.
     pub seed: u64,
-    /// Rows.
+    /// The number of rows.
     pub rows: usize,
-    /// Elements of each.
+    /// The number of elements of a row.
     pub len: usize,
-    /// How far apart rows begin.
+    /// The distance between the starts of two rows.
     pub pitch: usize,
-    /// How many elements lie before each of the views.
+    /// The number of elements before each view.
     pub offsets: [usize; 2],
 }
 
-/// Computes the rows' dot products on a device and compares each with what it should be; gives their bits.
+/// Computes the dot products of rows on a device, checks them, and returns their bits.
 pub type Check = fn(&Gpu, &Case) -> Result<Vec<u8>, String>;
 
 macro_rules! checks {
     ($($type:ident)*) => {
-        /// One for each type.
+        /// One check for each type.
         pub static CHECKS: &[(&str, Check)] = &[$((stringify!($type), check::<$type>)),*];
     };
 }

@@ -1,20 +1,20 @@
-//! Reductions past 2^31 and 2^32 elements, ten million segments, and inputs of nothing but what is special.
+//! Reductions of more than 2^31 and 2^32 elements, ten million segments, and inputs of special values.
 
 use warpfold::ops::{ArgMax, ArgMin, CountNan, CountNonzero, Max, Min, MinMax, Sum};
 use warpfold::{Error, Gpu, Shape};
 
-/// What the largest of them need: on the device, and as much in the host's memory.
+/// The memory that the largest of them need on the device, and also on the host.
 pub const BYTES: usize = 6 << 30;
 
-/// The longest input: past what 32 bits count.
+/// The length of the longest input, which does not fit in 32 bits.
 const LONGEST: usize = (1 << 32) + 7;
 
-/// Says what is wrong, if something is.
+/// Compares a result. The error has the result and the expected one.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
     if found == expected { Ok(()) } else { Err(format!("{what} is {found:?}, should be {expected:?}")) }
 }
 
-/// From 1 to 250, again and again; a period that divides no power of two.
+/// One period of the elements: 1 to 250. Its length divides no power of two.
 fn period() -> Vec<u8> {
     (1..=250).collect()
 }
@@ -25,10 +25,10 @@ fn sum_before(end: usize) -> u64 {
     whole + (1..=(end % 250) as u64).sum::<u64>()
 }
 
-/// Lengths of 2^31 - 1, 2^31 and 2^32 + 7 elements of `u8`, rows and columns and segments of such.
+/// Checks reductions of 2^31 - 1, 2^31 and 2^32 + 7 elements of `u8`, also by rows, columns and segments.
 ///
 /// # Errors
-/// One is wrong, or the library's.
+/// If a result is wrong, or on an error of the library.
 pub fn lengths(gpu: &Gpu) -> Result<(), String> {
     check_lengths(gpu).map_err(|error| error.to_string())?
 }
@@ -39,7 +39,7 @@ fn check_lengths(gpu: &Gpu) -> Result<Result<(), String>, Error> {
         let more = numbers.len().min(LONGEST - numbers.len());
         numbers.extend_from_within(..more);
     }
-    // The only ones of their kind, where an index of 32 bits would not find them.
+    // The only minimum and the only maximum, at indices that do not fit in 32 bits.
     let (zero, most) = (LONGEST - 3, LONGEST - 2);
     let replaced = u64::from(numbers[zero]) + u64::from(numbers[most]);
     (numbers[zero], numbers[most]) = (0, 255);
@@ -52,13 +52,13 @@ fn check_lengths(gpu: &Gpu) -> Result<Result<(), String>, Error> {
     for len in [(1 << 31) - 1, 1 << 31, (1 << 31) + 1] {
         checks.push(same("a sum of about 2^31", gpu.sum(view(0, len)?)?, sum_before(len)));
         let shifted = gpu.sum(view(1, len)?)?;
-        checks.push(same("a sum of about 2^31 behind one", shifted, sum_before(len + 1) - 1));
+        checks.push(same("a sum of about 2^31 after one element", shifted, sum_before(len + 1) - 1));
     }
     checks.push(same("the sum of 2^32 + 7", gpu.sum(&input)?, all));
     checks.push(same("the index of the minimum", gpu.argmin(&input)?, zero as u64));
     checks.push(same("the index of the maximum", gpu.argmax(&input)?, most as u64));
     checks.push(same("both extremes", gpu.min_max(&input)?, [0, 255]));
-    checks.push(same("how many are not 0", gpu.count_nonzero(&input)?, LONGEST as u64 - 1));
+    checks.push(same("the number of nonzero elements", gpu.count_nonzero(&input)?, LONGEST as u64 - 1));
 
     let half = LONGEST / 2;
     let rows = gpu.download(&gpu.reduce_to_buffer(Sum, view(0, 2 * half)?, Shape::rows(2, half))?)?;
@@ -67,7 +67,7 @@ fn check_lengths(gpu: &Gpu) -> Result<Result<(), String>, Error> {
     let wide = gpu.download(&gpu.reduce_to_buffer(MinMax, view(0, 2 * half)?, Shape::columns(2, half))?)?;
     checks.push(same("a column of two", wide[5], [6, period()[(half + 5) % 250]]));
     drop(wide);
-    // 250 columns: in each the same number over and over, but for the two at the end.
+    // Each of 250 columns repeats one number, except for the two elements at the end.
     let long = gpu.reduce_to_buffer(Sum, view(0, LONGEST / 250 * 250)?, Shape::columns(LONGEST / 250, 250))?;
     let long = gpu.download(&long)?;
     let of_column = |column: u64| (column + 1) * (LONGEST / 250) as u64;
@@ -80,14 +80,14 @@ fn check_lengths(gpu: &Gpu) -> Result<Result<(), String>, Error> {
     let expected = vec![between(0, 3), between(ends[1], ends[2]), between(ends[2], ends[3]) - replaced + 255];
     checks.push(same("the sums of segments past 2^31", sums, expected));
     let places = gpu.download(&gpu.reduce_segments(ArgMin, &input, &offsets)?)?;
-    checks.push(same("the places in segments past 2^31", places[2], zero as u64 - ends[2]));
+    checks.push(same("the indices in segments past 2^31", places[2], zero as u64 - ends[2]));
     Ok(checks.into_iter().collect())
 }
 
-/// Ten million segments of nothing, with and without one that is not.
+/// Checks ten million segments that are all empty, and that are all empty but one.
 ///
 /// # Errors
-/// One is wrong, or the library's.
+/// If a result is wrong, or on an error of the library.
 pub fn empty_segments(gpu: &Gpu) -> Result<(), String> {
     let check = || {
         const COUNT: usize = 10_000_000;
@@ -99,26 +99,26 @@ pub fn empty_segments(gpu: &Gpu) -> Result<(), String> {
         ends[COUNT] = 2;
         let last = gpu.download(&gpu.reduce_segments(Sum, &input, &gpu.upload(&ends)?)?)?;
         Ok::<_, Error>([
-            same("how many sums there are", sums.len(), COUNT),
-            same("a sum of nothing", sums.iter().position(|&x| x.to_bits() != 0), None),
-            same("a minimum of nothing", least.iter().position(|&x| x != f32::INFINITY), None),
-            same("a sum of something", last[COUNT - 1], 7.0),
-            same("a sum beside it", last[..COUNT - 1].iter().position(|&x| x.to_bits() != 0), None),
+            same("the number of sums", sums.len(), COUNT),
+            same("the sum of an empty segment", sums.iter().position(|&x| x.to_bits() != 0), None),
+            same("the minimum of an empty segment", least.iter().position(|&x| x != f32::INFINITY), None),
+            same("the sum of the last segment", last[COUNT - 1], 7.0),
+            same("the sums of the other segments", last[..COUNT - 1].iter().position(|&x| x.to_bits() != 0), None),
         ])
     };
     check().map_err(|error| error.to_string())?.into_iter().collect()
 }
 
-/// Inputs of infinities, of NaN, and of ordinary numbers with signalling NaN among them.
+/// Checks inputs of infinities, of NaN, and of ordinary numbers with some signalling NaN.
 ///
 /// # Errors
-/// One is wrong, or the library's.
+/// If a result is wrong, or on an error of the library.
 pub fn special(gpu: &Gpu, len: usize) -> Result<(), String> {
     let check = || {
         let infinite = gpu.upload(&vec![f32::INFINITY; len])?;
         let below = gpu.upload(&vec![f32::NEG_INFINITY; len])?;
         let nan = gpu.upload(&vec![f32::from_bits(0xFFC1_2345); len])?;
-        // The first of them is where a lane, a warp and a block are none's first.
+        // The first NaN is not the first element of a lane, a warp or a block.
         let (first, every) = ((len / 3) | 1, 100_003);
         let scattered: Vec<f32> =
             (0..len)
@@ -140,13 +140,13 @@ pub fn special(gpu: &Gpu, len: usize) -> Result<(), String> {
             same("the index of the maximum of negative infinities", gpu.argmax(&below)?, 0),
             same("the sum of NaN", gpu.sum(&nan)?.to_bits(), one_nan),
             same("the maximum of NaN", gpu.max(&nan)?.to_bits(), one_nan),
-            same("the place of NaN", gpu.argmax(&nan)?, 0),
-            same("how many are NaN", gpu.reduce(CountNan, &nan)?, len as u64),
+            same("the index of NaN", gpu.argmax(&nan)?, 0),
+            same("the number of NaN", gpu.reduce(CountNan, &nan)?, len as u64),
             same("the sum with signalling NaN", gpu.sum(&scattered)?.to_bits(), one_nan),
             same("the minimum with signalling NaN", gpu.min(&scattered)?.to_bits(), one_nan),
-            same("the place of the first signalling NaN", gpu.reduce(ArgMax, &scattered)?, first as u64),
-            same("how many signalling NaN there are", gpu.count_nan(&scattered)?, count),
-            same("how many are not 0", gpu.reduce(CountNonzero, &scattered)?, len as u64 - 1),
+            same("the index of the first signalling NaN", gpu.reduce(ArgMax, &scattered)?, first as u64),
+            same("the number of signalling NaN", gpu.count_nan(&scattered)?, count),
+            same("the number of nonzero elements", gpu.reduce(CountNonzero, &scattered)?, len as u64 - 1),
             same("the first row with a signalling NaN", nan_row, Some(first / 1000)),
         ])
     };

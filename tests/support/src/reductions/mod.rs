@@ -1,8 +1,16 @@
-//! Reductions of any operator, type and shape, and what the CPU makes of them independently of any kernel.
+//! Reductions by any operator, of any type and shape, compared with results of the CPU that do not depend on any
+//! kernel.
 //!
-//! [`value`] has the numbers that everything is compared as, [`reference`](mod@reference) what each operator should
-//! give, [`shapes`] which elements go to which output, [`data`] the elements, [`dots`] what has two inputs, [`large`]
-//! what is long; here is what brings an operator and a type, both chosen at run time, to the library.
+//! | module | contents |
+//! |---|---|
+//! | [`value`] | numbers of any type, as they are compared |
+//! | [`reference`](mod@reference) | the expected results of each operator |
+//! | [`shapes`] | shapes, and the elements of each output |
+//! | [`data`] | the elements |
+//! | [`dots`] | dot products |
+//! | [`large`] | long inputs |
+//!
+//! This file has the list of operators and types, from which tests choose at run time.
 
 pub mod data;
 pub mod dots;
@@ -35,43 +43,43 @@ pub struct Pair {
     run: fn(&Gpu, &Case) -> Result<Outcome, Error>,
 }
 
-/// What is reduced.
+/// The input of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// Which elements.
+    /// The kind of data.
     pub kind: Kind,
-    /// Which of those, again and again the same.
+    /// The seed of the elements.
     pub seed: u64,
-    /// Which go to which output.
+    /// The shape.
     pub form: Form,
-    /// How many elements lie before the view.
+    /// The number of elements before the view.
     pub offset: usize,
 }
 
-/// What came of it.
+/// The result of a reduction.
 #[derive(Debug)]
 pub struct Outcome {
-    /// Every element that was there to be reduced.
+    /// The elements of the view.
     pub elements: Vec<Value>,
-    /// The numbers of each output: one, or two of a minimum and maximum.
+    /// The numbers of each output: one, or two for [`MinMax`].
     pub outputs: Vec<Vec<Value>>,
     /// The outputs' bits.
     pub bits: Vec<u8>,
 }
 
 impl Pair {
-    /// Runs it.
+    /// Runs the reduction.
     ///
     /// # Errors
-    /// The library's.
+    /// On an error of the library.
     pub fn run(&self, gpu: &Gpu, case: &Case) -> Result<Outcome, Error> {
         (self.run)(gpu, case)
     }
 
-    /// Runs it and compares every output with what it should be.
+    /// Runs the reduction and compares every output with the expected one.
     ///
     /// # Errors
-    /// One is wrong, or the library's; the message says which and what it should have been.
+    /// If an output is wrong, or on an error of the library. The message has the output and the expected one.
     pub fn check(&self, gpu: &Gpu, case: &Case) -> Result<Outcome, String> {
         let outcome = self.run(gpu, case).map_err(|error| format!("{self:?} {case:?}: {error}"))?;
         let groups = case.form.groups();
@@ -94,7 +102,7 @@ impl Pair {
     }
 }
 
-/// Reduces by operator `O`.
+/// Reduces with operator `O`.
 fn run<O: Reduction<T> + Default, T: Element + Random>(gpu: &Gpu, case: &Case) -> Result<Outcome, Error>
 where
     O::Output: Values,
@@ -102,7 +110,7 @@ where
 {
     let mut source = SmallRng::seed_from_u64(case.seed);
     let len = case.form.elements();
-    // First what is reduced: the same at every offset.
+    // The elements of the view are made first, so that they are the same at every offset.
     let mut all: Vec<T> = (0..len + case.offset).map(|_| T::random(case.kind, &mut source)).collect();
     all.rotate_right(case.offset);
     let buffer = gpu.upload(&all)?;

@@ -1,4 +1,4 @@
-//! What each operator should give, computed in integers of any length and in exact sums.
+//! The expected results of each operator, computed with big integers and exact sums.
 
 use approx::abs_diff_eq;
 use num_bigint::BigUint;
@@ -29,21 +29,21 @@ pub enum Operator {
     SumInF64,
 }
 
-/// What a number should be.
+/// An expected number.
 #[derive(Clone, Copy, Debug)]
 pub enum Expected {
-    /// This one, to the sign of zero.
+    /// This number, including the sign of zero.
     Exactly(Value),
-    /// Within so much of this one.
+    /// A number and the maximum distance from it.
     Near(f64, f64),
     /// NaN.
     Nan,
-    /// An order of combinations decides: some of them overflow.
+    /// Any number, because in some orders of combination an intermediate result overflows.
     Anything,
 }
 
 impl Expected {
-    /// Whether `found` is what it should be.
+    /// Whether `found` is as expected.
     pub fn is(self, found: Value) -> bool {
         match (self, found) {
             (Self::Exactly(Value::Int(expected)), Value::Int(found)) => expected == found,
@@ -56,15 +56,15 @@ impl Expected {
     }
 }
 
-/// What a float type is like.
+/// The properties of a float type.
 struct Float {
-    /// Half the distance from 1 to the next.
+    /// The unit roundoff: half the distance from 1 to the next number.
     u: f64,
     max: f64,
 }
 
-/// The type that sums of `dtype` are given out as; none of integers.
-fn wide(dtype: &str) -> Option<Float> {
+/// The float type of sums of `dtype`; `None` for integers.
+fn float_of_sums(dtype: &str) -> Option<Float> {
     match dtype {
         "f16" | "bf16" | "f32" => Some(Float { u: f64::from(f32::EPSILON) / 2.0, max: f32::MAX.into() }),
         "f64" => Some(Float { u: f64::EPSILON / 2.0, max: f64::MAX }),
@@ -73,21 +73,21 @@ fn wide(dtype: &str) -> Option<Float> {
 }
 
 impl Operator {
-    /// Its name.
+    /// The operator's name.
     pub fn name(self) -> String {
         format!("{self:?}")
     }
 
-    /// Whether it has no result of nothing.
+    /// Whether it has no result for no elements.
     pub fn needs_elements(self) -> bool {
         matches!(self, Self::Min | Self::Max | Self::MinMax | Self::ArgMin | Self::ArgMax)
     }
 
-    /// What it should give of elements of type `dtype`.
+    /// The expected result for elements of type `dtype`.
     pub fn expected(self, dtype: &str, elements: &[Value]) -> Vec<Expected> {
         let int = |x: usize| Expected::Exactly(Value::Int(x as i128));
         if elements.is_empty()
-            && let Some(nothing) = self.of_nothing(dtype)
+            && let Some(nothing) = self.of_empty(dtype)
         {
             return nothing;
         }
@@ -118,8 +118,8 @@ impl Operator {
 }
 
 impl Operator {
-    /// What an empty segment gets from an operator that has no result of nothing.
-    fn of_nothing(self, dtype: &str) -> Option<Vec<Expected>> {
+    /// The result of an empty segment for an operator that needs elements.
+    fn of_empty(self, dtype: &str) -> Option<Vec<Expected>> {
         let (least, most) = match dtype {
             "i8" => (i8::MIN.into(), i8::MAX.into()),
             "i16" => (i16::MIN.into(), i16::MAX.into()),
@@ -130,7 +130,7 @@ impl Operator {
             "u32" => (0, u32::MAX.into()),
             _ => (0, i128::from(u64::MAX)),
         };
-        let [least, most] = match wide(dtype) {
+        let [least, most] = match float_of_sums(dtype) {
             None => [least, most].map(Value::Int),
             Some(_) => [f64::NEG_INFINITY, f64::INFINITY].map(Value::Float),
         }
@@ -145,7 +145,7 @@ impl Operator {
     }
 }
 
-/// An integer as a type of so many bits has it.
+/// An integer, wrapped to type `dtype`.
 fn wrap(x: i128, dtype: &str) -> i128 {
     match dtype {
         "i8" => i128::from(x as i8),
@@ -159,17 +159,17 @@ fn wrap(x: i128, dtype: &str) -> i128 {
     }
 }
 
-/// An integer as the 64-bit type that sums of `dtype` are made in has it.
-fn wrap_wide(x: i128, dtype: &str) -> i128 {
+/// An integer, wrapped to the 64-bit type of sums of `dtype`.
+fn wrap_to_64_bits(x: i128, dtype: &str) -> i128 {
     wrap(x, if dtype.starts_with('i') { "i64" } else { "u64" })
 }
 
-/// Two floats that are one number of twice the precision.
+/// A number of twice the precision, as the unevaluated sum of two floats.
 #[derive(Clone, Copy)]
-struct Long(f64, f64);
+struct DoubleDouble(f64, f64);
 
 impl Expected {
-    /// This float, or NaN.
+    /// Exactly this float; for NaN, any NaN.
     fn float(x: f64) -> Self {
         if x.is_nan() { Self::Nan } else { Self::Exactly(Value::Float(x)) }
     }
@@ -189,7 +189,7 @@ fn is_single(dtype: &str) -> bool {
 }
 
 fn sum(dtype: &str, elements: &[Value]) -> Expected {
-    match wide(dtype) {
+    match float_of_sums(dtype) {
         None => wrapped(dtype, elements, |x| x),
         Some(_) if is_single(dtype) => Expected::float(exact_sum(elements).rounded::<f32>().into()),
         Some(_) => Expected::float(exact_sum(elements).rounded()),
@@ -197,25 +197,25 @@ fn sum(dtype: &str, elements: &[Value]) -> Expected {
 }
 
 fn sum_of_squares(dtype: &str, elements: &[Value]) -> Expected {
-    match wide(dtype) {
+    match float_of_sums(dtype) {
         None => wrapped(dtype, elements, |x| x.wrapping_mul(x)),
         Some(_) => dot(dtype, &exact_squares(elements)),
     }
 }
 
-/// What a dot product of floats should be.
+/// The expected dot product of floats.
 pub(super) fn dot(dtype: &str, exact: &ExactDot<f64>) -> Expected {
     Expected::float(if is_single(dtype) { exact.rounded::<f32>().into() } else { exact.rounded() })
 }
 
 fn wrapped(dtype: &str, elements: &[Value], term: fn(i128) -> i128) -> Expected {
     let total = elements.iter().fold(0_i128, |sum, x| sum.wrapping_add(term(x.as_int())));
-    Expected::Exactly(Value::Int(wrap_wide(total, dtype)))
+    Expected::Exactly(Value::Int(wrap_to_64_bits(total, dtype)))
 }
 
 fn product(dtype: &str, elements: &[Value]) -> Expected {
-    let Some(float) = wide(dtype) else {
-        let total = elements.iter().fold(1_i128, |product, x| wrap_wide(product.wrapping_mul(x.as_int()), dtype));
+    let Some(float) = float_of_sums(dtype) else {
+        let total = elements.iter().fold(1_i128, |product, x| wrap_to_64_bits(product.wrapping_mul(x.as_int()), dtype));
         return Expected::Exactly(Value::Int(total));
     };
     let all = || elements.iter().map(|x| x.as_f64());
@@ -223,7 +223,7 @@ fn product(dtype: &str, elements: &[Value]) -> Expected {
     if all().any(f64::is_nan) || (zero && infinite) {
         return Expected::Nan;
     }
-    // Where no product of some of them can leave the range, whatever the order.
+    // If this is small, no product of some of the elements overflows or underflows, in any order.
     let swing: f64 = all().filter(|&x| x != 0.0).map(|x| x.abs().log2().abs()).sum();
     if !zero && (infinite || swing > float.max.log2() - 3.0) || zero && swing > float.max.log2() - 3.0 {
         return Expected::Anything;
@@ -232,9 +232,9 @@ fn product(dtype: &str, elements: &[Value]) -> Expected {
     if zero {
         return Expected::Exactly(Value::Float(if negative { -0.0 } else { 0.0 }));
     }
-    let exact = all().fold(Long(1.0, 0.0), |Long(product, rest), x| {
+    let exact = all().fold(DoubleDouble(1.0, 0.0), |DoubleDouble(product, rest), x| {
         let next = product * x;
-        Long(next, rest * x + product.mul_add(x, -next))
+        DoubleDouble(next, rest * x + product.mul_add(x, -next))
     });
     let exact = exact.0 + exact.1;
     Expected::Near(exact, 1.01 * (elements.len() as f64 + 1.0) * float.u * exact.abs())
@@ -244,7 +244,7 @@ fn mean(dtype: &str, elements: &[Value]) -> Expected {
     if elements.is_empty() {
         return Expected::Nan;
     }
-    if wide(dtype).is_some() {
+    if float_of_sums(dtype).is_some() {
         let sum = exact_sum(elements);
         return Expected::float(if is_single(dtype) { sum.mean::<f32>().into() } else { sum.mean() });
     }
@@ -255,7 +255,7 @@ fn mean(dtype: &str, elements: &[Value]) -> Expected {
 }
 
 fn norm(dtype: &str, elements: &[Value]) -> Expected {
-    if wide(dtype).is_some() {
+    if float_of_sums(dtype).is_some() {
         let squares = exact_squares(elements);
         return Expected::float(if is_single(dtype) { squares.root::<f32>().into() } else { squares.root() });
     }
@@ -265,21 +265,22 @@ fn norm(dtype: &str, elements: &[Value]) -> Expected {
     Expected::Exactly(Value::Float(rounded(&root, root.pow(2) != sum)))
 }
 
-/// Bits of a quotient or a root below 1, more than an `f64` keeps of a result that is not exact.
+/// The number of fractional bits of a quotient or a root: more than `f64` keeps of a result that is not exact.
 const BITS_BELOW: usize = 128;
 
-/// `number / 2^BITS_BELOW`, and less than 1 more where something `is_left`: to nearest even.
+/// `number / 2^BITS_BELOW`, rounded to nearest even. If `is_left`, the exact number is larger, by less than 1 in units of
+/// `number`.
 fn rounded(number: &BigUint, is_left: bool) -> f64 {
-    // What is below the highest 100 bits shows in the last of them alone: there it is no tie.
+    // Bits below the highest 100 become a sticky bit, so that no tie is mistaken.
     let dropped = number.bits().saturating_sub(100);
     let kept = number >> dropped;
     let is_inexact = is_left || &kept << dropped != *number;
     let kept: u128 = kept.try_into().unwrap_or(u128::MAX);
-    // A conversion rounds to nearest even, and a power of two changes no digit.
+    // The conversion rounds to nearest even, and the product with a power of two is exact.
     (kept | u128::from(is_inexact)) as f64 * 2.0_f64.powi(dropped as i32 - BITS_BELOW as i32)
 }
 
-/// Whether `x` comes out of a minimum (or maximum) that `y` goes into too; zeros are equal.
+/// Whether `x` is preferred to `y` in a minimum (or maximum). NaN is preferred to all; zeros are equal.
 fn is_before(x: Value, y: Value, is_max: bool) -> bool {
     let less = |x: Value, y: Value| match (x, y) {
         (Value::Int(x), Value::Int(y)) => x < y,

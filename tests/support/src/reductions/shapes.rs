@@ -1,37 +1,36 @@
-//! Which elements go to which output.
+//! Shapes of test inputs, and the elements of each output.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::{Error, Shape};
 
-/// A shape, and its elements as a view has them.
+/// The shape of a reduction.
 #[derive(Clone, Copy, Debug)]
 pub enum Form {
-    /// So many, to one output.
+    /// All of this number of elements, with one output.
     All(usize),
-    /// Rows, columns, and how far apart rows begin: to an output a row.
+    /// Rows, columns and pitch of a matrix, with an output for each row.
     Rows(usize, usize, usize),
-    /// The same: to an output a column.
+    /// Rows, columns and pitch of a matrix, with an output for each column.
     Columns(usize, usize, usize),
-    /// The axis with this number of an array with these extents.
+    /// The extents of an array, and the axis that is reduced.
     Axis([usize; 4], usize),
-    /// So many segments by offsets, the longest of about this length, a quarter of them empty; which, by a seed.
-    /// Elements before the first and behind the last belong to none.
+    /// Segments by offsets, a quarter of them empty. There are elements before the first and after the last segment.
     Segments {
-        /// How many.
+        /// The number of segments.
         count: usize,
-        /// About how long the longest is.
+        /// The approximate length of the longest.
         longest: usize,
-        /// Which lengths.
+        /// The seed of the lengths.
         seed: u64,
     },
 }
 
 impl Form {
-    /// The library's name for it; of segments, that of all their elements.
+    /// The library's shape; for segments, the shape of all their elements.
     ///
     /// # Errors
-    /// The library's.
+    /// On an error of the library.
     pub fn shape(&self) -> Result<Shape, Error> {
         match *self {
             Self::All(len) => Ok(Shape::all(len)),
@@ -42,7 +41,7 @@ impl Form {
         }
     }
 
-    /// How many elements a view of it has.
+    /// The number of elements of the view.
     pub fn elements(&self) -> usize {
         match *self {
             Self::All(len) => len,
@@ -53,8 +52,8 @@ impl Form {
         }
     }
 
-    /// The offsets of segments, as a power law has them: as many of 1 to 10 elements as of 10 to 100. Of no other
-    /// shape.
+    /// The offsets of segments; empty for other shapes. The lengths have a power law: as many are between 1 and 10 as
+    /// between 10 and 100.
     pub fn offsets(&self) -> Vec<u64> {
         let Self::Segments { count, longest, seed } = *self else { return Vec::new() };
         let mut source = SmallRng::seed_from_u64(seed);
@@ -69,7 +68,7 @@ impl Form {
         offsets
     }
 
-    /// For each output the places of its elements, in order.
+    /// The indices of each output's elements, in order.
     pub fn groups(&self) -> Vec<Vec<usize>> {
         match *self {
             Self::All(len) => vec![(0..len).collect()],

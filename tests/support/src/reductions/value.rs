@@ -1,8 +1,8 @@
-//! Numbers of any type, as they are compared.
+//! Numbers of any type, for comparisons.
 
 use half::{bf16, f16};
 
-/// A number: every type's fit one of the two exactly.
+/// A number. Numbers of every element type fit in one of the variants exactly.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
     /// An integer.
@@ -12,7 +12,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// As a float: of integers past 2^53 the nearest.
+    /// The nearest float: integers beyond 2^53 are rounded.
     pub fn as_f64(self) -> f64 {
         match self {
             Self::Int(x) => x as f64,
@@ -20,7 +20,7 @@ impl Value {
         }
     }
 
-    /// As an integer, of a float 0.
+    /// The integer; 0 for a float.
     pub fn as_int(self) -> i128 {
         match self {
             Self::Int(x) => x,
@@ -28,7 +28,7 @@ impl Value {
         }
     }
 
-    /// Whether it is NaN.
+    /// Whether the number is NaN.
     pub fn is_nan(self) -> bool {
         matches!(self, Self::Float(x) if x.is_nan())
     }
@@ -57,11 +57,11 @@ macro_rules! floats {
 ints!(i8, i16, i32, i64, u8, u16, u32, u64);
 floats!(f16, bf16, f32, f64);
 
-/// What an operator gives out: one number, or two.
+/// The output of an operator: one number, or two.
 pub trait Values {
     /// The numbers.
     fn values(&self) -> Vec<Value>;
-    /// Their bits.
+    /// The bits of the numbers.
     fn bytes(&self) -> Vec<u8>;
 }
 

@@ -128,7 +128,7 @@ fn is_exact(function: usize) -> bool {
     function < 9 || function == 15 || function == 16
 }
 
-/// Whether a result is as near as a function of this precision can be to the one that `std` has computed in `f64`.
+/// Whether a result is within a relative tolerance of the expected one, which `std` has computed in `f64`.
 fn is_near(found: f64, expected: f64, tolerance: f64) -> bool {
     found == expected || found.is_nan() && expected.is_nan() || (found - expected).abs() <= tolerance * expected.abs()
 }
@@ -147,7 +147,7 @@ macro_rules! functions {
                 let (x, y) = (numbers[i], numbers[i + 1]);
                 let expected = by_std(f64::from(x), f64::from(y));
                 for (function, (&found, expected)) in found.iter().zip(expected).enumerate() {
-                    // A quotient's remainder and a power of two functions depend on the type's rounding.
+                    // Remainders, powers with integer exponents and `log` depend on the type's own rounding.
                     let is_of_type = matches!(function, 9 | 10 | 11 | 12 | 20);
                     let rounded = expected as $type;
                     let is_right = match is_exact(function) {
@@ -251,7 +251,7 @@ const OF_2_5: [f64; k::floats::SPECIAL] = [
 functions!(functions_f32, special_f32: f32, float_functions_f32, float_extensions_f32, 1e-6);
 functions!(functions_f64, special_f64: f64, float_functions_f64, float_extensions_f64, 4e-15);
 
-/// A GPU's approximations are near; their bits are its own, so none are returned.
+/// Checks that a GPU's approximations are near. Their bits depend on the GPU, so none are returned.
 pub fn approximations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let numbers: Vec<f32> = (1..100_u8).map(|i| f32::from(i) * 0.03).collect();
     let count = k::floats::APPROXIMATIONS;

@@ -1,4 +1,4 @@
-//! Work in several orders: recordings, forks, threads.
+//! Recordings, and work in several streams.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -17,13 +17,13 @@ fn failed(error: Error) -> String {
     error.to_string()
 }
 
-/// Checks recordings: a recording does nothing until it is started; each start repeats it on the current contents of
-/// the buffers; and it keeps memory alive that its owner has dropped.
+/// Checks that a recording does nothing until it is started, that each start repeats its work on the current contents
+/// of the buffers, and that it keeps memory alive after its owner has dropped it.
 ///
 /// # Errors
 /// If any of this does not hold.
 pub fn recordings(gpu: &Gpu) -> Outcome {
-    // Other tests' work on the same handle would be recorded too.
+    // A fork, because the work of other tests on the same handle would be recorded, too.
     let gpu = &gpu.fork().map_err(failed)?;
     let numbers: Vec<i32> = (0..100_000).collect();
     let sum: i64 = numbers.iter().map(|&x| i64::from(x)).sum();
@@ -91,8 +91,8 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     expect(sum)
 }
 
-/// Checks that each kind of call that allocates nothing gives the same results recorded and started three times as
-/// directly.
+/// Checks that each kind of call that allocates nothing gives the same results when called directly and when recorded
+/// and started three times.
 ///
 /// # Errors
 /// If one does not.
@@ -110,12 +110,12 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     let mut all = [4, 6, numbers.len(), numbers.len(), numbers.len()].map(outputs);
     let mut square = gpu.upload_matrix(&numbers[..40_000], 200, 200).map_err(failed)?;
     let mut start = |all: &mut [Result<Buffer<f32>, Error>; 5]| {
-        let [Ok(of_segments), Ok(of_pairs), Ok(turned), Ok(scaled), Ok(permuted)] = all else {
+        let [Ok(of_segments), Ok(of_pairs), Ok(transposed), Ok(scaled), Ok(permuted)] = all else {
             return Ok(());
         };
         segments.start(&x, &offsets, of_segments)?;
         pairs.start(&x, &x, of_pairs)?;
-        gpu.transpose_views(shape, &x, turned)?;
+        gpu.transpose_views(shape, &x, transposed)?;
         gpu.transpose_views_scaled(shape, Scaling::by(2.0), &x, scaled)?;
         gpu.permute([20, 30, 100], [2, 0, 1], &x, permuted)?;
         gpu.transpose_in_place(&mut square)
@@ -131,9 +131,9 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     let mut at_once = [4, 6, numbers.len(), numbers.len(), numbers.len()].map(outputs);
     start(&mut at_once).map_err(failed)?;
     if recorded != results(at_once)? {
-        return Err("a recording's results are others".into());
+        return Err("a recording's results differ from those of direct calls".into());
     }
-    // Transposed in place four times, three of them by the recording: otherwise it would be transposed.
+    // Transposed in place four times, three of them by the recording, so that it is the input again.
     let found = gpu.download_matrix(&square).map_err(failed)?;
     match (0..40_000).find(|&i| found[i] != numbers[i]) {
         Some(place) => Err(format!("in place, element {place} is wrong")),
@@ -141,8 +141,8 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     }
 }
 
-/// Checks exact sums of rows, of columns, of columns that are transposed first, and of whole inputs, recorded and
-/// started with other elements each time.
+/// Checks recorded exact sums of rows, of columns, of columns that are transposed first, and of whole inputs. Each
+/// start has different elements.
 ///
 /// # Errors
 /// If one is wrong.
@@ -192,8 +192,8 @@ pub fn recordings_of_exact_sums(gpu: &Gpu) -> Outcome {
     Ok(())
 }
 
-/// Runs `count` threads, each with its own order of work on one device, with calls of every kind for `time`; each has
-/// its own inputs, and all share one.
+/// Runs calls of every kind in `count` threads for `time`. Each thread has its own stream and its own inputs, and all
+/// share one input.
 ///
 /// # Errors
 /// If one of them gets a wrong result.
