@@ -5,11 +5,11 @@ mod right;
 
 #[test]
 fn launches_that_do_not_compile() {
-    right::main().expect("the launch that the others get wrong is right");
+    right::main().expect("the correct launch succeeds");
 
     // PTX does not affect type checks, and trybuild has its own target folder, where everything is built anew.
     // SAFETY: this program has only this test, so no other thread reads or writes the environment.
     unsafe { std::env::set_var("WARPFOLD_ARCHS", "none") };
-    // No case here compiles, so trybuild only checks them, which takes half the time.
+    // Without cases that compile, trybuild only runs checks, which take half the time.
     trybuild::TestCases::new().compile_fail("cases/wrong_*.rs");
 }

@@ -1,1 +1,1 @@
-//! The cases of `compile_fail.rs`, which need a package to belong to.
+//! The library of a package for the cases of `compile_fail.rs`.

@@ -1,4 +1,4 @@
-//! The correct launch, of which the other cases are wrong versions.
+//! The correct launch, of which other cases are wrong versions.
 use kernels::ladder::reduce_shared::{FoldArgs, sequential};
 use warpfold::Gpu;
 

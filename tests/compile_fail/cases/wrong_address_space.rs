@@ -1,4 +1,4 @@
-//! A static in a place where none can be, and one in no place.
+//! A static in a memory that has no statics, and one in an unknown memory.
 use cuda_std::address_space;
 
 #[address_space(local)]

@@ -1,4 +1,4 @@
-//! A buffer of a type that not all bits are valid for.
+//! A buffer of a type with invalid bit patterns.
 use warpfold::Gpu;
 
 fn main() -> Result<(), warpfold::Error> {

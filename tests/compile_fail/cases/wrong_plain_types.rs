@@ -1,4 +1,4 @@
-//! Structs that cannot be plain: of any layout, generic, with a field that has invalid bits; and an enum.
+//! Types that cannot be plain: structs without a fixed layout, generic, or with a field of invalid bits; an enum.
 use cuda_std::Plain;
 
 #[derive(Clone, Copy, Plain)]

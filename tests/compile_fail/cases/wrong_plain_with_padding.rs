@@ -1,4 +1,4 @@
-//! A struct with padding, whose bits nobody has written.
+//! A struct with padding, whose bytes are undefined.
 #[derive(Clone, Copy, cuda_std::Plain)]
 #[repr(C)]
 struct Padded {

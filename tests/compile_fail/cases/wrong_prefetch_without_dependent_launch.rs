@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-/// Without a wait for the previous grid, there is nothing to read parameters before.
+/// Parameters are read before the wait for the previous grid, which this kernel does not have.
 #[kernel(prefetch_blocks = 528)]
 pub fn first(output: GlobalMut<f32>) {
     output.store(0, 1.0);

@@ -1,4 +1,4 @@
 fn main() {
-    // The kernel takes a raw pointer, so the launching code must vouch for it.
+    // The kernel takes a raw pointer, so its handle is unsafe.
     test_kernels::raw_parameters::handle();
 }

@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-/// Keeps its view for the next launch.
+/// Stores its view for the next launch.
 #[kernel]
 pub fn keep(x: GlobalMut<u32>) {
     std::thread_local!(static KEPT: std::cell::Cell<Option<GlobalMut<'static, u32>>> =

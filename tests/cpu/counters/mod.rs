@@ -82,8 +82,8 @@ fn sums_count_what_an_h200_counts() {
         if launches.len() < 2 {
             continue;
         }
-        // Each launch folds the partials of the previous one. The first launch is long, so it is left out: its partials
-        // are the input here.
+        // Each launch folds the partials of the previous one. The input here is as long as the partials of the first
+        // launch, so that this long launch is left out.
         let profile = sum(&unchecked(), rung, launches[0].blocks as usize).unwrap();
         assert_eq!(profile.kernels.len(), launches.len() - 1, "{kernel}");
         for (own, measured) in profile.kernels.iter().zip(&launches[1..]) {

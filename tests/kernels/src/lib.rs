@@ -1,5 +1,5 @@
-//! Kernels that try each function of `cuda_std`. Their output depends only on it, so that a GPU and the executor can be
-//! compared word by word.
+//! Kernels that try each function of `cuda_std`. Their output depends only on these functions, so that a GPU and the
+//! executor can be compared word by word.
 #![no_std]
 
 use cuda_std::atomic::{self, Atomic, Scope};
@@ -99,7 +99,7 @@ pub fn votes(values: Global<u32>, out: GlobalMut<u32>) {
         out.store(t * VOTE_WORDS + i, words[i]);
         i += 1;
     }
-    // The scheduler chooses the active lanes; but the caller must be among them.
+    // Which lanes are active depends on the scheduler, but the calling lane must be.
     if warps::activemask() >> warps::lane_id() & 1 == 0 {
         out.store(t * VOTE_WORDS, u32::MAX);
     }
@@ -163,8 +163,9 @@ pub fn vectors<T: Element>(input: Global<T>, out: GlobalMut<T>) {
     }
 }
 
-/// Every atomic operation, by all threads of the grid on the same elements. `out` has 8 elements: the first is counted
-/// up, the next three are combined, and the fifth is counted by compare-and-swap.
+/// Every atomic operation, by all threads of the grid on the same elements. The first element of `out` counts, the next
+/// three are a sum, a minimum and a maximum, and the fifth counts by compare-and-swap. From the ninth on, each block
+/// has its own sum.
 #[kernel(instances = [u32, i32, u64, i64], block = 64)]
 pub fn atomics<T: Element + Atomic + core::ops::Add<Output = T>>(values: Global<T>, out: GlobalMut<T>, one: T) {
     let own = values.load(thread::index_1d_wide());
@@ -187,9 +188,9 @@ pub fn atomics<T: Element + Atomic + core::ops::Add<Output = T>>(values: Global<
 /// The number of elements that [`shared_atomics()`] writes for each block.
 pub const SHARED_ATOMICS: usize = 10;
 
-/// Every atomic operation on integers in shared memory, by all threads of a block on the same elements. The elements
-/// before an exchange are added up: with the last one, they are all that was put there. Takes dynamic shared memory for
-/// one element.
+/// Every atomic operation on integers in shared memory, by all threads of a block on the same elements. The values that
+/// exchanges return are summed: with the last one, they are all values that were stored. Takes dynamic shared memory
+/// for one element.
 #[kernel(instances = [u32, i32, u64, i64], block = 64)]
 pub fn shared_atomics<T: Element + SharedAtomicInteger + core::ops::Add<Output = T>>(
     values: Global<T>,
@@ -235,7 +236,7 @@ pub fn shared_atomics<T: Element + SharedAtomicInteger + core::ops::Add<Output =
     }
 }
 
-/// Atomic sums of whole numbers in shared memory, which are exact in any order, and exchanges.
+/// Atomic float sums of integers in shared memory, which are exact in any order, and exchanges.
 #[kernel(instances = [f32, f64], block = 64)]
 pub fn shared_float_atomics<T: Element + SharedAtomic>(values: Global<T>, out: GlobalMut<T>) {
     let array = shared_array![T; 2];
@@ -252,7 +253,7 @@ pub fn shared_float_atomics<T: Element + SharedAtomic>(values: Global<T>, out: G
     }
 }
 
-/// A counter that wraps after `last`: every ticket is drawn equally often.
+/// A counter that wraps after `last`, so that every ticket is drawn equally often.
 #[kernel(block = 64)]
 pub fn tickets(counter: GlobalMut<u32>, drawn: GlobalMut<u32>, last: u32) {
     let ticket = atomic::inc(&counter, 0, last, Scope::Device);
@@ -273,7 +274,7 @@ pub fn half_conversions(bits: Global<u16>, floats: Global<f32>, out: GlobalMut<u
     out.store(4 * i + 3, u32::from(float::bf16_from_f32(floats.load(i)).to_bits()));
 }
 
-/// The operations on the bytes of words: `words` are arbitrary, `halves` have halves below 0x7C00.
+/// The operations on the bytes of words. `words` are arbitrary; both halves of each of `halves` are below 0x7C00.
 #[kernel(block = 64)]
 pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u32>) {
     let i = thread::index_1d_wide();
@@ -290,8 +291,7 @@ pub fn bytes_of_words(words: Global<u32>, halves: Global<u32>, out: GlobalMut<u3
     out.store(6 * i + 5, bits::funnel_shift(a, b, c));
 }
 
-/// Volatile global memory and the three fences: it shows that they compile and keep values, without a relay between
-/// blocks.
+/// Volatile accesses to global memory and the three fences: they compile and keep values. Blocks exchange no data.
 #[kernel(block = 64)]
 pub fn volatile_and_fences(input: Global<f32>, out: GlobalMut<f32>) {
     let i = thread::index_1d_wide();
@@ -302,7 +302,7 @@ pub fn volatile_and_fences(input: Global<f32>, out: GlobalMut<f32>) {
     out.store_volatile(i, out.load_volatile(i) + 1.0);
 }
 
-/// Scalars of every width, in an order that would show a wrong offset.
+/// Scalars of every width, in an order in which a wrong offset changes the result.
 #[kernel(block = 1)]
 pub fn scalars(out: GlobalMut<u64>, a: u8, b: u64, c: i16, d: f32, e: i32, f: f64, g: usize) {
     out.store(0, u64::from(a));
@@ -327,7 +327,7 @@ pub unsafe fn raw_parameters(a: &[f32], b: &[f32], c: *mut f32, n: usize) {
     }
 }
 
-/// Writes past the end of its view if `index` says so.
+/// Stores at `index`, which may be past the end of the view.
 #[kernel(block = 32)]
 pub fn out_of_bounds(out: GlobalMut<u32>, index: usize) {
     out.store(index, thread::thread_idx_x());

@@ -4,10 +4,10 @@ use cuda_std::float::multiply_add;
 use kernels::ops::Operator;
 use kernels::reduce::exact::custom::ExactTerm;
 
-/// The largest absolute value up to a limit, without NaN. It has a value of its own, and keeps an order.
+/// The largest absolute value up to a limit, without NaN. The operator has a parameter, and a fixed order.
 #[derive(Clone, Copy, Default)]
 pub struct Peak {
-    /// Larger absolute values are left out.
+    /// Larger absolute values are ignored.
     pub limit: f32,
 }
 
@@ -33,7 +33,7 @@ impl Operator<f32> for Peak {
     }
 }
 
-/// The product of one more than each element: it depends on the order of rounding.
+/// The product of `1 + x` over all elements, which depends on the order.
 #[derive(Clone, Copy, Default)]
 pub struct Growth;
 
@@ -53,8 +53,8 @@ impl Operator<f64> for Growth {
     }
 }
 
-/// The distance between the first and the last element that is not 0, in any order, and how many there are: a state of
-/// 32 bytes for an element of one.
+/// The distance between the first and the last nonzero element, and the number of nonzero elements: an operator of any
+/// order, with a state of 32 bytes for elements of one byte.
 #[derive(Clone, Copy, Default)]
 pub struct Extent;
 
@@ -114,7 +114,7 @@ impl ExactTerm for Square {
 #[derive(Clone, Copy)]
 pub struct Third;
 
-/// Nearly a third.
+/// The `f64` nearest to a third.
 pub const THIRD: f64 = 1.0 / 3.0;
 
 impl ExactTerm for Third {
@@ -143,7 +143,7 @@ impl ExactTerm for Integer {
     }
 }
 
-/// A term that is not 0 for an element of 0: an error.
+/// A term that is not 0 for an element of 0, which is refused.
 #[derive(Clone, Copy)]
 pub struct Successor;
 

@@ -49,8 +49,8 @@ macro_rules! floats {
                 let exact = exact_sum(numbers.iter().map(|&x| f64::from(x)));
                 let magnitude: f64 = numbers.iter().map(|&x| f64::from(x).abs()).sum();
                 if !exact.is_finite() || magnitude > f64::from(Self::MAX) {
-                    // An intermediate sum may overflow although the exact one does not. Certain are only NaN, and
-                    // infinities in every order of additions.
+                    // An intermediate sum may overflow although the exact one does not, so only NaN and infinities
+                    // among the elements determine the result.
                     let has_nan = numbers.iter().any(|x| x.is_nan());
                     let infinities = [Self::INFINITY, Self::NEG_INFINITY].map(|infinity| numbers.contains(&infinity));
                     let agrees = match (has_nan, infinities) {

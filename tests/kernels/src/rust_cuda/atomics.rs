@@ -8,7 +8,7 @@ use cuda_std::atomic::{
 };
 use cuda_std::prelude::*;
 
-/// Atomic floats that belong to one thread, as in Rust-CUDA's compile test: no other thread can see them.
+/// Atomic floats in a thread's own memory, as in Rust-CUDA's compile test.
 ///
 /// # Safety
 /// `output` has 8 elements for each thread.
@@ -46,7 +46,7 @@ pub unsafe fn atomic_operations(output: *mut f64) {
     }
 }
 
-/// Sums of floats by all threads of the grid: of whole numbers, so that each order gives the same sum.
+/// Sums of floats by all threads of the grid. The floats are integers, so that each order gives the same sum.
 ///
 /// # Safety
 /// `narrow` and `wide` have an element for the grid, one for the system, and one for each block.
@@ -104,7 +104,7 @@ pub unsafe fn atomic_integers(words: *mut u32, wide: *mut u64) {
     }
 }
 
-/// Atomics of views: the safe way to them. Counts the numbers of each remainder.
+/// Atomics of views, which are safe. Counts the numbers with each remainder.
 #[kernel]
 pub fn atomics_of_views(numbers: Global<u32>, counts: GlobalMut<u32>) {
     let i = thread::index_1d() as usize;
@@ -114,7 +114,7 @@ pub fn atomics_of_views(numbers: Global<u32>, counts: GlobalMut<u32>) {
     }
 }
 
-/// An atomic of a block, which all blocks use.
+/// An atomic with block scope that several blocks use.
 #[kernel]
 pub fn too_narrow_a_scope(counter: GlobalMut<u32>) {
     let _ = BlockAtomicU32::of(&counter, 0).fetch_add(1, Ordering::Relaxed);

@@ -22,7 +22,7 @@ macro_rules! of_each {
     )*};
 }
 
-/// Numbers from a start to an end, by its own iterator.
+/// A custom iterator over the numbers from a start to an end.
 struct Upwards {
     next: i32,
     end: i32,
@@ -103,7 +103,7 @@ of_each! {
         }
         sum
     }
-    /// Two branches in turn.
+    /// Two branches, one after the other.
     fn ifx2(x) {
         let mut y = 0;
         if x > 10 {
@@ -193,7 +193,7 @@ of_each! {
         }
         y
     }
-    /// The count of numbers below 20 that the number divides.
+    /// The count of multiples of the absolute value plus 1, up to 20.
     fn while_if_continue(x) {
         let (mut i, mut count) = (0, 0);
         while i < 20 {
@@ -289,7 +289,7 @@ of_each! {
         }
         count
     }
-    /// The inner loop leaves numbers out.
+    /// The inner loop skips a number.
     fn while_while_if_continue(x) {
         let (mut i, mut count) = (0, 0);
         while i < 6 {
@@ -321,7 +321,7 @@ of_each! {
         }
         sum
     }
-    /// The sum by an iterator of the kernel's own.
+    /// The sum over a custom iterator.
     fn for_with_custom_range_iter(x) {
         let mut sum = 0;
         for i in (Upwards { next: 3, end: x }) {

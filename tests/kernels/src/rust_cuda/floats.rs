@@ -1,5 +1,5 @@
-//! The functions of floats. `GpuFloat::sin(x)` in place of `x.sin()`, which on the CPU is `std`'s: see
-//! `cuda_std::float`.
+//! The functions of floats. The kernels call `GpuFloat::sin(x)`, because `x.sin()` would be the function of `std` on
+//! the CPU: see `cuda_std::float`.
 
 use cuda_std::float::FloatApprox;
 use cuda_std::prelude::*;
@@ -31,10 +31,10 @@ pub unsafe fn signum(input: &[f32], output: *mut f32) {
     }
 }
 
-/// Results of the functions of `GpuFloat`, for each element.
+/// The number of results of `GpuFloat` functions for each element.
 pub const FUNCTIONS: usize = 43;
 
-/// Every function of [`GpuFloat`], of one float and another.
+/// Every function of [`GpuFloat`], of two floats.
 #[inline(always)]
 fn of_float<T: GpuFloat + core::ops::Add<Output = T>>(x: T, y: T) -> [T; FUNCTIONS] {
     let (sin, cos) = x.sin_cos();
@@ -85,10 +85,10 @@ fn of_float<T: GpuFloat + core::ops::Add<Output = T>>(x: T, y: T) -> [T; FUNCTIO
     ]
 }
 
-/// Results of the functions of `FloatExt`, for each element.
+/// The number of results of `FloatExt` functions for each element.
 pub const SPECIAL: usize = 26;
 
-/// Every function of [`FloatExt`]. Integers as floats.
+/// Every function of [`FloatExt`]. Integer results are converted to floats.
 #[inline(always)]
 fn of_special<T: FloatExt + GpuFloat>(x: T, float: impl Fn(i32) -> T) -> [T; SPECIAL] {
     let (fraction, exponent) = x.frexp();
@@ -126,7 +126,7 @@ fn of_special<T: FloatExt + GpuFloat>(x: T, float: impl Fn(i32) -> T) -> [T; SPE
 
 macro_rules! functions {
     ($($functions:ident, $special:ident: $type:ty;)*) => {$(
-        /// Every function of `GpuFloat`, of each element and the next one. The sum of the two is the last.
+        /// Every function of `GpuFloat`, of each element and the next one; and the sum of the two.
         ///
         /// # Safety
         /// `output` has [`FUNCTIONS`] elements for each of `input` but the last.
@@ -163,7 +163,7 @@ functions! {
     float_functions_f64, float_extensions_f64: f64;
 }
 
-/// Approximations that [`float_approximations`](fn@float_approximations) writes for each element.
+/// The number of approximations that [`float_approximations`](fn@float_approximations) writes for each element.
 pub const APPROXIMATIONS: usize = 12;
 
 /// Every approximation that a GPU has an instruction for, of positive numbers.

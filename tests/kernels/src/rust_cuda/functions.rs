@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 use cuda_std::{address_space, externally_visible, gpu_only};
 
-/// A checksum of bytes by a crate that knows nothing of GPUs, as Rust-CUDA's example hashes by `sha2`.
+/// A checksum of bytes by a crate that was not written for GPUs, like `sha2` in Rust-CUDA's example.
 ///
 /// # Safety
 /// `output` has a word for each `len` bytes of `bytes`.
@@ -36,7 +36,7 @@ pub unsafe fn calls_gpu_only(output: *mut u32) {
     unsafe { *output.add(i as usize) = only_there(i) };
 }
 
-/// A function with a name of its own in the PTX.
+/// A function with a fixed name in the PTX.
 #[externally_visible]
 #[unsafe(no_mangle)]
 pub extern "C" fn visible_from_elsewhere(x: u32) -> u32 {
@@ -66,7 +66,7 @@ pub unsafe fn calls_externally_visible(output: *mut u32) {
 pub unsafe fn asserts(a: &[u32], b: &[u32], output: *mut u32) {
     let i = thread::index_1d() as usize;
     if i < a.len() {
-        assert!(a.len() == b.len(), "as many elements");
+        assert!(a.len() == b.len(), "equal lengths");
         assert_eq!(a[i], b[i], "element {i}");
         cuda_std::assert_ne!(a[i], u32::MAX);
         // SAFETY: as promised by the launch.
@@ -74,7 +74,7 @@ pub unsafe fn asserts(a: &[u32], b: &[u32], output: *mut u32) {
     }
 }
 
-/// The architecture, as far as the compiler knows it: 0 on the CPU.
+/// The highest of some architectures that the target has at least; 0 on the CPU.
 ///
 /// # Safety
 /// `output` has a word.

@@ -1,11 +1,11 @@
-//! A product of matrices by tiles in shared memory, as in Rust-CUDA's example, whose tiles are statics.
+//! A matrix product by tiles in shared memory, as in Rust-CUDA's example, whose tiles are statics.
 
 use cuda_std::prelude::*;
 
-/// Rows and columns of a tile, and threads of a block along x and y.
+/// The side of a tile, and of a block.
 pub const TILE: usize = 16;
 
-/// `c = alpha * a * b + beta * c`, for `a` of `m` by `k` and `b` of `k` by `n`, row by row.
+/// `c = alpha * a * b + beta * c`, for `m` by `k` matrix `a` and `k` by `n` matrix `b`, in row-major order.
 ///
 /// # Safety
 /// `c` has `m * n` elements, and a block has [`TILE`] by [`TILE`] threads.

@@ -1,4 +1,4 @@
-//! What the language has: arrays, constants, references, pointers, uninitialized memory, options, bits.
+//! Features of the language: arrays, constants, references, pointers, uninitialized memory, options, bits.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -74,7 +74,7 @@ fn of_nothing(_: &Nothing) -> u32 {
 /// A constant that refers to another one.
 const REFERRED: &(u32, &[u32; 3]) = &(7, &[1, 2, 3]);
 
-/// An address, a length and a capacity, of no memory.
+/// The address, length and capacity of an empty vector.
 const LIKE_A_VECTOR: (ptr::NonNull<u32>, usize, usize) = (ptr::NonNull::dangling(), 0, 0);
 
 of_each! {
@@ -106,7 +106,7 @@ of_each! {
         let [a, b] = unsafe { memory.assume_init() };
         a.wrapping_add(b)
     }
-    /// A null pointer, which nobody follows.
+    /// A null pointer, which is not dereferenced.
     fn allocate_null(x) {
         let null: *const u32 = if x == 0 { &REFERRED.0 } else { ptr::null() };
         // SAFETY: null, or the address of a constant.
@@ -171,7 +171,7 @@ pub unsafe fn simple_add(a: *const f32, b: *const f32, c: *mut f32) {
     unsafe { *c = *a + *b };
 }
 
-/// A kernel of no use but to be called `main`.
+/// A kernel with the name `main`.
 ///
 /// # Safety
 /// `output` has an element.

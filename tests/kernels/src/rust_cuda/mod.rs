@@ -1,9 +1,8 @@
-//! Kernels of the kinds that Rust-CUDA has in its compile tests, its examples and its guide, written for the tests
-//! here.
+//! Kernels of the kinds that Rust-CUDA has in its compile tests, its examples and its guide.
 //!
-//! They are written as for Rust-CUDA: `unsafe fn`s with slices and pointers. Where Rust-CUDA's source of a kind cannot
-//! compile unchanged here, the kernel is as `cuda_std::rust_cuda` says to port it. Each kernel but those that only have
-//! to compile writes something that a test compares.
+//! They are written as for Rust-CUDA: `unsafe fn`s with slices and pointers. If Rust-CUDA's source would not compile
+//! here unchanged, the kernel is ported as `cuda_std::rust_cuda` says. A test compares the output of each kernel,
+//! except of those that only have to compile.
 //!
 //! | module | kinds |
 //! |---|---|

@@ -19,7 +19,7 @@ pub unsafe fn static_shared_memory(output: *mut i32) {
     unsafe { *output.add(tid) = value };
 }
 
-/// Arrays of several types, of arrays among them.
+/// Arrays of several types, including arrays.
 ///
 /// # Safety
 /// `output` has a word for each thread of a block of 32.
@@ -59,10 +59,10 @@ pub unsafe fn reverse_array(d: *mut i32, n: usize) {
     unsafe { *d.add(t) = *s.add(tr) };
 }
 
-/// The same by dynamic shared memory, of any length up to 1024.
+/// Reverses `n` numbers, at most 1024, in place, by dynamic shared memory.
 ///
 /// # Safety
-/// As above; the launch has 8 bytes of dynamic shared memory for each thread.
+/// `d` has `n` elements, the block `n` threads, and the launch 8 bytes of dynamic shared memory for each thread.
 #[kernel]
 pub unsafe fn reverse_array_dynamic(d: *mut f64, n: usize) {
     let s = dynamic_shared_mem::<f64>();
@@ -74,7 +74,7 @@ pub unsafe fn reverse_array_dynamic(d: *mut f64, n: usize) {
     unsafe { *d.add(t) = *s.add(n - t - 1) };
 }
 
-/// A place that is kept over a barrier: its store would come too late.
+/// A place that is kept across a barrier, so that its store would come too late.
 ///
 /// # Safety
 /// `output` has a word for each thread of a block of 32.
@@ -89,7 +89,7 @@ pub unsafe fn a_place_kept_too_long(output: *mut u32) {
     unsafe { *output.add(t) = *s.add(31 - t) };
 }
 
-/// Neighbours in shared memory without a barrier.
+/// Threads read elements of others in shared memory without a barrier.
 ///
 /// # Safety
 /// `output` has a word for each thread of a block of 64.

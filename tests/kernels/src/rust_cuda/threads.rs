@@ -6,7 +6,7 @@ use cuda_std::atomic::AtomicU32;
 use cuda_std::prelude::*;
 use cuda_std::thread::{UVec2, UVec3};
 
-/// Words that [`thread_indexing`](fn@thread_indexing) writes for each thread.
+/// The number of words that [`thread_indexing`](fn@thread_indexing) writes for each thread.
 pub const INDEXING_WORDS: usize = 21;
 
 /// All indices and shapes, as vectors.
@@ -63,7 +63,7 @@ pub unsafe fn thread_sync(memory: *mut u32) {
     unsafe { *memory.add(threads + t) = *memory.add((t + 1) % threads) + odd };
 }
 
-/// A lock that the threads of all blocks take in turn, asleep while it is taken, to add to a number that is not atomic.
+/// A lock with which the threads of all blocks add to a number that is not atomic. They sleep while the lock is taken.
 ///
 /// # Safety
 /// `lock` and `sum` have one word, of which the first is 0.

@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 /// Adds two vectors.
 ///
 /// # Safety
-/// `c` has room for `a.len()` elements, and `b` has as many.
+/// `b` and `c` have `a.len()` elements.
 #[kernel]
 pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) {
     let idx = thread::index_1d() as usize;

@@ -70,7 +70,7 @@ impl Mul<f32> for Vec3 {
     }
 }
 
-/// A matrix by columns: 36 bytes.
+/// A matrix in column-major order: 36 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Plain)]
 #[allow(missing_docs, reason = "the columns")]
 #[repr(C)]
@@ -85,7 +85,7 @@ impl Mul<Vec3> for Mat3 {
     }
 }
 
-/// A matrix by columns: 64 bytes.
+/// A matrix in column-major order: 64 bytes.
 pub type Mat4 = [[f32; 4]; 4];
 
 /// Sum, cross product and direction of vectors, and their dot products and lengths.
@@ -120,7 +120,7 @@ pub unsafe fn mat3_vec3_multiply(matrix: *const Mat3, vectors: &[Vec3], output: 
     }
 }
 
-/// A point and a vector by a matrix: views of elements of 12, 16 and 64 bytes.
+/// Transforms points and directions by a matrix, in views with elements of 12, 16 and 64 bytes.
 #[kernel]
 pub fn mat4_operations(
     matrix: Global<Mat4>,
@@ -137,7 +137,7 @@ pub fn mat4_operations(
     }
 }
 
-/// Marches rays against the distance from a sphere, as in an issue of Rust-CUDA.
+/// Marches rays towards a sphere by their distance to it, as in issue 283 of Rust-CUDA.
 ///
 /// # Safety
 /// `depths` has as many elements as `directions`.
@@ -186,7 +186,7 @@ pub struct Placement {
 #[repr(transparent)]
 pub struct Tag(pub [u8; 3]);
 
-/// Moves and scales points by structs that are passed by value, between parameters of other kinds.
+/// Moves and scales points by structs that are passed by value, among parameters of other kinds.
 ///
 /// # Safety
 /// `moved` has as many elements as `points`, and the grid as many threads.

@@ -20,7 +20,7 @@ pub unsafe fn warp_functions(output: *mut u32) {
     unsafe { *output.add(thread::thread_idx_x() as usize) = lane + 100 * is_active };
 }
 
-/// Words that [`warp_shuffle`](fn@warp_shuffle) writes for each lane.
+/// The number of words that [`warp_shuffle`](fn@warp_shuffle) writes for each lane.
 pub const SHUFFLE_WORDS: usize = 14;
 
 /// Shuffles of values of every width, in every direction.

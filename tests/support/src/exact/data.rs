@@ -22,11 +22,11 @@ pub enum Data {
     Large,
     /// Subnormal numbers.
     Subnormal,
-    /// With exponents that rise from the lowest to the highest.
+    /// With rising exponents, from the lowest to the highest.
     Rising,
-    /// With exponents that fall from the highest to the lowest.
+    /// With falling exponents, from the highest to the lowest.
     Falling,
-    /// All but one cancel.
+    /// The second half cancels the first, except for one element.
     Cancelling,
     /// One number is much larger than all others.
     Outlier,

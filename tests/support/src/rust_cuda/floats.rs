@@ -147,7 +147,7 @@ macro_rules! functions {
                 let (x, y) = (numbers[i], numbers[i + 1]);
                 let expected = by_std(f64::from(x), f64::from(y));
                 for (function, (&found, expected)) in found.iter().zip(expected).enumerate() {
-                    // Remainders, powers with integer exponents and `log` depend on the type's own rounding.
+                    // Euclidean quotients and remainders, `powi` and `log` depend on the type's own rounding.
                     let is_of_type = matches!(function, 9 | 10 | 11 | 12 | 20);
                     let rounded = expected as $type;
                     let is_right = match is_exact(function) {
