@@ -1,4 +1,4 @@
-//! Operators with a fixed order: the same bits for the same elements, whatever the number of other rows or columns.
+//! Operators with a fixed order: the same bits for the same elements, for any number of other rows or columns.
 
 use test_support::{by_length, executor};
 

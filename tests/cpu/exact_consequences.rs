@@ -27,8 +27,8 @@ fn to_f64<T: Exact>(x: T) -> f64 {
     ExactSum::from_iter([x]).rounded()
 }
 
-/// Elements with very different exponents that cancel, except one in eight, which is ordinary: additions that round
-/// lose some of those.
+/// Elements with very different exponents that cancel, except one in eight, which is ordinary. Rounded additions lose
+/// bits of the ordinary ones.
 fn elements<T: Exact>(len: usize, source: &mut SmallRng) -> Vec<T> {
     let mut all = numbers::<T>(Data::Wide, len, source);
     let ordinary = numbers::<T>(Data::Normal, len, source);
@@ -176,7 +176,7 @@ where
 #[test]
 fn a_row_has_the_same_bits_alone_and_among_others() {
     let mut source = SmallRng::seed_from_u64(52);
-    // Lanes of a warp sum a row of a hundred elements, whatever the number of rows.
+    // Lanes of a warp sum a row of a hundred elements, for any number of rows.
     of_each_type!(among_others(100, 6000, &mut source));
     // Three blocks share the longer row if it is alone; among 528 rows, one block has all of it.
     among_others::<f32>(9001, 100, &mut source);

@@ -59,8 +59,7 @@ fn recordings_add() {
     exact_sums::recorded(&Gpu::simt()).unwrap();
 }
 
-/// Limbs lose no bits, whatever is added and how often: the largest numbers of one sign, and the limbs of several
-/// blocks.
+/// Limbs lose no bits in a thousand additions of the largest numbers of one sign, and of the limbs of several blocks.
 #[test]
 fn limbs_keep_their_bits() {
     // SAFETY: they are launched with the arguments of one segment, the whole input, and of its state.

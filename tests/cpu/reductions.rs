@@ -299,7 +299,7 @@ fn invalid_dot_products_are_errors() {
     assert!(matches!(gpu.dot(&two, &Gpu::simt().upload(&[1.0_f32; 2]).unwrap()), Err(Error::OtherDevice { .. })));
 }
 
-/// A segment's bits depend only on the segment: alone, among others, and wherever it begins.
+/// A segment has the same bits alone, among others, and at any alignment.
 #[test]
 fn a_segment_depends_on_its_own_elements_alone() {
     let gpu = Gpu::simt();

@@ -10,8 +10,8 @@ use crate::{Arch, BuildError, DeviceToolchain, stamp, variables};
 
 /// The compiler flags of a device build, in addition to the architecture.
 ///
-/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not treat a barrier as
-///   convergent.
+/// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not treat a barrier
+///   as convergent.
 /// - A panic is a `trap`: PTX cannot print a message.
 const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-options", "-Cpanic=immediate-abort"];
 

@@ -10,7 +10,7 @@
 //! | 6 | non-finite elements: 1 NaN, 2 infinity, 4 negative infinity; NaN excludes the others |
 //! | 7 | 0 |
 //! | 8 to 15 | the number of elements |
-//! | 16 on | the sum in two's complement, in units of the smallest subnormal number or its square; 0 if an element is not finite |
+//! | 16 on | the sum in two's complement, in units of the smallest number or its square; 0 if it is not finite |
 //! | the last 4 | CRC-32 of the other bytes |
 //!
 //! Equal sums of equally many elements have equal bytes.
@@ -32,28 +32,28 @@ const PRODUCTS: u8 = 16;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FromBytesError {
-    /// They do not begin with a sum's signature.
+    /// The bytes do not begin with the signature of a sum.
     NotASum,
-    /// They have a version that this crate does not know.
+    /// The bytes have a version that this crate does not know.
     Version {
         /// The version.
         found: u8,
     },
-    /// They are a sum of another type.
+    /// The bytes are a sum of another type.
     Type {
         /// The code of the bytes' type.
         found: u8,
         /// The code of the requested type.
         expected: u8,
     },
-    /// They are longer or shorter than a sum of this type.
+    /// There are more or fewer bytes than in a sum of this type.
     Length {
         /// The number of bytes.
         found: usize,
         /// The number of bytes of a sum.
         expected: usize,
     },
-    /// They are corrupt: the checksum is wrong, or no sum has these bytes.
+    /// The bytes are corrupt: the checksum is wrong, or no sum has them.
     Corrupt,
 }
 

@@ -1,4 +1,4 @@
-//! Exact sums, compared with those of `bitrep` and of `exact_sum` on the host (which has further tests of its own).
+//! Exact sums, compared with those of `bitrep` and of `exact_sum` on the host, which the tests of that crate check.
 
 mod data;
 mod segments;

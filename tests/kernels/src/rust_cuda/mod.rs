@@ -15,7 +15,7 @@
 //! | [`floats`] | `GpuFloat`, `FloatExt`, approximations |
 //! | [`vectors`] | structs in memory: vectors and matrices of floats, a ray tracer |
 //! | [`functions`] | functions of other crates, `gpu_only`, `externally_visible`, assertions, target features |
-//! | [`mod@gemm`], [`mod@vecadd`] | kernels in files of their own names |
+//! | [`mod@gemm`], [`mod@vecadd`] | kernels with the names of their files |
 
 pub mod atomics;
 pub mod control_flow;

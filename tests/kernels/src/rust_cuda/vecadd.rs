@@ -1,4 +1,4 @@
-//! The first example of Rust-CUDA: a kernel in a file of its own name.
+//! Rust-CUDA's first example, as a kernel with the name of its file.
 
 use cuda_std::prelude::*;
 
