@@ -22,7 +22,7 @@ macro_rules! exact {
             type State = u64;
 
             fn kernels(self) -> Kernels<$type, u64, $output> {
-                // SAFETY: `ExactKernels` hands the handles out by an unsafe call alone.
+                // SAFETY: `ExactKernels` gives the handles out only by an unsafe call.
                 let handles = unsafe {
                     ExactHandles {
                         long_rows: exact_long_rows::handle::<$terms, $type>(),
@@ -32,7 +32,7 @@ macro_rules! exact {
                         long_segments: exact_long_segments::handle::<$terms, $type>(),
                     }
                 };
-                // SAFETY: they are this operator's, and the table names the results' type.
+                // SAFETY: the handles are this operator's, and the table has the type of the results.
                 Kernels::Exact(unsafe { ExactKernels::new::<$terms>($finish, handles) })
             }
         }

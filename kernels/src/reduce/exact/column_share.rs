@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use crate::reduce::columns::place::Place;
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
-/// The kernel's parameters: what is summed, and how it is divided.
+/// The kernel's parameters that describe the matrix and its division among blocks.
 #[derive(Clone, Copy)]
 pub(super) struct Matrix {
     pub rows: usize,
@@ -20,7 +20,8 @@ pub(super) struct Matrix {
 }
 
 impl Matrix {
-    /// The same, opaque to the compiler: recomputing derived values takes less than keeping them in registers.
+    /// The same parameters, opaque to the compiler, which then recomputes derived values instead of keeping them in
+    /// registers.
     #[inline(always)]
     pub fn again(&self) -> Self {
         let Self { folded_rows, lanes, tiles, splits, .. } = *self;
@@ -36,7 +37,7 @@ impl Matrix {
         let block = thread::block_idx_x();
         let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
         let (split, batch) = if splits == 1 { (0, block) } else { (block % splits, block / splits) };
-        // In every row of every matrix, or in none: so all threads use the same access.
+        // Accesses are vectorized in every row of every matrix, or in none, so that all threads use the same access.
         let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
         let is_even = |columns: usize, pitch: usize| {
             columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
@@ -68,7 +69,7 @@ pub(super) struct Share {
     pub columns: usize,
     pub pitch: usize,
     pub folded_rows: u32,
-    /// Columns of the rows past the last folded row, if there are some and this block takes them.
+    /// The number of columns of the rows past the last folded row, if this block sums these rows; else 0.
     pub left: usize,
     pub is_wide: bool,
 }
@@ -87,19 +88,19 @@ impl Share {
         self.whole() + usize::from(place.column(c) < self.left)
     }
 
-    /// The least number of elements of a column.
+    /// The number of folded rows: the minimum number of elements of a column.
     #[inline(always)]
     pub fn whole(&self) -> usize {
         (self.end - self.begin) >> self.folded_rows.trailing_zeros()
     }
 
-    /// Where element `i` of column `c` of a place is in the input.
+    /// The index in the input of element `i` of column `c` of a place.
     #[inline(always)]
     pub fn element(&self, place: &Place, c: usize, i: usize) -> usize {
         self.start + (self.begin + i * self.folded_rows as usize) * self.pitch + place.offset(c, self.pitch)
     }
 
-    /// The output of a column, the same for all rows of a folded row.
+    /// The index of a column's output, which is the same for all rows of a folded row.
     #[inline(always)]
     pub fn output(&self, column: usize) -> usize {
         self.batch as usize * self.columns + if self.folded_rows == 1 { column } else { column % self.columns }

@@ -11,7 +11,7 @@ use super::unrolled::each;
 use super::warp_sum::{extract, terms};
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
-/// A sum for each column of each thread of a block: an integer of two words.
+/// A slot for each column of each thread of a block: a sum, as an integer of two words.
 pub type Slots = SharedArray<[u64; 2], { BLOCK * COLUMNS }>;
 
 /// Marks a column that has no sum: an integer that no sum equals.
@@ -30,24 +30,25 @@ pub fn store_slot(slots: Slots, i: usize, value: i128) {
     slots.store(i, [value as u64, (value >> 64) as u64]);
 }
 
-/// The position, in a grid, of the unit of slots' integers for a window. For `f32` it is 46 bits below the window's, so
-/// that residuals fit.
+/// The position of the unit of slots' integers for a window. For `f32` it is 46 bits below that of the window, so that
+/// residuals fit.
 #[inline(always)]
 fn position_of_slots<G: Grid>(window: Window<G::Format>) -> u32 {
     let position = G::position(window);
     position - bits_below::<G>(position)
 }
 
-/// How many bits a slot's unit is below that of the window at `position`.
+/// The number of bits by which a slot's unit is below that of the window at `position`.
 #[inline(always)]
 fn bits_below<G: Grid>(position: u32) -> u32 {
     let most = if G::Format::HAS_BELOW { 2 * <G::Format as Binary>::MANTISSA } else { 0 };
     if position < most { position } else { most }
 }
 
-/// The exponent of a column's window, by the [high word](Format::high_word) of the largest of its first terms.
+/// The exponent of a column's window, from the [high word](Format::high_word) of the largest of its first terms.
 ///
-/// Later terms may be larger. If the first ones are all 0, as in sparse data, the others are assumed to be near 1.
+/// Later terms may be larger, so the window is a few bits higher. If the first terms are all 0, as in sparse data, the
+/// others are assumed to be near 1.
 #[inline(always)]
 pub fn window_of_column<F: Format>(high_word: u32) -> i32 {
     let further = if size_of::<F>() == 4 { 3 } else { 16 };
@@ -76,7 +77,7 @@ impl<F: Format> ColumnSums<F> {
         self.terms + terms::<K>(rows) <= Window::<F>::CAPACITY
     }
 
-    /// Adds the terms of `ROWS` rows, and returns whether that is exact. If not, each term must be
+    /// Adds the terms of `ROWS` rows, and returns whether the sums are exact. If not, each term must be
     /// [completed](ColumnSums::complete).
     #[inline(always)]
     pub fn take<K: Terms<Item = <K as Terms>::Element, Grid: Grid<Format = F>>, const ROWS: usize>(
@@ -87,7 +88,7 @@ impl<F: Format> ColumnSums<F> {
         each::<COLUMNS>(|c| {
             let mut bins = Bins::of_exact(self.upper[c], self.lower[c]);
             each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, tile.get(k, c)));
-            // Computed now, since a later addition would keep all elements in registers.
+            // Computed now, because elements stay in registers until they are added.
             (self.upper[c], self.lower[c]) = (F::now(bins.upper), F::now(bins.lower));
             all = all.merge(bins);
         });
@@ -95,8 +96,8 @@ impl<F: Format> ColumnSums<F> {
         all.is_exact()
     }
 
-    /// Adds what is missing of a taken term of column `c`: its residual, or all of it if it is not in the window.
-    /// Returns whether something was missing.
+    /// Completes a taken term of column `c`: adds its residual, or replaces it if it is outside the window. Returns
+    /// whether either was necessary.
     #[inline(always)]
     pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, sparse: &mut Sparse) -> bool {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
@@ -114,7 +115,7 @@ impl<F: Format> ColumnSums<F> {
         true
     }
 
-    /// The sum taken for column `c`, in a slot's units.
+    /// The sum of the bins of column `c`, in a slot's units.
     #[inline(always)]
     pub fn value<G: Grid<Format = F>>(&self, c: usize) -> i128 {
         let window = self.windows[c];
@@ -128,7 +129,7 @@ impl<F: Format> ColumnSums<F> {
     }
 }
 
-/// A sum as an integer and its position. It has 64 bits unless something is below the window, as is rare.
+/// A sum as an integer and its position. It has 64 bits if no bits are below the window, as in most data.
 #[inline(always)]
 pub fn integer_and_position<G: Grid>(sum: i128, window: Window<G::Format>) -> (i128, u32) {
     let position = G::position(window);
@@ -136,7 +137,8 @@ pub fn integer_and_position<G: Grid>(sum: i128, window: Window<G::Format>) -> (i
     if sum & ((1 << below) - 1) == 0 { (sum >> below, position) } else { (sum, position - below) }
 }
 
-/// What of a thread's sums is not in its bins: for most data nothing. In its slots, from the first addition on.
+/// The part of a thread's sums that is not in its bins, in its slots: 0 for most data. The slots are initialized by the
+/// first addition.
 #[derive(Clone, Copy)]
 pub struct Sparse {
     slots: Slots,
@@ -145,13 +147,13 @@ pub struct Sparse {
 }
 
 impl Sparse {
-    /// Nothing yet, for a thread.
+    /// 0, for a thread.
     #[inline(always)]
     pub fn new(slots: Slots, thread: usize) -> Self {
         Self { slots, thread, is_used: false }
     }
 
-    /// Adds an integer of at most 120 bits. If another one might not fit, the column counts as not summed.
+    /// Adds an integer of at most 120 bits. If a further one might not fit, the column becomes [`NOT_SUMMED`].
     #[inline(always)]
     pub fn add(&mut self, c: usize, value: i128) {
         self.begin();
@@ -159,7 +161,7 @@ impl Sparse {
         store_slot(self.slots, c * BLOCK + self.thread, sum);
     }
 
-    /// Adds a term with any bits. If 112 bits do not hold all of it, the column counts as not summed.
+    /// Adds a term of any exponent. If it does not fit in 112 bits, the column becomes [`NOT_SUMMED`].
     #[inline(always)]
     pub fn add_term<K: Terms>(&mut self, c: usize, window: Window<Float<K>>, term: Float<K>) {
         let unit = K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32;

@@ -1,4 +1,4 @@
-//! The elements of its columns that a thread holds at once.
+//! The elements of a thread's columns that it holds at once.
 
 use cuda_std::hint::compute_now;
 use cuda_std::prelude::*;
@@ -7,7 +7,7 @@ use crate::reduce::columns::COLUMNS;
 
 /// Elements of some rows of a thread's columns.
 ///
-/// Elements of 2 bytes are held as words: otherwise each would take a register, and some would lie in local memory.
+/// Elements of 2 bytes are held as words. Otherwise each would take a register, and some would be in local memory.
 #[derive(Clone, Copy)]
 pub struct Tile<T, const ROWS: usize> {
     items: [[T; COLUMNS]; ROWS],
@@ -32,7 +32,7 @@ impl<T: Element, const ROWS: usize> Tile<T, ROWS> {
         }
         let [a, b, c, d] = row;
         let [low, high, ..] = T::Vector::splat(T::default()).with(0, a).with(1, b).with(2, c).with(3, d).to_words();
-        // Opaque words: LLVM would split them.
+        // Opaque, because LLVM would split the words.
         self.words[k] = [compute_now(low), compute_now(high)];
     }
 

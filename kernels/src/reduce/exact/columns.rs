@@ -1,4 +1,4 @@
-//! Exact sums of columns: a column of threads for every four.
+//! Exact sums of columns: each column of threads sums four of them.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::{compute_now, keep_rolled};
@@ -26,8 +26,8 @@ use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
 use crate::reduce::fold::is_last_block;
 pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
 
-/// The arguments of [`exact_columns`](fn@exact_columns): as
-/// [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but with residues instead of partials.
+/// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
+/// with residues instead of partials.
 #[arguments]
 pub struct ExactColumnArgs<T: Plain> {
     /// The elements.
@@ -61,9 +61,9 @@ pub struct ExactColumnArgs<T: Plain> {
 /// [`columns`](fn@crate::reduce::columns::columns) with exact sums.
 ///
 /// Each column has a window, chosen by the largest of the column's first terms in the block. Terms outside the window,
-/// and residuals, are added one by one to an integer of 112 bits. Columns for which that is not enough are summed
-/// again, by warps. Blocks that share a column add their integers to one of `residues`, and the last of these blocks
-/// writes the result.
+/// and residuals, are added one by one to an integer of 112 bits. Columns whose sums do not fit in it are summed again,
+/// by warps. Blocks that share a column add their integers to one of `residues`, and the last of these blocks writes
+/// the result.
 ///
 /// # Safety
 /// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a residue for each column
@@ -133,7 +133,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
             store_slot(slots, c * BLOCK + thread, if is_summed { 0 } else { NOT_SUMMED });
         });
         let finish = |c: usize| result(sums.values[c], sums.windows[c]);
-        // The result of a column that is not summed is replaced later.
+        // The results of columns that are not summed are replaced later.
         results.store_columns([finish(0), finish(1), finish(2), finish(3)], share.output(0), &place);
     } else {
         each::<COLUMNS>(|c| store_slot(slots, c * BLOCK + thread, sums.values[c]));
@@ -150,7 +150,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
                 sum = sum.wrapping_add(of_row);
                 i += share.lanes as usize;
             }
-            // A thread that has no such column holds the sum of another column.
+            // A thread without such a column holds the sum of another column.
             is_summed |= !place.has(c);
             is_again |= !is_summed;
             store_slot(slots, own, if is_summed { 0 } else { NOT_SUMMED });
@@ -214,9 +214,9 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
     if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
         thread::launch_dependents();
     }
-    // A function for each case: a branch around a load makes loads wait for each other.
+    // A function for each case, because with a branch around each load, loads would wait for each other.
     if share.is_wide {
-        // SAFETY: all rows are aligned, and inside the view with what an access takes of the next row.
+        // SAFETY: all rows are aligned. Accesses are inside the view, even if they extend into the next row.
         let load = |row: usize, at| unsafe { load_wide(input, row, at) };
         sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     } else {
@@ -227,7 +227,7 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
     }
 }
 
-/// The window of a column: its own, if elements have no common one.
+/// The window of a column: that of all columns if the terms have a fixed one, else the column's own.
 #[inline(always)]
 fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
     K::Grid::window(match K::WINDOW {
@@ -236,7 +236,7 @@ fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
     })
 }
 
-/// [`sum_rows`], with as many rows at once as suit the element type.
+/// [`sum_rows`], with the number of rows in flight for the element type.
 #[inline(always)]
 fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
@@ -253,7 +253,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     }
 }
 
-/// This thread's sums of its columns; `load` loads its elements of the row that begins at a place.
+/// This thread's sums of its columns. `load` loads its elements of a row.
 #[inline(always)]
 fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     input: &Global<T>,
@@ -264,7 +264,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
 ) -> OfThread<Float<K>> {
     let thread = thread::index_in_block::<BLOCK>();
-    // The thread's rows that are left, and where the first of them begins. All threads take the same number of tiles.
+    // The number of the thread's remaining rows, and the index of the first. All threads take equally many tiles.
     let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
     let mut left = if row < whole { (whole - row - 1) / rows + 1 } else { 0 };
     let mut tiles = whole.div_ceil(rows * ROWS as u32);
@@ -275,11 +275,11 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     // The distances of the thread's columns from its first.
     let at = four(|c| at[c].wrapping_sub(at[0]));
     let load_tile = |first: usize, left: u32| {
-        // Recomputed: multiples of it, kept from tile to tile, would take registers from the sums.
+        // Opaque, so that its multiples are recomputed: kept from tile to tile, they would take registers.
         let distance = compute_wide_now(distance);
         let mut tile = Tile::<T, ROWS>::zeros();
         if left >= ROWS as u32 {
-            // Opaque, so that the two cases share no first load: a shared one is waited for before the others.
+            // Opaque, so that the two cases do not share the first load, for which the others would wait.
             let first = compute_wide_now(first);
             each::<ROWS>(|k| tile.set_row(k, load(first + k * distance, at)));
         } else {
@@ -297,8 +297,8 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     let windows = choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
     let mut sums = ColumnSums::in_windows(windows);
     let mut sparse = Sparse::new(slots, thread);
-    // Whether the next tile is in flight while one is summed: terms no larger than their elements leave registers for
-    // it.
+    // Whether the next tile is in flight while one is summed, which needs registers: so not if terms are larger than
+    // their elements.
     let has_next_on_its_way = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
     let (all, mut debt, mut is_given_up) = (tiles, 0, false);
     while tiles > 0 {
@@ -308,7 +308,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             let next_first = first + if next_left > 0 { ROWS * distance } else { 0 };
             let mut next = if has_next_on_its_way && tiles > 1 { load_tile(next_first, next_left) } else { tile };
             issue_loads();
-            // Uniform in a warp: otherwise lanes would go on without one that has more to do.
+            // Uniform in a warp, so that its lanes stay together.
             is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_given_up));
             if is_exact {
                 tiles -= 1;
@@ -319,7 +319,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
                 (left, first, tile) = (next_left, next_first, next);
             }
         }
-        // Outside that loop, so that the loop has all registers.
+        // Outside the inner loop, so that the loop has all registers.
         if !is_exact {
             let (mut k, mut has_missing) = (0, false);
             while k < left && k < ROWS as u32 && !is_given_up {
@@ -329,7 +329,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
                 k += 1;
             }
             tiles -= 1;
-            // If much is missing, summing again takes less time.
+            // If many tiles are not exact, summing the columns again takes less time.
             const FEW: u32 = 16;
             debt += if has_missing { 4 } else { 0 };
             is_given_up |= debt > all - tiles + FEW;
@@ -352,7 +352,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             c = keep_rolled(c);
             let column = c as usize;
             if place.column(column) < share.left {
-                // SAFETY: such a row exists, and it has the column.
+                // SAFETY: this row exists, and has the column.
                 let item = unsafe { input.load_unchecked(share.element(place, column, share.whole())) };
                 let lane = thread & (share.lanes as usize - 1);
                 sparse.add_term::<K>(column, window_in::<K>(exponents, column * BLOCK + lane), K::term(item));
@@ -364,14 +364,14 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     OfThread { values, windows }
 }
 
-/// [`compute_now`].
+/// [`compute_now`] of a `usize`.
 #[inline(always)]
 fn compute_wide_now(word: usize) -> usize {
     compute_now(word as u32) as usize | (compute_now((word >> 32) as u32) as usize) << 32
 }
 
-/// The window of each of a thread's columns, the same in all threads over a column. If these are several, the windows
-/// are written to the entries of the first thread. All threads must call this.
+/// The windows of a thread's columns, the same in all threads of a column. If there are several such threads, the
+/// windows are stored in the entries of the first one. All threads must call this.
 #[inline(always)]
 fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     tile: &Tile<T, ROWS>,

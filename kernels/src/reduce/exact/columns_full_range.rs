@@ -1,4 +1,4 @@
-//! Sums by whole warps, of any elements, the columns that have no sum yet.
+//! Sums columns by whole warps, whatever their elements, if the fast path has not summed them.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
@@ -20,13 +20,13 @@ use crate::reduce::columns::{BLOCK, COLUMNS};
 /// Warps of a block.
 const WARPS: usize = BLOCK / 32;
 
-/// Elements that a thread has in flight.
+/// The number of elements that a thread has in flight.
 const AT_ONCE: usize = 8;
 
-/// Elements that a block has in flight: some rows of some columns.
+/// The number of elements that a block has in flight: some rows of some columns.
 const CHUNK: usize = BLOCK * AT_ONCE;
 
-/// Rows that a warp adds together.
+/// The number of rows that a warp adds together.
 const ROWS: usize = 32 * TERMS;
 
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
@@ -42,7 +42,7 @@ pub(super) struct Memory<G: Grid> {
     pub superacc: Superaccumulator<G>,
 }
 
-/// Sums a block's share of the columns not yet summed, of any elements.
+/// Sums a block's share of the columns that are not yet summed, with any elements.
 ///
 /// The sums go to the output, or to the residues if other blocks share the columns. All threads must call this. Out of
 /// line.
@@ -130,19 +130,19 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
                 }
             }
         }
-        // The barriers of the next columns' loop are before anything that overwrites what was read here.
+        // The loop over the next columns has a barrier before it overwrites what was read here.
         first += columns;
     }
 }
 
-/// Lists the columns to sum, in the order of neighbours. Returns their number.
+/// Lists the columns to sum, in ascending order. Returns their number.
 #[inline(always)]
 fn list_columns<G: Grid>(memory: &Memory<G>, lanes: usize) -> usize {
     let Memory { slots, list, .. } = *memory;
-    // The columns that each warp finds in each round.
+    // The number of columns that each warp finds in each round.
     let found = shared_array!(u32; WARPS * COLUMNS);
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id() % WARPS);
-    // The column of a round: each lane has four.
+    // The column of a lane in a round: each lane has four columns.
     let number = |round: usize| round * BLOCK + thread;
     let ballot = |round: usize| {
         let number = number(round);

@@ -10,7 +10,7 @@ use super::grid::{Doubles, Grid, Singles};
 use super::result::ExactOperator;
 use super::terms::{Float, Terms};
 
-/// What is summed of each element, exactly: `|x|`, `x` if a condition holds, a product.
+/// The term of each element in an exact sum: `|x|`, `x` if a condition holds, a product.
 ///
 /// ```
 /// use kernels::reduce::exact::custom::ExactTerm;
@@ -29,24 +29,24 @@ use super::terms::{Float, Terms};
 /// assert_eq!(Square::term(3.0), 9.0);
 /// ```
 ///
-/// The sum of any terms is exact and rounded once, so no order changes it. A term is a function of its element alone.
-/// It is the same on every device if it uses only operations that are (not `sin`, say).
+/// The sum of the terms is exact and rounded once, so it does not depend on their order. A term is a function of its
+/// element alone. It has the same bits on every device if all of its operations do (unlike `sin`).
 ///
-/// [`exact_reductions!`](crate::exact_reductions) gives it kernels.
+/// [`exact_reductions!`](crate::exact_reductions) defines the kernels of a term.
 pub trait ExactTerm: 'static {
-    /// The input's elements, of at least 16 bits; of at least 32 bits if there are two terms.
+    /// The type of the input's elements: at least 16 bits, or 32 bits if an element has two terms.
     type Element: Element;
-    /// `f32`, or `f64`, which takes longer.
+    /// The type of the terms: `f32`, or `f64`, which takes more time.
     type Term: TermFormat;
     /// The type of the sum: `f32`, `f64`, `f16` or `bf16`.
     type Sum: ResultFormat;
     /// Whether an element has a second term.
     const HAS_LOW: bool = false;
 
-    /// The term. It must be 0 for 0, which threads without an element take.
+    /// The term. The term of 0 must be 0, because threads without an element add it.
     fn term(element: Self::Element) -> Self::Term;
 
-    /// The second term, if any: the rounding error of the first, say. It is summed as the first one is.
+    /// The second term, if any, such as the rounding error of the first. It is summed in the same way.
     #[inline(always)]
     fn low(element: Self::Element, term: Self::Term) -> Self::Term {
         let _ = element;

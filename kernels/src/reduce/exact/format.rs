@@ -9,8 +9,7 @@ use exact_sum::{Binary, digit, digit_of_long};
 pub trait Format: Binary {
     /// Holds a lane's sum in units of a window.
     type Value: Value;
-    /// Whether what terms leave below their window is kept in one more window before it goes to limbs. `f64` terms
-    /// rarely leave anything.
+    /// Whether residuals are summed in one more window before they go to limbs. `f64` terms rarely have residuals.
     const HAS_BELOW: bool;
     /// Numbers above all windows are multiples of this power of two.
     const LARGE: i32;
@@ -19,15 +18,15 @@ pub trait Format: Binary {
     fn abs(self) -> Self;
     /// The larger; NaN is ignored.
     fn max(self, other: Self) -> Self;
-    /// The upper 32 bits of the magnitude, which rise with it.
+    /// The upper 32 bits of the magnitude, which are in the order of magnitudes.
     fn high_word(self) -> u32;
     /// The exponent of a power of two above all magnitudes with this [`high_word`](Format::high_word).
     fn exponent_above(high_word: u32) -> i32;
-    /// Whether it is neither NaN nor an infinity.
+    /// Whether the number is neither NaN nor an infinity.
     fn is_finite(self) -> bool;
-    /// A finite number that is above all windows, in units of `2^LARGE`.
+    /// The number in units of `2^LARGE`, for a finite number above all windows.
     fn large_units(self) -> i64;
-    /// The number, divided by two bins' range if it is large.
+    /// The number divided by the range of two bins.
     fn scaled(self) -> Self;
     /// [`compute_now`].
     fn now(word: Self::Word) -> Self::Word;
@@ -132,10 +131,10 @@ pub trait Value: Copy {
     fn wide(self) -> i128;
     /// The sum.
     fn plus(self, other: Self) -> Self;
-    /// Whether it must go to limbs. Until this is noticed, further terms still fit, and so does the sum over a block's
-    /// lanes.
+    /// Whether the value must go to limbs. Terms that are added before the next check still fit, and so does the sum
+    /// over a block's lanes.
     fn is_full(self) -> bool;
-    /// 22 bits of it, the highest ones with the sign. Their sum over 1,024 threads has 32 bits.
+    /// Part `k`: 22 bits of the value; the highest part has the sign. The sum over 1,024 threads has 32 bits.
     fn part(self, k: usize) -> u32;
     /// The sum of parts that were summed over lanes.
     fn join(parts: [u32; MOST_PARTS]) -> i128;
@@ -151,7 +150,7 @@ pub trait Value: Copy {
 
 /// Bits of a part.
 const PART: u32 = 22;
-/// Bits whose sum over 32 lanes fits in 32, with one to spare.
+/// Bits of a part whose sum over 32 lanes fits in 32 bits, with one to spare.
 const OF_WARP: u32 = 26;
 
 impl Value for i64 {
@@ -172,7 +171,7 @@ impl Value for i64 {
     }
     #[inline(always)]
     fn is_full(self) -> bool {
-        // 58 bits, with what is added until this is noticed.
+        // 58 bits, including the terms that are added before the next check.
         self.unsigned_abs() >= 1 << 57
     }
     #[inline(always)]
@@ -223,8 +222,8 @@ impl Value for i128 {
     }
     #[inline(always)]
     fn is_full(self) -> bool {
-        // 118 bits, with what is added until this is noticed, and 127 in the sum over 512 threads. The upper half
-        // decides.
+        // 118 bits, including the terms that are added before the next check, and 127 bits in the sum over 512 threads.
+        // The upper half decides.
         let high = (self >> 64) as i64;
         !(-(1 << 52)..1 << 52).contains(&high)
     }
@@ -236,7 +235,7 @@ impl Value for i128 {
     fn join(parts: [u32; MOST_PARTS]) -> i128 {
         let [a, b, c, d, e, f] = parts;
         let two = |low: u32, high: u32| i64::from(low) + (i64::from(high) << PART);
-        // The highest part needs no sign: what it has above 128 bits is shifted out.
+        // The highest part needs no sign, because its bits above 128 are shifted out.
         let highest = two(e, f);
         i128::from(two(a, b)) + (i128::from(two(c, d)) << (2 * PART)) + (i128::from(highest) << (4 * PART))
     }

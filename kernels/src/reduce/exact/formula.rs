@@ -32,12 +32,12 @@ pub trait ResultFormat: Rounded + Plain {
     fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
     /// The root, or a number that rounds to the same result; in units of 1.
     fn root(leading: Leading, unit: i32) -> Leading;
-    /// Its bits, in the lowest ones.
+    /// The result's bits, in the lowest bits.
     fn bits(self) -> u64;
-    /// The number that has these bits.
+    /// The number with these bits.
     fn of_bits(bits: u64) -> Self;
-    /// The result nearest to a number whose last places may be off by a few, unless it `is_exact`. None if another
-    /// result might be nearer.
+    /// The result nearest to the exact value that `number` approximates to a few units in the last place, or equals if
+    /// `is_exact`. `None` if another result might be nearer.
     fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self>;
 }
 
@@ -57,7 +57,7 @@ impl ResultFormat for f32 {
     }
     #[inline(always)]
     fn root(leading: Leading, unit: i32) -> Leading {
-        // The root of the least square is a normal number.
+        // The root of the smallest square is a normal number.
         let quick = if leading.bits == 0 { None } else { root_for_single(leading, unit, Float::sqrt) };
         quick.unwrap_or_else(|| root(leading, unit))
     }
@@ -125,7 +125,7 @@ impl Formula for SumValue {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
         let word = value as i64;
-        // Products may be below the least number, or above the largest.
+        // Products may be below the smallest number, or above the largest.
         if G::UNIT < R::LEAST && !(R::LEAST..128).contains(&exponent) {
             return round_leading(Leading::of(value, 0), exponent);
         }
@@ -165,7 +165,7 @@ impl Formula for NormValue {
     }
 }
 
-/// `value * 2^exponent`, rounded once, if it is far from the ends of `f64`. For results with fewer bits than `f64`.
+/// `value * 2^exponent`, rounded once, if it is far from the limits of `f64`. For results with fewer bits than `f64`.
 #[inline(always)]
 fn number_of<R: ResultFormat>(value: i128, exponent: i32) -> Option<f64> {
     let (word, is_near) = (value as i64, (-900..900).contains(&exponent));

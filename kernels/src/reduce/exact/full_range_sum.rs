@@ -13,18 +13,17 @@ use super::superaccumulator_words::Special;
 use super::unrolled::each;
 use super::warp_sum::largest_of;
 
-/// Terms that a lane adds together.
+/// The number of terms that a lane adds together.
 pub const TERMS: usize = 8;
 
-/// Exact sums of any terms, in a superaccumulator each. A superaccumulator has integers in units of the grid's unit
-/// times `2^(p j)`, with `p` the bits of a mantissa. A superaccumulator belongs to one warp, whose lanes must all call
-/// each function.
+/// Exact sums of any terms, each in a superaccumulator of bins. Bin `j` is an integer in units of the grid's unit times
+/// `2^(p j)`, with `p` the bits of a mantissa. A superaccumulator belongs to one warp, whose lanes must all call each
+/// function.
 ///
-/// Terms are extracted from the bin of the largest downwards, until nothing is left. So the time of an addition grows
-/// with the range of the terms' exponents.
+/// Terms are extracted in the bin of the largest term and then in lower bins, until no residual is left. So the time of
+/// an addition grows with the range of the terms' exponents.
 ///
-/// Source: that of [`Window`]; Neal, "Fast exact summation using small and large superaccumulators",
-/// 2015.
+/// Source: that of [`Window`]; Neal, "Fast exact summation using small and large superaccumulators", 2015.
 #[derive(Clone, Copy)]
 pub struct WideSums<G: Grid> {
     words: Slots,
@@ -34,15 +33,15 @@ pub struct WideSums<G: Grid> {
 impl<G: Grid> WideSums<G> {
     const MANTISSA: i32 = <G::Format as Binary>::MANTISSA as i32;
 
-    /// Bins whose constants are finite, and which have limbs.
+    /// The number of bins whose constants are finite, and which limbs cover.
     const BINS: i32 = {
         let finite = (G::Format::MAX_EXPONENT - 1 - Self::MANTISSA - G::UNIT) / Self::MANTISSA + 1;
         let needed = G::LIMBS as i32 * 32 / Self::MANTISSA + 1;
         if needed < finite { needed } else { finite }
     };
 
-    /// Terms below this power of two have a bin. Larger ones are scaled down by two bins' range. No higher than
-    /// windows, so that a bin's constant plus a term that is rounded up is finite.
+    /// Terms below `2^TOP` have a bin. Larger ones are scaled down by the range of two bins. `TOP` is at most the
+    /// highest window, so that a bin's constant plus a term that is rounded up is finite.
     const TOP: i32 = {
         let (top, highest) = (G::UNIT + Self::MANTISSA * Self::BINS - 1, Window::<G::Format>::HIGHEST);
         if top < highest { top } else { highest }
@@ -119,7 +118,7 @@ impl<G: Grid> WideSums<G> {
         }
     }
 
-    /// Adds terms below `2^exponent` to the bins that are `above` above their own.
+    /// Adds terms below `2^exponent` to bins that are `above` places higher than their own.
     #[inline(always)]
     fn extract(&self, sum: usize, mut left: [G::Format; TERMS], exponent: i32, above: i32) {
         // The lowest bin whose half is above all terms.
@@ -144,7 +143,7 @@ impl<G: Grid> WideSums<G> {
             if lane_id() == 0 {
                 self.set_word(sum, k, self.word(sum, k).wrapping_add(total as u64));
             }
-            // -0.0 counts as nothing left.
+            // A residual of -0.0 counts as 0.
             if bin == 0 || !warp_vote_any(FULL_MASK, any & !G::Format::SIGN != G::Format::ZERO) {
                 break;
             }
@@ -172,7 +171,7 @@ impl<G: Grid> WideSums<G> {
         }
     }
 
-    /// Leaves little more than `MANTISSA` bits, the distance to the next bin, in each bin.
+    /// Propagates carries, so that each bin has little more than `MANTISSA` bits, the distance to the next bin.
     #[inline(always)]
     pub fn pass_carries(&self, sum: usize) {
         sync_warp(FULL_MASK);
@@ -197,7 +196,7 @@ impl<G: Grid> WideSums<G> {
     /// Adds a sum to a superaccumulator of limbs.
     #[inline(always)]
     pub fn end(&self, sum: usize, superacc: &Superaccumulator<G>) {
-        /// Bins this far apart share no limb: each touches three.
+        /// Bins this far apart share no limb, because each touches three limbs.
         const APART: u32 = 8;
         const { assert!(APART as i32 * Self::MANTISSA >= 4 * 32) };
         sync_warp(FULL_MASK);
@@ -225,7 +224,7 @@ impl<G: Grid> WideSums<G> {
     }
 }
 
-/// The exponent above all magnitudes of a warp's terms.
+/// An exponent above all magnitudes of a warp's terms.
 #[inline(always)]
 fn exponent_of<F: Format, const N: usize>(terms: &[F; N]) -> i32 {
     F::exponent_above(u32::reduce_max(FULL_MASK, largest_of(terms)))

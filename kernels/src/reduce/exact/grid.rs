@@ -1,4 +1,4 @@
-//! The fixed-point formats of sums, whatever windows the sums were computed in.
+//! The fixed-point formats of sums, which do not depend on the windows in which the sums were computed.
 
 use cuda_std::prelude::*;
 use exact_sum::{Binary, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Window};
@@ -10,9 +10,9 @@ use super::superaccumulator_words::{MOST_WARPS, OTHER_WORDS, SharedWords};
 pub trait Grid: Copy + 'static {
     /// The format in which terms are extracted.
     type Format: Format;
-    /// The unit is this power of two.
+    /// The exponent of the unit, a power of two.
     const UNIT: i32;
-    /// 32-bit limbs that hold any sum.
+    /// The number of 32-bit limbs that hold any sum.
     const LIMBS: u32;
     /// Storage for the words of all warps of a block.
     type Words: SharedWords;
@@ -28,7 +28,7 @@ pub trait Grid: Copy + 'static {
         Window::new(if exponent < Self::LOWEST { Self::LOWEST } else { exponent })
     }
 
-    /// The unit of a window's integers is the grid's times this power of two.
+    /// The position of a window: its integers are in units of the grid's unit times `2^position`.
     #[inline(always)]
     fn position(window: Window<Self::Format>) -> u32 {
         (window.exponent() - Self::LOWEST) as u32
@@ -40,7 +40,7 @@ pub trait Grid: Copy + 'static {
         Self::window(window.exponent() - <Self::Format as Binary>::MANTISSA as i32)
     }
 
-    /// The window of what terms in this one leave.
+    /// The window of the residuals of terms in this one.
     #[inline(always)]
     fn below(window: Window<Self::Format>) -> Window<Self::Format> {
         Self::window(window.exponent() - 2 * <Self::Format as Binary>::MANTISSA as i32)
@@ -67,8 +67,8 @@ macro_rules! grids {
             type Words = SharedArray<i64, { MOST_WARPS * ($limbs + OTHER_WORDS) }>;
         }
 
-        // Limbs hold any 128-bit integer, its sign included, in units of the highest window, and of long partials,
-        // whose units are up to 2^48 of that.
+        // Limbs hold any 128-bit integer with its sign in units of the highest window, and in units of long partials,
+        // which are up to 2^48 times as large.
         const _: () = {
             let shift = if <$format as Format>::HAS_BELOW { 0 } else { 48 };
             assert!(($top - <$name as Grid>::LOWEST + shift) / 32 + 4 < $limbs as i32);

@@ -22,7 +22,7 @@ use crate::reduce::remainder::vectors_of_block;
 use crate::reduce::run::Run;
 pub use crate::reduce::tuning::exact_long_rows::{MOST_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
 
-/// Tile states of a split of a row.
+/// The number of tile states of a split of a row.
 pub const fn states_per_split<O: ExactOperator<T>, T: Element>() -> usize {
     states_of_split::<O::Terms>()
 }
@@ -32,7 +32,7 @@ pub const fn states_per_split_of_pairs<O: ExactPairOperator<T>, T: Element>() ->
     states_of_split::<O::Terms>()
 }
 
-/// Words of a row's residue: limbs, and counts of non-finite terms.
+/// The number of words of a row's residue: limbs, and counts of non-finite terms.
 pub const fn words_of_residue<O: ExactOperator<T>, T: Element>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
@@ -69,11 +69,12 @@ pub struct ExactLongRowArgs<T: Plain> {
 
 /// [`long_rows`](fn@crate::reduce::long_rows::long_rows) with exact sums.
 ///
-/// Blocks exchange sums in tile states. What does not fit there they add to `residues`, limb by limb: integers, whose
-/// order does not matter. Both are 0 before and after.
+/// Blocks exchange sums in tile states. They add bits that do not fit there to `residues`, limb by limb; the order of
+/// these integer additions does not matter. Both are 0 before and after the launch.
 ///
-/// A block loads several tiles in one step, but it may have any number of them: so all blocks have the same work, but
-/// for one tile. In whole steps, 2^22 `f32` are two steps for some blocks and three for others.
+/// A block loads several tiles in one step, but may have any number of tiles, so that the numbers of tiles of two
+/// blocks differ by at most one. If blocks had only whole steps, 2^22 `f32` would be two steps for some and three for
+/// others.
 ///
 /// # Safety
 /// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`states_per_split`] tile states for each split,
@@ -135,7 +136,7 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
 }
 
-/// What the blocks of a row share.
+/// The memory that the blocks of a row share.
 pub(super) struct Shared<'a> {
     pub tile_states: &'a GlobalMut<'a, [u64; 2]>,
     pub residues: &'a GlobalMut<'a, i64>,
@@ -197,7 +198,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
             }
             return;
         }
-        // This block's limbs stay where they are.
+        // The limbs of this block stay in shared memory.
         let keeps_limbs = partial.has_limbs;
         let own = |partial| Partial { has_limbs: false, ..partial };
         partial = sum_splits(
@@ -239,7 +240,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     }
 }
 
-/// Tile states of each split of a row: one for each partial.
+/// The number of tile states of each split of a row: one for each partial.
 const fn states_of_split<K: Terms>() -> usize {
     if K::Grid::HAS_LOW { 2 } else { 1 }
 }
@@ -249,7 +250,7 @@ struct SplitStates<'a> {
     tile_states: &'a GlobalMut<'a, [u64; 2]>,
     /// The index of the first split, counted over all rows.
     first: usize,
-    /// Tile states of a split.
+    /// The number of tile states of a split.
     step: usize,
 }
 
@@ -262,7 +263,7 @@ impl SplitStates<'_> {
     }
 }
 
-/// A bit that is 1 in every published partial: that of NaN, which limbs record.
+/// A bit that is 1 in every published partial. It is the bit for NaN, which partials do not use: limbs record NaN.
 const IS_THERE: u64 = 1 << 12;
 
 /// The sum of consecutive tiles of the row of `len` elements from `start`. A tile has a vector for each thread; a step
@@ -275,8 +276,7 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     run: Run,
     superacc: &Superaccumulator<K::Grid>,
 ) -> WarpSum<K::Grid> {
-    // The number of vectors added together where terms do not fit the window: as many as have registers for their
-    // terms.
+    // `FEW` is the number of vectors whose terms fit in registers.
     if const { terms::<K>(items_of_vector::<K>()) == 8 } {
         sum_run::<K, I, VECTORS, 2, 16>(inputs, start, len, run, superacc)
     } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
@@ -288,13 +288,13 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     }
 }
 
-/// How far a first window is above what its first elements need. Later elements may be larger, products above all, and
-/// a step with such an element takes long. Terms of `f64` have bits to spare at the lower end.
+/// The number of bits by which the first window exceeds the first elements. Later elements may be larger, especially
+/// products, and a step with such an element takes long. Windows of `f64` have bits to spare.
 const fn headroom_of<K: Terms>() -> i32 {
     if <Float<K> as Format>::HAS_BELOW { 0 } else { 4 }
 }
 
-/// [`sum_tiles`]. Steps that do not fit the window are added `FEW` vectors at a time, which have `TERMS` terms.
+/// [`sum_tiles`]. Steps that do not fit in the window are added `FEW` vectors at a time, which have `TERMS` terms.
 #[inline(always)]
 fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,
@@ -414,7 +414,7 @@ fn sum_splits<G: Grid>(
         i += waiting;
     }
     if warp_vote_any(FULL_MASK, sum.has_limbs) {
-        // By each lane that has taken a sum: after the next barrier, all threads see the residue.
+        // By each lane that has received a partial, so that all threads see the residue after the next barrier.
         atomic::fence(Scope::Device);
         sync_warp(FULL_MASK);
     }

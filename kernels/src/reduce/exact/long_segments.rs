@@ -1,4 +1,4 @@
-//! Exact sums of long segments, in chunks that blocks take.
+//! Exact sums of long segments, in chunks that blocks take from a queue.
 
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
@@ -19,12 +19,13 @@ use crate::reduce::long_rows::tile;
 use crate::reduce::run::Run;
 use crate::reduce::segments::{BLOCK, CHUNK_COUNT, CHUNK_TILES, ENTRIES_PER_CHUNK, chunks, tiles_of_chunk};
 
-/// The least number of elements of a segment with several chunks.
+/// The minimum number of elements of a segment with several chunks.
 const fn least_shared(size: usize) -> usize {
     (CHUNK_TILES + 1) * tile(BLOCK, size)
 }
 
-/// The most residues that segments of `len` elements in all need: one for each segment with several chunks.
+/// The maximum number of residues that segments of `len` elements in total need: one for each segment with several
+/// chunks.
 pub const fn residues(len: usize, size: usize) -> usize {
     if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
 }
@@ -59,8 +60,8 @@ pub struct ExactLongSegmentArgs<T: Plain> {
 /// [`long_segments`](fn@crate::reduce::segments::long_segments) with exact sums, of the chunks that
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
-/// A block stores a chunk's sum in `partials`. What does not fit there it adds to the segment's residue, limb by limb.
-/// There are [`residues`] of [`words_of_residue`](super::long_rows::words_of_residue) words, 0 before and after.
+/// A block stores a chunk's sum in `partials`, and adds bits that do not fit there to the segment's residue, limb by
+/// limb. There are [`residues`] of [`words_of_residue`](super::long_rows::words_of_residue) words, 0 before and after.
 ///
 /// # Safety
 /// As for [`long_segments`](fn@crate::reduce::segments::long_segments).
@@ -145,8 +146,8 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     }
 }
 
-/// The tiles of a vector for each thread of chunk `chunk` of a segment of `len` elements of `size` bytes, and the
-/// number of its chunks. The last chunk also has what is left after whole tiles.
+/// The tiles of chunk `chunk` of a segment of `len` elements of `size` bytes, with one vector for each thread, and the
+/// segment's number of chunks. The last chunk also has the elements after the last whole tile.
 #[inline(always)]
 fn run_of_chunk(chunk: usize, len: usize, size: usize) -> (Run, usize) {
     let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));

@@ -1,28 +1,28 @@
-//! Exact sums: the one right result, rounded once, in any order.
+//! Exact sums, rounded once: the same result in any order.
 //!
 //! | module | contents |
 //! |---|---|
-//! | [`terms`] | what is summed: elements, squares, products |
+//! | [`terms`] | the terms of a sum: elements, squares, products |
 //! | [`format`](mod@format) | the floats in which terms are extracted, the integers in which lanes sum |
 //! | [`grid`] | the fixed-point formats of sums |
 //! | [`warp_sum`] | a warp's sum, of any terms |
 //! | [`full_range_sum`] | a warp's sums of terms of any exponents, in bins |
-//! | [`superaccumulator`] | superaccumulators for what does not fit in lanes' integers |
-//! | [`superaccumulator_words`] | their words in shared memory |
+//! | [`superaccumulator`] | superaccumulators in shared memory, for bits that do not fit in lanes' integers |
+//! | [`superaccumulator_words`] | the words of a superaccumulator in shared memory |
 //! | [`partial`] | combines the sums of lanes, warps and blocks |
-//! | [`result`] | what is computed from a sum (itself, the mean or the norm), and in which format |
-//! | [`formula`] | the computation, rounded once |
+//! | [`result`] | the results of a sum (the sum, the mean or the norm), and their format |
+//! | [`formula`] | the computation of a result, rounded once |
 //! | `builtin`, [`custom`] | the kernels of built-in sums; sums of custom terms |
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`], `full_range_rows` | short rows; short rows whose elements are not in their warp's window |
-//! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements are in no window |
+//! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements do not fit in a window |
 //! | `column_share` | a block's share of a matrix |
-//! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; their elements |
+//! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; the elements of its columns |
 //! | [`residue`] | sums that blocks share, in global memory |
 //! | [`states`] | sums that stay in global memory, to which launches add |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
-//! The arithmetic is that of the crate `exact_sum`.
+//! The crate `exact_sum` has the arithmetic.
 
 cuda_std::on_host! {
     mod builtin;

@@ -12,16 +12,16 @@ use super::superaccumulator::{IN_BELOW, IN_LIMBS, Superaccumulator, warp_id};
 use super::superaccumulator_words::MOST_WARPS;
 use super::unrolled::each;
 
-/// An integer and its position in two words, which hold most sums.
+/// A sum as an integer and its position, in two words, which hold most sums.
 pub type Partial = Compact<112>;
 
-/// Two words for each warp, twice.
+/// Twice two words for each warp.
 pub type WarpPartials = SharedArray<[u64; 2], { 2 * MOST_WARPS }>;
 
 /// The integers in which lanes sum.
 type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
 
-/// The sums of a warp's lanes: an integer each, in units of one power of two.
+/// The sum of a lane: an integer in a unit that all lanes of the warp share.
 #[derive(Clone, Copy)]
 pub struct OfLanes<G: Grid> {
     /// This lane's sum.
@@ -91,7 +91,7 @@ pub fn fold_warp<G: Grid>(sum: OfLanes<G>, superacc: &Superaccumulator<G>) -> Pa
     fold_parts(parts, tag, warp_id(), position, superacc)
 }
 
-/// The 12-bit position of a sum, and bits for what of the sum is in the superaccumulator.
+/// The 12-bit position of a sum, and bits for the parts of the superaccumulator that hold some of it.
 #[inline(always)]
 fn tag_of<G: Grid>(sum: OfLanes<G>) -> u32 {
     sum.position | sum.in_superacc << IN_SUPERACC
@@ -99,8 +99,8 @@ fn tag_of<G: Grid>(sum: OfLanes<G>) -> u32 {
 
 const IN_SUPERACC: u32 = 16;
 
-/// The sum of warps' sums. Each lane has one, with its tag and its warp's index. Mostly all have the same position, and
-/// nothing in the superaccumulator.
+/// The sum of warps' sums. Each lane has one of them, with its tag and its warp's index. Usually all have the same
+/// position, and none uses the superaccumulator.
 #[inline(always)]
 fn fold_parts<G: Grid>(
     parts: [u32; MOST_PARTS],
@@ -121,8 +121,7 @@ fn fold_parts<G: Grid>(
     fold_lanes(with_below(partial, below, superacc), superacc)
 }
 
-/// A partial of a value. What does not fit goes to the superaccumulator, if the value `is_mine` and no other lane adds
-/// it.
+/// A partial of a value. Bits that do not fit go to the superaccumulator; only the lane with `is_mine` adds them.
 #[inline(always)]
 fn compact<G: Grid>(
     value: i128,
@@ -135,8 +134,8 @@ fn compact<G: Grid>(
     if !is_long::<G>() {
         return of(value, position);
     }
-    // Drops trailing zeros, as far as the sum over many blocks then fits. Shifts are multiples of 16, mostly the same
-    // in all blocks, so that the blocks' partials have one position.
+    // Drops trailing zeros until the sum over many blocks fits. Shifts are multiples of 16, so that they are usually
+    // the same in all blocks, whose partials then have one position.
     const STEP: u32 = 16;
     const ENOUGH: u32 = 98;
     let (bits, zeros) = (128 - (value ^ (value >> 127)).leading_zeros(), value.trailing_zeros());
@@ -150,7 +149,7 @@ fn compact<G: Grid>(
     Partial::from_bits(compact_any([value as u64, (value >> 64) as u64], position, has_limbs, is_mine, *superacc))
 }
 
-/// [`compact`] of a value with too many bits. Out of line, since most data have none.
+/// [`compact`] of a value with too many bits. Out of line, since it is rarely needed.
 #[cold]
 #[inline(never)]
 fn compact_any<G: Grid>(
@@ -172,10 +171,10 @@ fn compact_any<G: Grid>(
     Partial { value, position, has_limbs: has_limbs | is_cut, ..Partial::ZERO }.to_bits()
 }
 
-/// The sum of a warp's partial and of what it has in the window below.
+/// The sum of a warp's partial and of its sum in the window below.
 #[inline(always)]
 fn with_below<G: Grid>(partial: Partial, below: i64, superacc: &Superaccumulator<G>) -> Partial {
-    /// How far down the window below is, unless that is the lowest.
+    /// The distance to the window below, unless that is the lowest.
     const BELOW: u32 = 2 * <f32 as Binary>::MANTISSA;
     if !G::Format::HAS_BELOW || !warp_vote_any(FULL_MASK, below != 0) {
         return partial;
@@ -225,7 +224,7 @@ pub fn fold_partials<G: Grid>(partial: Partial, partials: WarpPartials, superacc
     fold_lanes(Partial::from_bits(u128::from(low) | u128::from(high) << 64), superacc)
 }
 
-/// The sum of the lanes' partials, in all lanes. What does not fit in a partial goes to the superaccumulator.
+/// The sum of the lanes' partials, in all lanes. Bits that do not fit in a partial go to the superaccumulator.
 #[inline(always)]
 fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Partial {
     let is_nothing = partial.value == 0;
@@ -234,7 +233,7 @@ fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Part
     let all = |has_room: bool| warp_vote_all(FULL_MASK, (is_nothing | (is_at & has_room)) & !partial.has_limbs);
     let of = |value| Partial { value, position: highest, ..Partial::ZERO };
     if is_long::<G>() {
-        // The sum of 32 has five more bits.
+        // The sum over 32 lanes has five more bits.
         if all(Compact::<106>::fits(partial.value)) {
             return of(partial.value.sum_of_lanes());
         }
@@ -255,7 +254,7 @@ fn fold_any<G: Grid>(bits: u128, superacc: Superaccumulator<G>) -> u128 {
     let is_nothing = partial.value == 0;
     let has_limbs = warp_vote_any(FULL_MASK, partial.has_limbs);
     let lowest = u32::reduce_min(FULL_MASK, if is_nothing { u32::MAX } else { partial.position });
-    // The sum of 32 has five more bits.
+    // The sum over 32 lanes has five more bits.
     let shifted = Compact::<106>::shifted(partial.value, if is_nothing { 0 } else { partial.position - lowest });
     let of = |value, position, has_limbs| Partial { value, position, has_limbs, ..Partial::ZERO };
     if warp_vote_all(FULL_MASK, shifted.is_some()) {
@@ -266,7 +265,7 @@ fn fold_any<G: Grid>(bits: u128, superacc: Superaccumulator<G>) -> u128 {
     of(0, 0, true).to_bits()
 }
 
-/// The sum of two partials of a lane. What does not fit goes to the superaccumulator. All lanes of the warp must call
+/// The sum of two partials of a lane. Bits that do not fit go to the superaccumulator. All lanes of the warp must call
 /// this.
 #[inline(always)]
 pub fn add<G: Grid>(a: Partial, b: Partial, superacc: &Superaccumulator<G>) -> Partial {
@@ -276,7 +275,7 @@ pub fn add<G: Grid>(a: Partial, b: Partial, superacc: &Superaccumulator<G>) -> P
     Partial::from_bits(add_any(a.to_bits(), b.to_bits(), *superacc))
 }
 
-/// [`add`] of any two. Out of line, since a lane seldom has two partials, or something in the window below.
+/// [`add`] of any two partials. Out of line, since a lane rarely has two.
 #[cold]
 #[inline(never)]
 fn add_any<G: Grid>(a: u128, b: u128, superacc: Superaccumulator<G>) -> u128 {
@@ -289,7 +288,7 @@ fn add_any<G: Grid>(a: u128, b: u128, superacc: Superaccumulator<G>) -> u128 {
     Partial { has_limbs: true, ..sum }.to_bits()
 }
 
-/// Adds the lanes' integers to the superaccumulator. Out of line, since it is rarely needed.
+/// Adds the lanes' integers to the superaccumulator, by a call, since it is rarely needed.
 #[inline(always)]
 pub fn add_lanes_to_superacc<G: Grid>(value: i128, position: u32, superacc: Superaccumulator<G>) {
     add_words_to_superacc([value as u64, (value >> 64) as u64], position, superacc);
@@ -298,7 +297,7 @@ pub fn add_lanes_to_superacc<G: Grid>(value: i128, position: u32, superacc: Supe
 #[cold]
 #[inline(never)]
 fn add_words_to_superacc<G: Grid>(words: [u64; 2], position: u32, superacc: Superaccumulator<G>) {
-    // Mostly, few lanes have something.
+    // Usually few lanes have a nonzero integer.
     let mut left = warp_vote_ballot(FULL_MASK, words[0] | words[1] != 0);
     while left != 0 {
         let lane = left.trailing_zeros();

@@ -71,7 +71,7 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     clear: impl Fn(u32),
     count: u64,
 ) -> u64 {
-    /// Words in flight.
+    /// The number of words in flight.
     const AT_ONCE: u32 = 8;
     let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
     let mut specials = Specials::NONE;
@@ -105,18 +105,19 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     result_of_limbs::<K, G>(finish, specials, leading, count)
 }
 
-/// A number's 32-bit digits, pushed lowest first: keeps the five highest up to the last nonzero one.
+/// The 32-bit digits of a number, pushed from the lowest on. Keeps the five digits up to the last nonzero one.
 #[derive(Clone, Copy)]
 struct Digits {
     /// The carry into the next word.
     carry: i64,
     /// The number of digits so far.
     count: i32,
-    /// The last four digits, the latest on top; the digit below these; and whether anything below that was nonzero.
+    /// The last four digits, the latest in the highest bits; the digit below these; and whether a lower digit is
+    /// nonzero.
     upper: u128,
     last: u32,
     is_inexact: bool,
-    /// The same at the last nonzero digit.
+    /// `count`, `upper`, `last` and `is_inexact` after the last nonzero digit.
     found: (i32, u128, u32, bool),
 }
 

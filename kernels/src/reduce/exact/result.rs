@@ -22,7 +22,7 @@ use crate::reduce::columns::store::store_results;
 pub trait ExactOperator<T: Element>: Sized + 'static {
     /// The terms that are summed.
     type Terms: Terms<Element = T, Item = T>;
-    /// What is multiplied, [`Terms::DEGREE`] times, to a term.
+    /// The factors of a term, which is a product of [`Terms::DEGREE`] of them.
     type Factors: Terms<Element = T, Item = T>;
 }
 
@@ -37,8 +37,8 @@ pub const DERIVED: u32 = 1;
 /// In a kernel's argument `finish`: results are [`Terms::Other`] instead of [`Terms::Sum`].
 pub const IN_OTHER_FORMAT: u32 = 2;
 
-/// How a result is computed from a sum, and the format to which it is rounded, once: a kernel's argument `finish`, which
-/// is [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither. A result is bits of its format until it is stored.
+/// A kernel's argument `finish`, which is [`DERIVED`], [`IN_OTHER_FORMAT`], both or neither: how a result is computed
+/// from a sum, and the format to which it is rounded once. Results are bits of that format until they are stored.
 #[derive(Clone, Copy)]
 pub struct Finish<K> {
     code: u32,
@@ -156,7 +156,7 @@ fn other_of_leading<K: Terms>(finish: Finish<K>, leading: Leading, unit: i32, co
     finish.leading_in::<K::Other>(leading, unit, count)
 }
 
-/// Where results go, and how they are computed.
+/// The output of a kernel, and the computation of its results.
 #[derive(Clone, Copy)]
 pub struct Results<'a, K> {
     /// How results are computed from sums.
@@ -230,9 +230,8 @@ pub fn result_of<K: Terms, G: Grid>(
     }
 }
 
-/// The result of `count` elements whose sum is two partials and perhaps limbs. The partials are of first and of second
-/// terms; if the first has limbs, they are those of this warp's superaccumulator. All lanes of the warp must call this,
-/// with the same partials.
+/// The result of `count` elements whose sum is the sum of two partials, of first and of second terms, and, if the first
+/// has limbs, of those of this warp's superaccumulator. All lanes of the warp must call this, with the same partials.
 #[inline(always)]
 pub fn result_of_both<K: Terms, G: Grid>(
     finish: Finish<K>,
@@ -255,7 +254,7 @@ pub fn result_of_both<K: Terms, G: Grid>(
     }
 }
 
-/// The result of the sum of a partial and of limbs. Out of line, since it is not often needed.
+/// The result of the sum of a partial and of limbs. Out of line, since it is rarely needed.
 #[cold]
 #[inline(never)]
 fn of_limbs<K: Terms, G: Grid>(finish: Finish<K>, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {

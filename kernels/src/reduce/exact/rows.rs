@@ -1,4 +1,4 @@
-//! Exact sums of short rows, by a few lanes for each.
+//! Exact sums of short rows, each by a few lanes.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
@@ -20,7 +20,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::run::elements_to_alignment;
 pub use crate::reduce::tuning::exact_rows::{BLOCK, VECTORS};
 
-/// Least number of lanes for a row with elements outside whole vectors: each takes two of those.
+/// The minimum number of lanes for a row with elements outside whole vectors: each lane takes two such elements.
 pub const fn least_lanes(size: usize) -> u32 {
     (16 / size) as u32
 }
@@ -56,9 +56,9 @@ pub struct ExactRowArgs<T: Plain> {
 /// is summed again.
 ///
 /// # Safety
-/// The views have all elements that are named: accesses are not checked. The vectors of a row's lanes cover it.
-/// `has_singles` is not 0 if a row may have elements outside whole vectors, or not begin at a multiple of 16 bytes:
-/// then a row has [`least_lanes`].
+/// The views have all elements that the arguments describe, because accesses are not checked. The vectors of a row's
+/// lanes cover the row. If a row may have elements outside whole vectors, or may not begin at a multiple of 16 bytes,
+/// `has_singles` is not 0, and a row has at least [`least_lanes`] lanes.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
@@ -73,7 +73,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
 }
 
-/// Blocks for each multiprocessor, for `min_blocks`: elements with two terms need twice the registers.
+/// The value of `min_blocks`. Elements with two terms need twice the registers.
 pub const fn blocks_at_once<O: ExactOperator<T>, T: Element>() -> usize {
     if GridOf::<O, T>::HAS_LOW { 4 } else { 8 }
 }
@@ -96,7 +96,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
         };
         results.store(row, result);
     };
-    // Two functions, since what only one of them needs slows the other.
+    // Two functions, since code that only one of them needs would slow the other.
     let again = match has_singles {
         false => sum_rows::<O::Terms, T, false>(input, &rows, &put),
         true => sum_rows::<O::Terms, T, true>(input, &rows, &put),
@@ -115,7 +115,7 @@ fn result_of_two<O: ExactOperator<T>, T: Element>(
     low: (i128, u32),
     count: u64,
 ) -> u64 {
-    // `of_two` succeeds, as the windows are no more than a mantissa apart.
+    // `of_two` succeeds, because the windows are at most a mantissa apart.
     finish.of_leading(Leading::of_two(first, low).unwrap_or(Leading::ZERO), GridOf::<O, T>::UNIT, count)
 }
 
@@ -171,7 +171,7 @@ impl Rows {
         if row < self.rows { (row * self.pitch, self.len) } else { (0, 0) }
     }
 
-    /// How many lanes round different rows: one for each row of a lane, if the group has enough lanes.
+    /// The number of lanes that round different rows: one for each row of a lane, if the group has enough lanes.
     #[inline(always)]
     fn distance(&self) -> u32 {
         match self.vectors_log {
@@ -194,9 +194,9 @@ impl Rows {
         [a, b, c, d]
     }
 
-    /// Adds up, over a group's lanes, the sums of each row. Each lane adds up half of the rows, then a quarter, as long
-    /// as it has several. So each row is rounded and written by one lane, with as many lanes at once as possible. The
-    /// first sums returned are the lane's.
+    /// Sums each row over a group's lanes. While a lane has several rows, it gives half of them to another lane and takes
+    /// the other half of that lane's. In the end each row belongs to one lane, so that the rows are rounded in parallel.
+    /// The first of the returned sums are those of the lane's rows.
     #[inline(always)]
     fn share_out<V: Value>(&self, mut sums: [V; VECTORS]) -> [V; VECTORS] {
         let (lane, mut distance) = (lane_id(), self.distance());
@@ -225,7 +225,7 @@ impl Rows {
 }
 
 /// Sums a warp's rows. Calls `put` with a row's index and its sum: two integers, of first and second terms, each with
-/// the position of its unit. Returns for each vector of a lane which lanes had something outside the window.
+/// the position of its unit. Returns, for each vector of a lane, the lanes whose terms did not fit in the window.
 #[inline(always)]
 pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
@@ -296,13 +296,14 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
         if k >= of_lane {
             return again;
         }
-        // Rotated: if an entry stayed unchanged, LLVM would write out the loop, and the code before it.
+        // Rotated, because if an entry stayed unchanged, LLVM would unroll the loop and the code before it.
         (sums, lows) = ([sums[1], sums[2], sums[3], sums[0]], [lows[1], lows[2], lows[3], lows[0]]);
         not_exact = [not_exact[1], not_exact[2], not_exact[3], not_exact[0]];
     }
 }
 
-/// The sum of one of two values over this lane and the one `distance` away: of the second in the upper lane.
+/// The sum of one of two values over this lane and the one `distance` away: the first value in the lower lane, the
+/// second in the upper.
 #[inline(always)]
 fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     let (own, given) = if is_upper { (second, first) } else { (first, second) };
@@ -373,7 +374,7 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Element>(
     superacc: Superaccumulator<GridOf<O, T>>,
     finish: Finish<O::Terms>,
 ) -> u64 {
-    // Four terms of each lane at a time.
+    // Each lane adds four terms at a time.
     let sum = if <O::Terms as Terms>::HAS_LOW {
         sum_items::<O, T, 2>(input, start, len, &superacc.begin())
     } else {
@@ -417,10 +418,10 @@ pub(super) struct Loaded<T: Element> {
 
 impl<T: Element> Loaded<T> {
     /// Loads vector `vector` of the `len` elements from `start` on. With `SINGLES`, also the singles at `vector` and
-    /// `vector + lanes`, for vectors below `lanes`. Without, all are whole vectors, at multiples of 16 bytes.
+    /// `vector + lanes`, for vectors below `lanes`.
     ///
     /// # Safety
-    /// As said above, and the elements are inside the input.
+    /// The elements are inside the input. Without `SINGLES`, all are in whole vectors, at multiples of 16 bytes.
     #[inline(always)]
     pub unsafe fn load<const SINGLES: bool>(
         input: &Global<T>,
@@ -441,7 +442,7 @@ impl<T: Element> Loaded<T> {
             let is_before = k < lead;
             let i = if is_before { start + k as usize } else { first + (whole + k - lead) as usize };
             let is_there = SINGLES && vector < lanes && (is_before || k - lead < len - whole);
-            // SAFETY: it is inside the row.
+            // SAFETY: the element is inside the row.
             if is_there { unsafe { input.load_unchecked(i) } } else { T::default() }
         };
         Self { vector: of_vector, singles: [single(vector), single(vector + lanes)] }

@@ -23,7 +23,7 @@ use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_a
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::segments::{BLOCK, FAULT, Segment, WARP_VECTORS, queue_long};
 
-/// 16-byte vectors of one segment that a lane sums together.
+/// The number of 16-byte vectors of one segment that a lane sums together.
 const VECTORS: usize = 4;
 
 /// The integers in which lanes sum.
@@ -34,7 +34,7 @@ type ValueOf<O, T> = <Float<<O as ExactOperator<T>>::Terms> as Format>::Value;
 pub struct ExactSegmentArgs<T: Plain> {
     /// The elements.
     pub input: Global<T>,
-    /// Where segments begin and end: one offset more than segments.
+    /// The start of each segment, and the end of the last.
     pub offsets: Global<u64>,
     /// Segments of each warp.
     pub per_warp: u32,
@@ -52,12 +52,12 @@ pub struct ExactSegmentArgs<T: Plain> {
 ///
 /// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. A segment's 16-byte vectors are
 /// divided among *workers* with up to four vectors each. The workers of all of the warp's segments, in order, are
-/// assigned to its lanes in batches of 32. So lanes have work whatever the lengths are, and their loads are coalesced.
+/// assigned to its lanes in batches of 32. So lanes have work for any lengths, and their loads are coalesced.
 ///
 /// A worker ignores elements of other segments in its vectors. The sums of a segment's workers are added by shuffles,
-/// and go to the segment's owner, which rounds. A batch is summed in one window, and so are the next batches, as long
-/// as their elements fit it. A segment for which that is not exact, or whose vectors are not all inside the view, is
-/// summed again by the whole warp.
+/// and go to the segment's owner, which rounds. Consecutive batches are summed in one window while their elements fit in
+/// it. A segment whose sum is not exact, or whose vectors are not all inside the view, is summed again by the whole
+/// warp.
 ///
 /// Segments of more than [`WARP_VECTORS`] vectors are queued in `chunks`, for
 /// [`exact_long_segments`](fn@super::long_segments::exact_long_segments).
@@ -107,10 +107,10 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
 struct Owned {
     start: usize,
     len: u32,
-    /// The number of its workers, and that of the workers of earlier lanes.
+    /// The number of workers of the segment, and of the segments of earlier lanes.
     workers: u32,
     before: u32,
-    /// Workers of all lanes.
+    /// The number of workers of all lanes.
     of_warp: u32,
 }
 
@@ -134,7 +134,7 @@ impl Owned {
         Self { start, len: len as u32, workers, before: up_to_own - workers, of_warp }
     }
 
-    /// One past its last worker's index.
+    /// One past the index of the segment's last worker.
     #[inline(always)]
     fn end(&self) -> u32 {
         self.before + self.workers
@@ -155,7 +155,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
         return again;
     }
     let mut from = 0;
-    // Each round sums the batches of one window. A separate loop for a round, so that it has all registers.
+    // Each iteration sums the batches of one window. The inner loop is separate, so that it has all registers.
     while from < owned.of_warp {
         let begin = from;
         let mut exponent = <O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST);
@@ -163,7 +163,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
         let mut loaded = Loaded::<T>::load(input, owned, from);
         issue_loads();
         loop {
-            // The next batch is in flight meanwhile.
+            // The next batch is in flight while this one is summed.
             let mut next = loaded;
             if from + 32 < owned.of_warp {
                 next = Loaded::load(input, owned, from + 32);
@@ -173,7 +173,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
             if <O::Terms as Terms>::WINDOW.is_none() {
                 let largest = largest_of_warp::<O::Factors, One<'_, T>, VECTORS>(&vectors);
                 let needed = window_above::<Float<O::Factors>>(largest) * <O::Terms as Terms>::DEGREE;
-                /// Elements this far below the window leave too much.
+                /// The distance below the window at which too many elements have residuals.
                 const NEAR: i32 = 8;
                 if from == begin {
                     exponent = needed;
@@ -209,24 +209,24 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
     again
 }
 
-/// The same elements, opaque to the compiler: it keeps nothing computed from them. Loaded short elements take half the
-/// registers.
+/// The same elements, opaque to the compiler, so that it does not keep converted elements: short elements as loaded take
+/// half the registers.
 #[inline(always)]
 fn anew<T: Element>(vector: T::Vector) -> T::Vector {
     if size_of::<T>() == 2 { T::Vector::from_words(vector.to_words().map(compute_now)) } else { vector }
 }
 
-/// What a worker has loaded.
+/// The vectors that a worker has loaded.
 #[derive(Clone, Copy)]
 struct Loaded<T: Element> {
     vectors: [T::Vector; VECTORS],
-    /// Where the first vector begins in the segment (the segment's first vector: before it), and the distance between
-    /// vectors.
+    /// The index in the segment at which the first vector begins (negative for the segment's first vector), and the
+    /// distance between vectors.
     place: u32,
     stride: u32,
     /// The segment's length.
     len: u32,
-    /// Lanes after this one that work on the same segment.
+    /// The number of lanes after this one that work on the same segment.
     followers: u32,
 }
 
@@ -247,7 +247,7 @@ impl<T: Element> Loaded<T> {
             (owner, before) = if begin <= worker { (next, begin) } else { (owner, before) };
         });
         let start = warp_shuffle_idx(FULL_MASK, owned.start as u64, owner, 32).0 as usize;
-        // At most 4,096 elements, and 129 workers.
+        // There are at most 4,096 elements and 129 workers.
         let both = warp_shuffle_idx(FULL_MASK, owned.len | owned.workers << WORKERS, owner, 32).0;
         let (len, workers) = (both & ((1 << WORKERS) - 1), both >> WORKERS);
         let number = worker - before;
@@ -300,7 +300,7 @@ fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Element>(
     each::<VECTORS>(|k| {
         <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
             bins = extract::<K>(window, bins, item);
-            // In fours: the terms of all elements would take too many registers.
+            // Four at a time, because the terms of all elements would take too many registers.
             if i % 4 == 3 || i + 1 == T::Vector::LEN {
                 (bins.upper, bins.lower) = (now(bins.upper), now(bins.lower));
             }
@@ -322,7 +322,7 @@ fn add_followers<V: Value>(sum: V, followers: u32) -> V {
     sum
 }
 
-/// A vector's elements at the places that are `kept`, and zeros for the others.
+/// A vector with zeros in place of the elements that are not `kept`.
 #[inline(always)]
 fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vector {
     let mut words = vector.to_words();

@@ -1,4 +1,4 @@
-//! Superaccumulators in shared memory, for what does not fit in the integers of a warp's lanes.
+//! Superaccumulators in shared memory, for bits that do not fit in the integers of a warp's lanes.
 
 use core::marker::PhantomData;
 
@@ -12,23 +12,23 @@ use super::grid::Grid;
 use super::superaccumulator_words::{MOST_WARPS, OTHER_WORDS, SPECIALS, SharedWords, Special};
 use super::unrolled::each;
 
-/// Set if a sum has something in limbs.
+/// Set if limbs hold some of a sum.
 pub const IN_LIMBS: u32 = 1;
-/// Set if a sum has something in the window below its own.
+/// Set if the word for the window below holds some of a sum.
 pub const IN_BELOW: u32 = 2;
 
-/// Words that are summed over warps and blocks: limbs, and counts of non-finite terms.
+/// The number of words that are summed over warps and blocks: limbs, and counts of non-finite terms.
 pub const fn words<G: Grid>() -> u32 {
     G::LIMBS + SPECIALS as u32
 }
 
-/// The most limbs of a lane.
+/// The maximum number of words of a lane.
 const MOST_WORDS_OF_LANE: usize = 5;
 
 /// This warp's index in its block.
 #[inline(always)]
 pub fn warp_id() -> usize {
-    // The remainder serves bounds checks.
+    // The remainder lets the compiler remove bounds checks.
     thread::thread_idx_x() as usize / 32 % MOST_WARPS
 }
 
@@ -44,7 +44,8 @@ macro_rules! declare_superaccumulator {
 }
 pub(crate) use declare_superaccumulator;
 
-/// What does not fit in the integers of a warp's lanes. Each lane adds to its own limbs, so that no two collide.
+/// A superaccumulator for bits that do not fit in the integers of a warp's lanes. Each lane has some of the limbs, and
+/// adds only to these, so that there are no races.
 #[derive(Clone, Copy)]
 pub struct Superaccumulator<G: Grid> {
     words: G::Words,
@@ -56,7 +57,7 @@ pub struct Superaccumulator<G: Grid> {
 impl<G: Grid> Superaccumulator<G> {
     /// Words of a warp.
     const OF_WARP: usize = G::LIMBS as usize + OTHER_WORDS;
-    /// The word for the sum of what windows leave to the windows below them.
+    /// The word for the sum of the residuals, in units of the window below.
     const BELOW: usize = Self::OF_WARP - 1;
 
     /// For [`declare_superaccumulator`].
@@ -87,7 +88,7 @@ impl<G: Grid> Superaccumulator<G> {
         self.slot * Self::OF_WARP + k as usize
     }
 
-    /// Sets it to 0.
+    /// Sets all words to 0.
     #[inline(always)]
     pub fn begin(self) -> Self {
         Self::each_word(|k| self.words.store(self.place(k), 0));
@@ -122,10 +123,10 @@ impl<G: Grid> Superaccumulator<G> {
         }
     }
 
-    /// Adds what elements left below their window, at most 55 bits, to the window below. Returns where it is now.
+    /// Adds a sum of residuals of at most 55 bits, in units of the window below. Returns which words hold it.
     #[inline(always)]
     pub fn add_below(&self, sum: i64, position: u32) -> u32 {
-        // Only lane 0 knows the sum so far.
+        // Only lane 0 has the sum.
         let is_mine = lane_id() == 0;
         let place = self.place(Self::BELOW as u32);
         let sum = if is_mine { self.words.load(place) + sum } else { 0 };
@@ -139,7 +140,7 @@ impl<G: Grid> Superaccumulator<G> {
         IN_LIMBS
     }
 
-    /// Adds to limbs what was left to the window at this position.
+    /// Adds the sum of the residuals, in units of the window at this position, to limbs.
     #[inline(always)]
     pub fn add_below_to_limbs(&self, position: u32) {
         if !G::Format::HAS_BELOW {
@@ -155,13 +156,13 @@ impl<G: Grid> Superaccumulator<G> {
         self.add(|k| sum.digit(position, k));
     }
 
-    /// What a warp has left to the window below.
+    /// The sum of a warp's residuals, in units of the window below.
     #[inline(always)]
     pub fn below(&self, warp: usize) -> i64 {
         self.words.load(warp * Self::OF_WARP + Self::BELOW)
     }
 
-    /// Word `k` of the sum over all warps, which have ended. Out of line, since it is not often needed.
+    /// Word `k` of the sum over all warps, which must have finished. Out of line, since it is rarely needed.
     #[cold]
     #[inline(never)]
     pub fn sum(self, warps: u32, k: u32) -> i64 {
@@ -211,7 +212,7 @@ impl<G: Grid> Superaccumulator<G> {
         if lowest == u32::MAX {
             return Leading::ZERO;
         }
-        // Five limbs hold all these bits.
+        // Five limbs hold the highest 128 bits.
         let limb = |below: u32| if below <= highest { self.word(highest - below) as u32 } else { 0 };
         let upper = (1..4).fold(u128::from(limb(0)), |bits, below| bits << 32 | u128::from(limb(below)));
         let (zeros, last) = (upper.leading_zeros(), limb(4));
@@ -220,7 +221,7 @@ impl<G: Grid> Superaccumulator<G> {
         Leading { is_negative, bits, position: 32 * (highest as i32 - 3) - zeros as i32, is_inexact }
     }
 
-    /// Brings all limbs but the last into `0..2^32`: carries go to the limb above, until there are none.
+    /// Propagates carries, so that all limbs but the last are in `0..2^32`.
     #[inline(always)]
     pub fn pass_carries(&self) {
         loop {
@@ -249,7 +250,7 @@ impl<G: Grid> Superaccumulator<G> {
         }
     }
 
-    /// Adds the words of all other warps, and `more`, to this warp's. All warps have ended.
+    /// Adds the words of all other warps, and `more`, to this warp's. All warps must have finished.
     #[inline(always)]
     pub fn gather(&self, warps: u32, more: impl Fn(u32) -> i64) {
         self.replace(|k| self.sum(warps, k) + more(k));

@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-/// Warps of the largest block.
+/// The number of warps of the largest block.
 pub const MOST_WARPS: usize = 16;
 
 /// The kinds of non-finite terms, counted in the words after the limbs.
@@ -16,11 +16,10 @@ pub enum Special {
     NegativeInfinity,
 }
 
-/// A word for each [`Special`].
+/// The number of kinds of [`Special`], each of which has a word.
 pub const SPECIALS: usize = 3;
 
-/// Words of a warp besides its limbs. There is one for each [`Special`], and one for the sum of what windows leave to
-/// the ones below.
+/// The number of words of a warp besides its limbs: one for each [`Special`], and one for the sum of the residuals.
 pub const OTHER_WORDS: usize = SPECIALS + 1;
 
 /// Words in shared memory.

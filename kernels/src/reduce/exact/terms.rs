@@ -1,4 +1,4 @@
-//! What is summed: elements, their squares, or products of two inputs' elements.
+//! The terms of a sum: elements, their squares, or products of two inputs' elements.
 
 use core::marker::PhantomData;
 
@@ -20,11 +20,11 @@ pub trait Terms: Copy + 'static {
     type Grid: Grid;
     /// The type of the inputs' elements.
     type Element: Element;
-    /// What has terms: an element or a pair.
+    /// An item, which has terms: an element or a pair.
     type Item: Copy + Default;
     /// The format to which sums are rounded.
     type Sum: ResultFormat;
-    /// Another format to which they can be rounded, if any.
+    /// Another format to which sums can be rounded, if any.
     type Other: ResultFormat;
 
     /// The exponent of a window in which no finite term leaves a residual, if one exists.
@@ -38,13 +38,13 @@ pub trait Terms: Copy + 'static {
 
     /// The term.
     fn term(item: Self::Item) -> Float<Self>;
-    /// The second term. NaN if the two terms do not add up to what is to be summed: see [`Terms::beyond`].
+    /// The second term. NaN if the two terms do not add up to the exact product: see [`Terms::beyond`].
     #[inline(always)]
     fn low(item: Self::Item, term: Float<Self>) -> Float<Self> {
         let _ = item;
         term
     }
-    /// What is summed instead of an item's terms, if they are out of range.
+    /// The number that is summed instead of an item's terms, if these are out of range.
     #[inline(always)]
     fn beyond(item: Self::Item) -> Option<Beyond> {
         let _ = item;
@@ -52,7 +52,7 @@ pub trait Terms: Copy + 'static {
     }
 }
 
-/// What is summed of an item whose terms would be beyond the format.
+/// The product of an item whose terms are out of the format's range.
 pub enum Beyond {
     /// An integer, in units of the grid's unit times this power of two.
     Integer(i128, u32),
@@ -71,7 +71,7 @@ pub trait Summand: Element {
     type Products: Grid;
     /// The format to which sums are rounded.
     type Sum: ResultFormat;
-    /// Another format to which they can be rounded, if any.
+    /// Another format to which sums can be rounded, if any.
     type Other: ResultFormat;
     /// [`Terms::WINDOW`] of elements.
     const WINDOW: Option<i32> = None;
@@ -164,7 +164,7 @@ impl Summand for f64 {
     }
     #[inline(always)]
     fn low(self, other: Self, product: f64) -> f64 {
-        // The rounding error of a product below this may be below the least number.
+        // The rounding error of a product below this may be below the smallest number.
         const TINY: f64 = f64::from_bits((1023 - 960) << 52);
         let low = multiply_add(self, other, -product);
         let is_zero = self == 0.0 || other == 0.0;
@@ -272,11 +272,11 @@ pub trait Inputs<K: Terms>: Copy {
     /// The number of elements before the first at which all vectors can begin, of `len` from `start` on.
     fn lead(self, start: usize, len: usize) -> usize;
 
-    /// Loads `N` vectors of each input from element `i` on, `stride` elements apart. Those that do not begin before
+    /// Loads `N` vectors of each input from element `i` on, `stride` elements apart. Vectors that do not begin before
     /// `end` are zeros.
     ///
     /// # Safety
-    /// They are inside the inputs, and begin where [`Inputs::lead`] says, or at a multiple of a vector after it.
+    /// The other vectors are inside the inputs. They begin at [`Inputs::lead`], or a multiple of a vector after it.
     unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [Self::Vectors; N];
 
     /// Loads vectors that all exist, as [`Inputs::load_before`] does.
@@ -291,7 +291,7 @@ pub trait Inputs<K: Terms>: Copy {
     /// The item is inside the inputs.
     unsafe fn item(self, i: usize) -> K::Item;
 
-    /// Calls a function with each item and its place.
+    /// Calls a function with the index of each item, and the item.
     fn each(vectors: Self::Vectors, with: impl FnMut(usize, K::Item));
 }
 
@@ -345,8 +345,8 @@ pub struct Two<'a, T: Element>(pub &'a Global<'a, T>, pub &'a Global<'a, T>);
 impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> {
     type Vectors = [T::Vector; 2];
 
-    /// The first input's lead. Vectors of the second are cut out of two, unless they begin at multiples of 16 bytes,
-    /// too.
+    /// The first input's lead. Unless vectors of the second input are then aligned, too, each is taken from two aligned
+    /// vectors.
     #[inline(always)]
     fn lead(self, start: usize, len: usize) -> usize {
         elements_to_alignment(self.0, start, len)

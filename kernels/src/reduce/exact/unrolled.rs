@@ -1,7 +1,7 @@
 //! A loop that is always unrolled.
 
-/// Calls a function with each number below `N`, which is at most 16. Not a loop: the compiler may not unroll it, and
-/// then what its counter indexes lies in local memory.
+/// Calls a function with each number below `N`, which is at most 16. This is not a loop, because the compiler may leave
+/// a loop rolled, and then arrays that its counter indexes are in local memory.
 #[inline(always)]
 pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
     const { assert!(N <= 16) };

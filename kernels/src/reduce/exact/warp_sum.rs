@@ -13,16 +13,16 @@ use super::unrolled::each;
 
 /// The exact sum of the terms that a warp's lanes have taken.
 ///
-/// A lane adds its terms as two integers, in a [window](Window) that all lanes of the warp share. What does not fit in
-/// the integers goes to the warp's [`Superaccumulator`], which every function takes. All lanes of the warp must call
-/// each function, and have taken equally many terms.
+/// A lane adds its terms as two integers, in a [window](Window) that all lanes of the warp share. Bits that do not fit
+/// in the integers go to the warp's [`Superaccumulator`], which the functions take. All lanes of the warp must call
+/// each function, with equally many terms.
 #[derive(Clone, Copy)]
 pub struct WarpSum<G: Grid> {
     /// The terms taken since the accumulator was last full.
     own: Accumulator<G::Format>,
     /// All earlier terms, in units of the window.
     value: ValueOf<G>,
-    /// The same for second terms, if any, in a window one bin lower.
+    /// The second terms, if any, in a window one bin lower: taken since the accumulator was last full, and all earlier.
     own_low: Accumulator<G::Format>,
     low: ValueOf<G>,
     /// See [`WarpSum::in_superacc`].
@@ -50,8 +50,8 @@ pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> Float<K> {
     a.max(b).max(c.max(d))
 }
 
-/// The exponent of a window for magnitudes with a high word. It is mostly the same for magnitudes near each other, so
-/// that the sums of several warps can be added as they are.
+/// The exponent of a window for magnitudes with this high word. It is a multiple of `STEP`, so that warps with similar
+/// magnitudes usually have the same window, and their sums can be added without shifts.
 #[inline(always)]
 pub fn window_above<F: Format>(high_word: u32) -> i32 {
     const STEP: i32 = 4;
@@ -106,7 +106,8 @@ impl<G: Grid> WarpSum<G> {
         Self { value: self.end(), own, low: self.end_of_low(), own_low, ..self }
     }
 
-    /// Adds the terms of `vectors` if all of them fit, exactly. Returns whether they do; if not, nothing is added.
+    /// Adds the terms of `vectors` if all of them are exact in the window. Returns whether they are; if not, nothing is
+    /// added.
     #[inline(always)]
     pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
         let items = N * items_of_vector::<K>();
@@ -123,7 +124,7 @@ impl<G: Grid> WarpSum<G> {
                 (bins, low) = extract_both::<K>([window, window_of_low], [bins, low], item);
             });
         });
-        // Computed now, since a later addition would keep all elements in registers.
+        // Computed now, because elements stay in registers until they are added.
         self.own = self.own.with(bins, count).map_words(G::Format::now);
         if G::HAS_LOW {
             self.own_low = self.own_low.with(low, count).map_words(G::Format::now);
@@ -145,7 +146,7 @@ impl<G: Grid> WarpSum<G> {
         self.in_superacc
     }
 
-    /// Adds any terms of `vectors`, `TERMS` in all. Returns whether [`WarpSum::take`] would have added them.
+    /// Adds any terms of `vectors`, `TERMS` in total. Returns whether [`WarpSum::take`] would have added them.
     #[inline(always)]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
@@ -174,8 +175,8 @@ impl<G: Grid> WarpSum<G> {
         self.take_terms(all, K::WINDOW.is_some(), superacc);
     }
 
-    /// Writes the terms of item `i` to their places, and adds what is beyond terms to limbs. Returns whether nothing
-    /// is.
+    /// Writes the terms of item `i` to `all`. If they are out of range, writes zeros, and adds the product to limbs.
+    /// Returns whether no lane's terms were out of range.
     #[inline(always)]
     fn split<K: Terms<Grid = G>, const TERMS: usize>(
         &mut self,
@@ -210,9 +211,9 @@ impl<G: Grid> WarpSum<G> {
         false
     }
 
-    /// Adds any terms, in the window of the largest. What they leave is added in the window below, and so on until
-    /// nothing is left: twice for `f32` within `2^40` of each other, at most seven times for any. Returns whether all
-    /// were in the current window, and left nothing.
+    /// Adds any terms, in the window of the largest. Residuals are added in the window below, and so on until none is
+    /// left: in two windows for `f32` within `2^40` of each other, in at most seven for any. Returns whether all terms
+    /// were in the current window and left no residual.
     #[inline(always)]
     pub fn take_terms<const N: usize>(
         &mut self,
@@ -233,7 +234,7 @@ impl<G: Grid> WarpSum<G> {
         let before = self.own.window();
         let (needed, mut exponent) =
             (window_above::<G::Format>(u32::reduce_max(FULL_MASK, largest)), before.exponent());
-        // Elements far below the window leave too much.
+        // The distance below the window at which too many elements have residuals.
         const NEAR: i32 = 8;
         if !keeps_window && ((needed > exponent) | (needed + NEAR < exponent)) {
             exponent = G::window(needed).exponent();
@@ -255,7 +256,7 @@ impl<G: Grid> WarpSum<G> {
             (value, has_residual) = extract_all::<G, N>(window, &mut left);
             self.in_superacc |= superacc.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
         }
-        // Second terms are always below the window here, and have their own elsewhere.
+        // Second terms are always below the window here. `take` has a window for them.
         let mut is_expected = G::HAS_LOW;
         while has_residual {
             is_exact &= is_expected;
@@ -298,8 +299,8 @@ impl<G: Grid> WarpSum<G> {
         OfLanes { value: self.end(), position: self.position(), in_superacc: self.in_superacc }
     }
 
-    /// The lanes' sums of first and of second terms. The lowest bits of the first move to the second, as sums of many
-    /// squares would have too many bits for a [`Partial`](super::partial::Partial).
+    /// The lanes' sums of first and of second terms. The lowest bits of the first sum are moved to the second, because
+    /// sums of many squares would have too many bits for a [`Partial`](super::partial::Partial).
     #[inline(always)]
     pub fn of_both(self) -> [OfLanes<G>; 2] {
         const MOVED: u32 = 32;
@@ -332,7 +333,7 @@ impl<G: Grid> WarpSum<G> {
     }
 }
 
-/// Items of a vector.
+/// The number of items of a vector.
 #[inline(always)]
 pub const fn items_of_vector<K: Terms>() -> usize {
     16 / size_of::<K::Element>()
@@ -390,7 +391,7 @@ pub(super) fn split_large<F: Format, const N: usize>(terms: &mut [F; N]) -> Larg
     Large { units, has_nan, has_infinity, has_negative_infinity }
 }
 
-/// Adds to limbs the terms above all windows, records which are not finite, and replaces both with zeros.
+/// Adds terms above all windows to limbs, records non-finite terms, and replaces both with zeros.
 #[inline(always)]
 pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], superacc: &Superaccumulator<G>) {
     let Large { units, has_nan, has_infinity, has_negative_infinity } = split_large(terms);

@@ -1,4 +1,4 @@
-//! Adds columns to states, one column by each lane.
+//! Adds columns to states; each lane sums one column.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -44,12 +44,13 @@ pub struct StateColumnArgs<T: Plain> {
 
 /// Adds each column of `batches` matrices to the state of the same index.
 ///
-/// A thread has one column, or every `folded`th row of it, of one split of `rows_of_split` rows. `tiles` blocks hold
-/// all threads of a split, `tiles * splits` blocks those of a matrix. Neighbouring threads load neighbouring elements.
+/// A thread sums one column, or every `folded`th row of it, of one split of `rows_of_split` rows. `tiles` blocks have
+/// the threads of a split, and `tiles * splits` blocks those of a matrix. Neighbouring threads load neighbouring
+/// elements.
 ///
 /// # Safety
-/// The views have all elements that are named: accesses are not checked. `tiles`, `splits`, `folded` and
-/// `rows_of_split` are not 0.
+/// The views have all elements that the arguments describe, because accesses are not checked. `tiles`, `splits`,
+/// `folded` and `rows_of_split` are not 0.
 #[kernel(instances = [f32, f64, f16, bf16], block = BLOCK, min_blocks = if size_of::<T>() == 8 { 3 } else { 4 })]
 pub unsafe fn exact_states_of_columns<T: Summand>(
     StateColumnArgs {
@@ -69,7 +70,7 @@ pub unsafe fn exact_states_of_columns<T: Summand>(
     add_columns(&input, matrix, States::<T::Grid>::new(states));
 }
 
-/// The kernel's parameters: what is added, and how it is shared.
+/// The kernel's parameters that describe the matrix and its division among blocks.
 #[derive(Clone, Copy)]
 struct Matrix {
     rows: usize,

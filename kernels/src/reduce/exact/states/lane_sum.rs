@@ -15,7 +15,7 @@ pub struct LaneSum<G: Grid> {
     value: <G::Format as Format>::Value,
 }
 
-/// Receives what does not fit in a lane's integer.
+/// Receives the parts of a sum that do not fit in a lane's integer.
 pub trait Sink {
     /// Adds `value * 2^position`.
     fn add(&self, value: i128, position: u32);
@@ -42,10 +42,10 @@ impl<G: Grid> LaneSum<G> {
         }
     }
 
-    /// Adds terms in the window of the largest. What they leave goes to the windows below, and from there to the sink.
+    /// Adds terms in the window of the largest. Residuals are summed in the windows below, whose sums go to the sink.
     #[inline(always)]
     fn take_any<const N: usize>(&mut self, mut left: [G::Format; N], sink: &impl Sink) {
-        /// Terms far below the window leave too much.
+        /// The distance below the window at which too many terms have residuals.
         const NEAR: i32 = 8;
         if G::Format::exponent_above(largest_of(&left)) > Window::<G::Format>::HIGHEST {
             take_large::<G, N>(&mut left, sink);
@@ -85,7 +85,7 @@ fn extract_all<G: Grid, const N: usize>(
     (Value::of(window.drain(bins.upper, bins.lower, N as u32)), bins.has_residual())
 }
 
-/// Adds to the sink the terms above all windows and the non-finite ones, and replaces both with zeros.
+/// Adds terms above all windows and non-finite terms to the sink, and replaces both with zeros.
 #[inline(always)]
 fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], sink: &impl Sink) {
     let mut sum = 0_i64;

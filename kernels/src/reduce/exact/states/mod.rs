@@ -2,7 +2,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | this one | a state's words, and additions to them by threads of any blocks |
+//! | this module | a state's words, and additions to them by threads of any block |
 //! | [`long_rows`](mod@long_rows) | adds whole inputs and long rows |
 //! | [`rows`](mod@rows) | adds short rows |
 //! | [`columns`](mod@columns), [`lane_sum`] | adds columns, one by each thread |
@@ -27,7 +27,7 @@ use super::superaccumulator::{Superaccumulator, words};
 use super::superaccumulator_words::Special;
 use super::unrolled::each;
 
-/// Words of a state: limbs, a word for each [`Special`], and the number of elements.
+/// The number of words of a state: limbs, a word for each [`Special`], and the number of elements.
 pub const fn words_of_state<G: Grid>() -> usize {
     words::<G>() as usize + 1
 }
@@ -36,8 +36,8 @@ pub const fn words_of_state<G: Grid>() -> usize {
 /// fit before a carry.
 pub const LIMB_BITS: u32 = 40;
 
-// An addition to a limb is less than 2^39, and carries less than its own magnitude and 2^40. A limb holds what all
-// lanes of a device have added and not yet carried.
+// An addition to a limb is less than 2^39, and its carry less than its own magnitude plus 2^40. A limb holds all
+// additions of the device's lanes whose carries have not been taken out.
 const _: () = {
     const LANES: i128 = 1 << 21;
     let (limb, addition, carry) = (1_i128 << (LIMB_BITS - 1), 1_i128 << 39, 1_i128 << LIMB_BITS);
@@ -53,14 +53,14 @@ pub const fn excess(limb: i64) -> i64 {
 /// Adds `amount`, less than `2^39`, to limb `k` of a state whose words begin at `first`, and carries.
 ///
 /// A thread whose addition changes a limb's [`excess`] takes the difference out of the limb and adds it to the limb
-/// above. So a limb's excess is always what threads have not yet taken out, and is 0 at the end of a launch, in any
-/// order. The number that the limbs represent does not change.
+/// above. So the excess is always the sum of the differences that threads have not yet taken out. At the end of a
+/// launch it is 0, in any order of the threads. The carry does not change the number that the limbs represent.
 #[inline(always)]
 pub fn add_to_limb(states: &GlobalMut<i64>, first: usize, limbs: u32, k: u32, amount: i64) {
     let (mut k, mut amount) = (k, amount);
     while amount != 0 {
         let before = i64::fetch_add(states, first + k as usize, amount, Scope::Device);
-        // The last limb holds everything above it.
+        // The last limb has no limb above it, and keeps its excess.
         let carry = if k + 1 < limbs { excess(before + amount) - excess(before) } else { 0 };
         if carry != 0 {
             i64::fetch_add(states, first + k as usize, -(carry << LIMB_BITS), Scope::Device);
@@ -83,7 +83,7 @@ impl<'a, G: Grid> States<'a, G> {
         Self { words, grid: PhantomData }
     }
 
-    /// Adds to a limb, or to the word of a [`Special`]. Less than `2^39`.
+    /// Adds less than `2^39` to a limb, or to the word of a [`Special`].
     #[inline(always)]
     fn add_word(&self, state: usize, k: u32, word: i64) {
         let first = state * words_of_state::<G>();
@@ -132,7 +132,7 @@ impl<'a, G: Grid> States<'a, G> {
     }
 }
 
-/// [`States::add`]. Out of line, since lanes call it once in many elements, and from several places.
+/// [`States::add`]. Out of line, since it is called from several places, once for many elements.
 #[inline(never)]
 fn add_integer<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], position: u32) {
     let value = (u128::from(value[0]) | u128::from(value[1]) << 64) as i128;
@@ -145,7 +145,7 @@ fn add_integer<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], p
     });
 }
 
-/// [`States::add_partial`] of a partial with limbs. Out of line, since it is seldom needed.
+/// [`States::add_partial`] of a partial with limbs. Out of line, since it is rarely needed.
 #[cold]
 #[inline(never)]
 fn add_limbs<G: Grid>(
@@ -159,7 +159,7 @@ fn add_limbs<G: Grid>(
     sync_warp(FULL_MASK);
     superacc.add(|k| digit_of_long(value, position, k));
     sync_warp(FULL_MASK);
-    // A launch adds more to the limbs of a superaccumulator than one addition to a state may have.
+    // Before that, limbs of a superaccumulator may exceed the maximum of one addition to a state.
     superacc.pass_carries();
     let states = States::<G>::new(states);
     Superaccumulator::<G>::each_word(|k| states.add_word(state, k, superacc.word(k)));
@@ -169,7 +169,7 @@ fn add_limbs<G: Grid>(
 mod tests {
     use super::*;
 
-    /// Delays lanes between an addition and its carry, in any order: the excess is what they have not carried.
+    /// Lanes are delayed between an addition and its carry, in any order. The excess is the sum of the delayed carries.
     #[test]
     fn excess_is_what_has_not_been_passed_on() {
         let (mut limb, mut all, mut passed) = (0_i64, 0_i128, 0_i128);

@@ -34,7 +34,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
         states.add(row, value, position);
         states.count(row, rows.len);
     };
-    // Two functions, since what only one of them needs slows the other.
+    // Two functions, since code that only one of them needs would slow the other.
     let again = match has_singles {
         0 => sum_rows::<Elements<T>, T, false>(&input, &rows, &put),
         _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
@@ -45,7 +45,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     }
 }
 
-/// Adds rows that are not in a window, of any elements, by all lanes of a warp. Out of line.
+/// Adds rows that do not fit in a window, with any elements, by all lanes of a warp. Out of line.
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
