@@ -1,6 +1,6 @@
 //! Exact sums of floats in the executor.
 
-use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -127,8 +127,9 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], splits: u32) -> f32 {
     let input = gpu.upload(numbers).unwrap();
     let all = numbers.len().div_ceil(128) as u32;
     let mut tile_states = gpu.zeroed::<[u64; 2]>(splits as usize).unwrap();
-    let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
-    // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
+    let (mut superaccumulators, mut sum) =
+        (gpu.zeroed(words_of_superaccumulator::<Sum, f32>()).unwrap(), gpu.zeroed::<u8>(4).unwrap());
+    // SAFETY: the arguments describe one segment, the whole input, with its tile states and a superaccumulator.
     let kernel = unsafe { exact_long_rows::handle::<Sum, f32>() }.with_block(32);
     let arguments = ExactLongRowArgs {
         input: input.view(),
@@ -138,12 +139,12 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], splits: u32) -> f32 {
         tiles: all / splits,
         longer_splits: all % splits,
         tile_states: tile_states.view_mut(),
-        residues: residues.view_mut(),
+        superaccumulators: superaccumulators.view_mut(),
         finish: 0,
         output: sum.view_mut(),
     };
     gpu.launch(kernel, (splits, 1), arguments).unwrap();
-    assert!(gpu.download(&residues).unwrap().iter().all(|&limb| limb == 0));
+    assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&limb| limb == 0));
     assert!(gpu.download(&tile_states).unwrap().iter().all(|&words| words == [0, 0]));
     f32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
 }

@@ -3,7 +3,7 @@
 //! `docs/exact.md` names these tests next to the claims that they check.
 
 use half::{bf16, f16};
-use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -53,7 +53,7 @@ fn bits<T: Exact>(results: [T::Sum; RESULTS.len()]) -> Bits {
 fn on_host<T: Exact>(elements: &[T]) -> Bits {
     let sum: ExactSum<T> = elements.iter().copied().collect();
     let squares: ExactDot<T> = elements.iter().map(|&x| (x, x)).collect();
-    bits::<T>([sum.value(), sum.mean(), squares.value(), squares.root()])
+    bits::<T>([sum.value(), sum.mean(), squares.value(), squares.sqrt()])
 }
 
 /// The results of a whole view.
@@ -210,9 +210,9 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
     let tiles = numbers.len().div_ceil(threads as usize * 4) as u32;
     assert!(blocks <= tiles, "each block has a tile");
     let mut tile_states = gpu.zeroed::<[u64; 2]>(blocks as usize).unwrap();
-    let mut residues = gpu.zeroed::<i64>(words_of_residue::<Sum, f32>()).unwrap();
+    let mut superaccumulators = gpu.zeroed::<i64>(words_of_superaccumulator::<Sum, f32>()).unwrap();
     let mut sum = gpu.zeroed::<u8>(4).unwrap();
-    // SAFETY: the arguments describe one input, with a tile state for each block and one residue.
+    // SAFETY: the arguments describe one input, with a tile state for each block and one superaccumulator.
     let kernel = unsafe { exact_long_rows::handle::<Sum, f32>() }.with_block(threads);
     let arguments = ExactLongRowArgs {
         input: input.view(),
@@ -222,7 +222,7 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
         tiles: tiles / blocks,
         longer_splits: tiles % blocks,
         tile_states: tile_states.view_mut(),
-        residues: residues.view_mut(),
+        superaccumulators: superaccumulators.view_mut(),
         finish: 0,
         output: sum.view_mut(),
     };

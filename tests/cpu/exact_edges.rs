@@ -1,7 +1,7 @@
 //! Exact sums in the executor, at the edges of windows, of their bins, and of what a lane's integers hold.
 
 use exact_sum::{Binary, Window};
-use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::exact_edges;
@@ -52,9 +52,10 @@ macro_rules! by_one_warp {
             fn by_one_warp(gpu: &Gpu, numbers: &[Self]) -> Self {
                 let input = gpu.upload(numbers).unwrap();
                 let mut tile_states = gpu.zeroed::<[u64; 2]>(2).unwrap();
-                let mut residues = gpu.zeroed(words_of_residue::<Sum, $type>()).unwrap();
+                let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, $type>()).unwrap();
                 let mut sum = gpu.zeroed::<u8>(size_of::<Self>()).unwrap();
-                // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
+                // SAFETY: the arguments describe one segment, the whole input, with its tile states and a
+                // superaccumulator.
                 let kernel = unsafe { exact_long_rows::handle::<Sum, $type>() }.with_block(32);
                 let arguments = ExactLongRowArgs {
                     input: input.view(),
@@ -64,7 +65,7 @@ macro_rules! by_one_warp {
                     tiles: numbers.len().div_ceil($step / 4) as u32,
                     longer_splits: 0,
                     tile_states: tile_states.view_mut(),
-                    residues: residues.view_mut(),
+                    superaccumulators: superaccumulators.view_mut(),
                     finish: 0,
                     output: sum.view_mut(),
                 };

@@ -2,7 +2,7 @@
 
 use exact_sum::Binary;
 use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, rows_in_flight};
-use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_residue};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, exact_long_segments};
 use kernels::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
 use rand::rngs::SmallRng;
@@ -48,11 +48,11 @@ macro_rules! launched {
                 let ([batches, rows, columns], [lanes, splits, folded_rows]) = (shape, plan);
                 let (sums, tiles) = (batches * columns, (columns as u32 * folded_rows).div_ceil(4 * lanes));
                 let input = gpu.upload(elements).unwrap();
-                let mut residues = gpu.zeroed(sums * words_of_residue::<Sum, $type>()).unwrap();
+                let mut superaccumulators = gpu.zeroed(sums * words_of_superaccumulator::<Sum, $type>()).unwrap();
                 let mut tickets = gpu.zeroed(batches * tiles as usize).unwrap();
                 let mut sums = gpu.zeroed::<u8>(sums * size_of::<Self>()).unwrap();
-                // SAFETY: the arguments describe dense matrices, with a residue for each column and a ticket for each
-                // tile; the grid has the blocks for all tiles.
+                // SAFETY: the arguments describe dense matrices, with a superaccumulator for each column and a ticket
+                // for each tile; the grid has the blocks for all tiles.
                 let kernel = unsafe { exact_columns::handle::<Sum, $type>() };
                 let arguments = ExactColumnArgs {
                     input: input.view(),
@@ -64,7 +64,7 @@ macro_rules! launched {
                     lanes,
                     tiles,
                     splits,
-                    residues: residues.view_mut(),
+                    superaccumulators: superaccumulators.view_mut(),
                     tickets: tickets.view_mut(),
                     finish: 0,
                     output: sums.view_mut(),
@@ -196,8 +196,9 @@ fn sums_of_blocks_have_more_bits_than_two_words() {
 fn by_two_blocks(gpu: &Gpu, numbers: &[f64]) -> f64 {
     let input = gpu.upload(numbers).unwrap();
     let mut tile_states = gpu.zeroed::<[u64; 2]>(2).unwrap();
-    let (mut residues, mut sum) = (gpu.zeroed(words_of_residue::<Sum, f64>()).unwrap(), gpu.zeroed::<u8>(8).unwrap());
-    // SAFETY: the arguments describe one segment, the whole input, with its tile states and a residue.
+    let (mut superaccumulators, mut sum) =
+        (gpu.zeroed(words_of_superaccumulator::<Sum, f64>()).unwrap(), gpu.zeroed::<u8>(8).unwrap());
+    // SAFETY: the arguments describe one segment, the whole input, with its tile states and a superaccumulator.
     let kernel = unsafe { exact_long_rows::handle::<Sum, f64>() }.with_block(32);
     let arguments = ExactLongRowArgs {
         input: input.view(),
@@ -207,7 +208,7 @@ fn by_two_blocks(gpu: &Gpu, numbers: &[f64]) -> f64 {
         tiles: (numbers.len() / 128) as u32,
         longer_splits: 0,
         tile_states: tile_states.view_mut(),
-        residues: residues.view_mut(),
+        superaccumulators: superaccumulators.view_mut(),
         finish: 0,
         output: sum.view_mut(),
     };
@@ -267,7 +268,8 @@ fn a_segment_reducer_works_after_invalid_offsets() {
     }
 }
 
-/// The shortest input that needs a residue: one segment of two chunks, whose sums have more bits than two words hold.
+/// The shortest input that needs a superaccumulator: one segment of two chunks, whose sums have more bits than two
+/// words hold.
 #[test]
 fn the_shortest_segment_of_two_chunks_alone() {
     fn of<T: Exact>(gpu: &Gpu, source: &mut SmallRng) {
@@ -293,7 +295,7 @@ fn chunks_of_another_input_are_not_read() {
     for chunk in [[[0, 0], [0, 1]], [[0, 0], [5, 3]], [[0, 3], [0, 300_000]], [[0, 2], [u64::MAX, 100_000]]] {
         let (chunks, mut notes) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
         let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
-        let mut residues = gpu.zeroed(words_of_residue::<Sum, f32>()).unwrap();
+        let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, f32>()).unwrap();
         let mut sum = gpu.zeroed::<u8>(4).unwrap();
         // SAFETY: there are one chunk and one segment, and memory for the chunk's sum and ticket.
         let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
@@ -303,7 +305,7 @@ fn chunks_of_another_input_are_not_read() {
             notes: notes.view_mut(),
             partials: partials.view_mut(),
             tickets: tickets.view_mut(),
-            residues: residues.view_mut(),
+            superaccumulators: superaccumulators.view_mut(),
             finish: 0,
             output: sum.view_mut(),
         };

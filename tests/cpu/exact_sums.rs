@@ -100,7 +100,7 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'s
                 let limbs = &words[..G::LIMBS as usize];
                 largest = limbs.iter().fold(largest, |largest: u64, limb| largest.max(limb.unsigned_abs()));
                 assert!(largest <= 1 << (LIMB_BITS - 1), "{limbs:?} after {launch} launches");
-                let found = ExactSum::<T>::from_limbs(limbs.iter().copied(), Specials::NONE, right.count()).unwrap();
+                let found = ExactSum::<T>::from_limbs(limbs.iter().copied(), Specials::EMPTY, right.count()).unwrap();
                 assert_eq!(found, right, "{} of {data:?} after {launch} launches", T::NAME);
             }
         }

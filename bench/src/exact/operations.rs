@@ -43,7 +43,7 @@ impl Operation {
             Self::Sum => sum().value().value(),
             Self::Mean => sum().mean::<T::Sum>().value(),
             Self::SumOfSquares => squares().value().value(),
-            Self::Norm => squares().root::<T::Sum>().value(),
+            Self::Norm => squares().sqrt::<T::Sum>().value(),
             Self::SumInF64 => sum().rounded::<f64>().value(),
             Self::Dot => x.iter().copied().zip(y.iter().copied()).collect::<ExactDot<T>>().value().value(),
         }

@@ -60,7 +60,7 @@ pub fn results<T: Number>(
         Operator::Sum | Operator::SumInF64 => each::<ExactSum<f64>, T>(extent, offsets, numbers, rounded!(rounded)),
         Operator::Mean => each::<ExactSum<f64>, T>(extent, offsets, numbers, rounded!(mean)),
         Operator::SumOfSquares | Operator::Dot => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(rounded)),
-        Operator::Norm => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(root)),
+        Operator::Norm => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(sqrt)),
         _ => return Ok(None),
     };
     Ok(Some(found?.into_iter().map(|value| Expected::exactly(Value::F64(value))).collect()))

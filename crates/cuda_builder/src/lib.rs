@@ -146,7 +146,7 @@ impl CudaBuilder {
         let archs: &[Arch] = if self.archs.is_empty() { &[Arch::SM_75] } else { &self.archs };
         let compile = &|arch| -> Result<_, BuildError> {
             let output = cargo::compile(&toolchain, &self.kernel_crate, &library, &self.features, arch, &target_dir)?;
-            let module = Module::of_parts(output.ptx.iter().map(|part| Module::parse(part)));
+            let module = Module::from_parts(output.ptx.iter().map(|part| Module::parse(part)));
             if let Some(call) = module.unresolved_call() {
                 return Err(BuildError::UnresolvedCall { kernel: call.entry, function: call.function, arch });
             }

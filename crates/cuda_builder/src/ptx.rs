@@ -88,7 +88,7 @@ impl Module {
 
     /// Merges the modules of a crate that was compiled in parts. Entries are sorted by name, and labels are numbered by
     /// entry, so that the result does not depend on the parts.
-    pub fn of_parts(parts: impl IntoIterator<Item = Self>) -> Self {
+    pub fn from_parts(parts: impl IntoIterator<Item = Self>) -> Self {
         let mut module = Self { text: String::new(), header: String::new(), entries: Vec::new(), others: Vec::new() };
         for (number, mut part) in parts.into_iter().enumerate() {
             part.rename_conflicts(&module.others, number);
@@ -347,7 +347,7 @@ mod tests {
                  \tbra $L__BB0_12;\n$L__BB0_12:\n\tmov.b64 %r1, unnamed_1;\n\tmov.b64 %r1, both;\n\tret;\n}}\n"
             ))
         };
-        let module = Module::of_parts([part("second", 5), part("first", 6)]);
+        let module = Module::from_parts([part("second", 5), part("first", 6)]);
         let names: Vec<&str> = module.entries().iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["first", "second"]);
         let [first, second] = [0, 1].map(|i| module.of_entry(&module.entries()[i]));
@@ -368,7 +368,7 @@ mod tests {
                  caller, ();\n}}\n"
             ))
         };
-        let module = Module::of_parts([part("first", 5), part("second", 6)]);
+        let module = Module::from_parts([part("first", 5), part("second", 6)]);
         for (entry, constant, other) in [("first", "%r1, 5;", "%r1, 6;"), ("second", "%r1, 6;", "%r1, 5;")] {
             let entry = module.entries().iter().find(|found| found.name == entry).unwrap();
             let text = module.of_entry(entry);
@@ -377,7 +377,7 @@ mod tests {
             // Declared and defined.
             assert_eq!(text.matches(".func leaf").count(), 2, "{text}");
         }
-        let same = Module::of_parts([part("first", 5), part("second", 5)]);
+        let same = Module::from_parts([part("first", 5), part("second", 5)]);
         assert_eq!(same.text().matches(".func").count(), 3, "{}", same.text());
     }
 }

@@ -45,7 +45,7 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn signed_difference(sum: Self::Word, each: Self::Word, count: u32) -> i64;
     /// The smallest `e` such that the magnitude is below `2^e`: one more than the number's exponent. At most
     /// [`Binary::MIN_EXPONENT`] for 0 and subnormal numbers; above [`Binary::MAX_EXPONENT`] for NaN and infinities.
-    fn magnitude(self) -> i32;
+    fn exponent_bound(self) -> i32;
     /// The number as `integer * 2^position`, in units of the smallest subnormal number. `None` for NaN and infinities.
     fn decompose(self) -> Option<(i64, u32)>;
     /// Whether the number is NaN.
@@ -97,7 +97,7 @@ macro_rules! binary {
                 sum.wrapping_sub(each.wrapping_mul(count as $word)) as $signed as i64
             }
             #[inline(always)]
-            fn magnitude(self) -> i32 {
+            fn exponent_bound(self) -> i32 {
                 ((self.to_bits() & !Self::SIGN) >> $mantissa) as i32 - ($bias - 1)
             }
             #[inline(always)]

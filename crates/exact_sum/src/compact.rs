@@ -6,7 +6,7 @@ pub struct Specials(u8);
 
 impl Specials {
     /// The empty set.
-    pub const NONE: Self = Self(0);
+    pub const EMPTY: Self = Self(0);
     const NAN: u8 = 1;
     const INFINITY: u8 = 2;
     const NEGATIVE_INFINITY: u8 = 4;
@@ -23,13 +23,13 @@ impl Specials {
 
     /// The union of both sets.
     #[inline(always)]
-    pub const fn or(self, other: Self) -> Self {
+    pub const fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
     /// Whether the set is empty, so that all elements were finite.
     #[inline(always)]
-    pub const fn is_none(self) -> bool {
+    pub const fn is_empty(self) -> bool {
         self.0 == 0
     }
 
@@ -97,7 +97,7 @@ pub struct Compact<const BITS: u32> {
 
 impl<const BITS: u32> Compact<BITS> {
     /// The empty sum.
-    pub const ZERO: Self = Self { value: 0, position: 0, specials: Specials::NONE, has_limbs: false };
+    pub const ZERO: Self = Self { value: 0, position: 0, specials: Specials::EMPTY, has_limbs: false };
 
     /// Whether a value fits in `BITS` bits.
     #[inline(always)]
@@ -120,7 +120,7 @@ impl<const BITS: u32> Compact<BITS> {
     /// to limbs.
     #[inline(always)]
     pub fn combine(self, other: Self) -> (Self, Option<(i128, u32)>) {
-        let specials = self.specials.or(other.specials);
+        let specials = self.specials.union(other.specials);
         let has_limbs = self.has_limbs | other.has_limbs;
         let of = |value, position, left| (Self { value, position, specials, has_limbs }, left);
         if other.value == 0 {

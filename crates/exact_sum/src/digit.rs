@@ -15,7 +15,7 @@ pub const fn digit(value: i64, position: u32, limb: u32) -> i64 {
 
 /// [`digit`] of an `i128`, which has at most five nonzero digits.
 #[inline(always)]
-pub const fn digit_of_long(value: i128, position: u32, limb: u32) -> i64 {
+pub const fn digit_of_i128(value: i128, position: u32, limb: u32) -> i64 {
     let (place, shift) = (limb.wrapping_sub(position / 32), position % 32);
     if place > 4 {
         return 0;
@@ -47,7 +47,7 @@ mod tests {
                 for position in [0, 1, 2, 31, 32, 95] {
                     // As two numbers, because one cannot hold the sum of all digits.
                     let of_limb =
-                        |limb| i128::from(digit_of_long(long, position, u32::wrapping_add(limb, position / 32)));
+                        |limb| i128::from(digit_of_i128(long, position, u32::wrapping_add(limb, position / 32)));
                     let low: i128 = (0..3).map(|limb| of_limb(limb) << (32 * limb)).sum();
                     let high: i128 = (3..5).map(|limb| of_limb(limb) << (32 * (limb - 3))).sum();
                     let shift = position % 32;

@@ -35,7 +35,7 @@ mod window;
 pub use accumulator::Accumulator;
 pub use binary::Binary;
 pub use compact::{Compact, Outcome, Specials};
-pub use digit::{digit, digit_of_long};
+pub use digit::{digit, digit_of_i128};
 pub use highest_bits::HighestBits;
 pub use limbs::{Leading, Limbs};
 pub use round::Rounded;

@@ -13,23 +13,23 @@ pub trait Rounded: Copy {
     /// and
     /// `exponent` at most 250.
     #[inline(always)]
-    fn round_word(value: i64, exponent: i32) -> Self {
+    fn round_i64(value: i64, exponent: i32) -> Self {
         Self::round(Leading::of(value as i128, 0), exponent)
     }
-    /// [`Rounded::round_word`] for an `i128`.
+    /// [`Rounded::round_i64`] for an `i128`.
     #[inline(always)]
-    fn round_integer(value: i128, exponent: i32) -> Self {
+    fn round_i128(value: i128, exponent: i32) -> Self {
         let magnitude = value.unsigned_abs();
         let bits = 128 - magnitude.leading_zeros();
         if bits <= 62 {
-            return Self::round_word(value as i64, exponent);
+            return Self::round_i64(value as i64, exponent);
         }
         // More bits than any format keeps, and a sticky bit, so that no tie is mistaken. The result is not subnormal,
         // so nothing is rounded twice.
         let dropped = bits - 62;
         let is_inexact = magnitude & ((1 << dropped) - 1) != 0;
         let kept = (magnitude >> dropped) as i64 | is_inexact as i64;
-        Self::round_word(if value < 0 { -kept } else { kept }, exponent + dropped as i32)
+        Self::round_i64(if value < 0 { -kept } else { kept }, exponent + dropped as i32)
     }
     /// The canonical NaN.
     const NAN: Self;
@@ -104,7 +104,7 @@ fn divide_by_digits(bits: u128, count: u64) -> (u128, u64) {
 /// [`divide`] by one `f64` division: a quotient that rounds to the same normal `f32` as the exact one. `None` if it is
 /// so close to the midpoint of two `f32` that only the exact quotient can decide.
 #[inline]
-pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
+pub fn divide_for_f32(leading: Leading, count: u64) -> Option<Leading> {
     // Three roundings and a truncation: an error below 2^-51 of the quotient, or 2 units in its last place.
     let quotient = (leading.bits >> 64) as u64 as f64 / count as f64;
     approximate(quotient, 64 + leading.position).map(|found| Leading { is_negative: leading.is_negative, ..found })
@@ -113,7 +113,7 @@ pub fn divide_for_single(leading: Leading, count: u64) -> Option<Leading> {
 /// [`root`] by one `f64` square root, `sqrt`: a root that rounds to the same normal `f32` as the exact one. `None` if
 /// it is so close to the midpoint of two `f32` that only the exact root can decide.
 #[inline]
-pub fn root_for_single(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -> Option<Leading> {
+pub fn root_for_f32(leading: Leading, unit: i32, sqrt: impl Fn(f64) -> f64) -> Option<Leading> {
     let exponent = leading.position + unit + 64;
     let square = (leading.bits >> 64) as u64 as f64 * if exponent & 1 == 0 { 1.0 } else { 2.0 };
     approximate(sqrt(square), exponent >> 1)
@@ -145,7 +145,7 @@ fn is_near_midpoint(bits: u64) -> bool {
 /// The `f32` nearest to the exact value that `number` approximates to a few units in the last place; a 0 is exact.
 /// `None` if the error could change the result, or the result is subnormal.
 #[inline(always)]
-pub fn single_near(number: f64) -> Option<f32> {
+pub fn try_round_to_f32(number: f64) -> Option<f32> {
     let is_normal = number.abs() >= f32::MIN_POSITIVE as f64 && !is_near_midpoint(number.to_bits());
     if is_normal || number == 0.0 { Some(number as f32) } else { None }
 }
@@ -249,13 +249,13 @@ fn magnitude_bits(leading: Leading, unit: i32, mantissa: u32, bias: i32) -> u64 
 }
 
 macro_rules! rounded {
-    ($($float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal $(, $round_word:ident)?;)*) => {$(
+    ($($float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal $(, $round_i64:ident)?;)*) => {$(
         impl Rounded for $float {
             const NAN: Self = Self::NAN;
             const LEAST: i32 = 1 - $bias - $mantissa;
             $(#[inline(always)]
-            fn round_word(value: i64, exponent: i32) -> Self {
-                $round_word(value, exponent)
+            fn round_i64(value: i64, exponent: i32) -> Self {
+                $round_i64(value, exponent)
             })?
             #[inline(always)]
             fn round(leading: Leading, unit: i32) -> Self {
@@ -273,13 +273,13 @@ macro_rules! rounded {
 rounded! {
     f16 in u16, mantissa 10, bias 15;
     bf16 in u16, mantissa 7, bias 127;
-    f32 in u32, mantissa 23, bias 127, round_word_to_f32;
-    f64 in u64, mantissa 52, bias 1023, round_word_to_f64;
+    f32 in u32, mantissa 23, bias 127, round_i64_to_f32;
+    f64 in u64, mantissa 52, bias 1023, round_i64_to_f64;
 }
 
 // The conversion rounds to nearest, ties to even. The products are exact: the first is not subnormal, and the second is
 // a multiple of the smallest subnormal number. There are two, because `2^exponent` may be outside the format's range.
-macro_rules! round_word {
+macro_rules! round_i64 {
     ($($name:ident to $float:ident in $word:ident, mantissa $mantissa:literal, bias $bias:literal;)*) => {$(
         #[inline(always)]
         fn $name(value: i64, exponent: i32) -> $float {
@@ -290,9 +290,9 @@ macro_rules! round_word {
     )*};
 }
 
-round_word! {
-    round_word_to_f32 to f32 in u32, mantissa 23, bias 127;
-    round_word_to_f64 to f64 in u64, mantissa 52, bias 1023;
+round_i64! {
+    round_i64_to_f32 to f32 in u32, mantissa 23, bias 127;
+    round_i64_to_f64 to f64 in u64, mantissa 52, bias 1023;
 }
 
 #[cfg(test)]

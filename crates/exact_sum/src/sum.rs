@@ -152,7 +152,7 @@ impl<L: Superaccumulator> State<L> {
             return Err(TooManyElements { count });
         }
         self.limbs.merge(&other.limbs);
-        self.specials = self.specials.or(other.specials);
+        self.specials = self.specials.union(other.specials);
         self.count = count;
         Ok(())
     }
@@ -175,7 +175,7 @@ impl<L: Superaccumulator> State<L> {
     /// The canonical state: equal sums have equal limbs and specials.
     pub fn canonical(mut self) -> Self {
         self.specials = self.specials.canonical();
-        if self.specials.is_none() {
+        if self.specials.is_empty() {
             self.limbs.propagate_carries();
         } else {
             self.limbs = L::default();
@@ -228,7 +228,7 @@ impl<T: Summand> ExactSum<T> {
         self.state.count_element();
         match element.decompose() {
             Some((mantissa, position)) => self.state.limbs.add(mantissa.into(), position),
-            None => self.state.specials = self.state.specials.or(special(element)),
+            None => self.state.specials = self.state.specials.union(special(element)),
         }
     }
 
@@ -321,7 +321,7 @@ impl<T: Summand> ExactDot<T> {
         } else {
             Specials::infinity(x.is_negative() != y.is_negative())
         };
-        self.state.specials = self.state.specials.or(special);
+        self.state.specials = self.state.specials.union(special);
     }
 
     /// Adds the products of another sum.
@@ -348,7 +348,7 @@ impl<T: Summand> ExactDot<T> {
     }
 
     /// The square root of the sum, rounded once: for a sum of squares, the Euclidean norm. NaN if the sum is negative.
-    pub fn root<R: Rounded>(&self) -> R {
+    pub fn sqrt<R: Rounded>(&self) -> R {
         if self.state.specials.outcome() == (Outcome::Infinity { is_negative: true }) {
             return R::NAN;
         }

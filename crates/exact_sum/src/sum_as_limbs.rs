@@ -63,15 +63,15 @@ mod tests {
                 assert_eq!(again, Ok(sum), "{first} and twice {second}");
             }
         }
-        let least = |limbs: &[i64]| ExactSum::<f32>::from_limbs(limbs.iter().copied(), Specials::NONE, 1).unwrap();
+        let least = |limbs: &[i64]| ExactSum::<f32>::from_limbs(limbs.iter().copied(), Specials::EMPTY, 1).unwrap();
         // Unpropagated carries, and one more limb, which carries the sign.
         assert_eq!(least(&[5 << 32, -3]).value(), 2.0 * 2.0_f32.powi(32 - 149));
         assert_eq!(least(&[-1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]).value(), -f32::from_bits(1));
         let negative: Vec<i64> = (0..12).map(|k| if k < 11 { 0xffff_ffff } else { -1 }).collect();
         assert_eq!(least(&negative).value(), -f32::from_bits(1));
-        let of_all = ExactSum::<f32>::from_limbs([1], Specials::NONE, MAX_ELEMENTS).unwrap();
+        let of_all = ExactSum::<f32>::from_limbs([1], Specials::EMPTY, MAX_ELEMENTS).unwrap();
         assert_eq!((of_all.count(), of_all.value()), (MAX_ELEMENTS, f32::from_bits(1)));
         let count = MAX_ELEMENTS + 1;
-        assert_eq!(ExactSum::<f32>::from_limbs([], Specials::NONE, count), Err(TooManyElements { count }));
+        assert_eq!(ExactSum::<f32>::from_limbs([], Specials::EMPTY, count), Err(TooManyElements { count }));
     }
 }

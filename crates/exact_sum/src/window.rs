@@ -91,7 +91,7 @@ impl<F: Binary> Window<F> {
 
     /// [`Window::extract`] for an element that leaves no residual if it is in the window.
     #[inline(always)]
-    pub fn extract_all(&self, bins: Bins<F>, element: F) -> Bins<F> {
+    pub fn extract_without_residual(&self, bins: Bins<F>, element: F) -> Bins<F> {
         let upper = self.upper + element;
         let lower = self.lower() + (element - (upper - self.upper));
         Bins {
@@ -104,7 +104,7 @@ impl<F: Binary> Window<F> {
 
     /// Adds an element to `bins` as [`Window::extract`] does, and returns its residual: 0 for most.
     #[inline(always)]
-    pub fn extract_from(&self, bins: &mut Bins<F>, element: F) -> F {
+    pub fn extract_with_residual(&self, bins: &mut Bins<F>, element: F) -> F {
         let upper = self.upper + element;
         let left = element - (upper - self.upper);
         let lower = self.lower() + left;

@@ -40,7 +40,7 @@ fn sums_are_exact<const BITS: u32>() {
         assert!(Compact::<BITS>::fits(value));
         for other in values(BITS) {
             for (at, of_other) in [(0, 0), (40, 40), (41, 40), (5, 9), (0, BITS - 1), (BITS, 0), (200, 201), (500, 0)] {
-                let (one, none) = (Specials::nan(), Specials::NONE);
+                let (one, none) = (Specials::nan(), Specials::EMPTY);
                 let first = Compact::<BITS> { value, position: at, specials: one, has_limbs: false };
                 let second = Compact::<BITS> { value: other, position: of_other, specials: none, has_limbs: true };
                 let (sum, left) = first.combine(second);

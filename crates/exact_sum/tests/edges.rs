@@ -47,7 +47,7 @@ fn an_element_at_the_edge_of_a_window_is_inside_or_reported() {
             assert_eq!(!bins.is_outside(), is_in, "{element:e} in a window below 2^{exponent}");
         }
         // The residual is a number even in the highest window, so that the windows below can extract it.
-        let left = window.extract_from(&mut { Bins::EMPTY }, below);
+        let left = window.extract_with_residual(&mut { Bins::EMPTY }, below);
         assert!(left == 0.0 || left.is_normal(), "{below:e} leaves {left} in a window below 2^{exponent}");
         // The largest element that does not round up to the edge: one upper unit below the edge.
         let inside = f32::from_bits(edge.to_bits() - 4);
@@ -74,7 +74,7 @@ fn bits_below_the_lower_bin_are_the_residual() {
         let bins = window.extract(Bins::EMPTY, element);
         assert!(bins.has_residual() && !bins.is_outside(), "{element:e}");
         let kept = window.drain(bins.upper, bins.lower, 1) as f64 * f64::from(unit);
-        let residual = window.extract_from(&mut { Bins::EMPTY }, element);
+        let residual = window.extract_with_residual(&mut { Bins::EMPTY }, element);
         assert_eq!(kept + f64::from(residual), f64::from(element));
     }
     // 2^(exponent + 1 - p) and more never leaves a residual.
@@ -91,7 +91,7 @@ fn all_extractions_agree() {
     fn check<F: Binary + Into<f64>>(window: &Window<F>, all: &[F], unit: f64) {
         for &element in all {
             let (bins, mut others) = (window.extract(Bins::EMPTY, element), Bins::EMPTY);
-            let residual = window.extract_from(&mut others, element);
+            let residual = window.extract_with_residual(&mut others, element);
             assert_eq!((bins.upper, bins.lower), (others.upper, others.lower), "{element:?}");
             assert_eq!((bins.is_outside(), bins.has_residual()), (others.is_outside(), others.has_residual()));
             assert_eq!(bins.has_residual(), !residual.is_zero(), "{element:?}");
@@ -108,7 +108,7 @@ fn all_extractions_agree() {
         assert!(!Bins::<F>::EMPTY.is_outside() && !Bins::<F>::EMPTY.has_residual());
         // A number outside the window, after one inside.
         let (mut outside, within) = (window.extract(Bins::EMPTY, all[1]), window.extract(Bins::EMPTY, all[1]));
-        window.extract_from(&mut outside, F::one_and_a_half(window.exponent() + 1));
+        window.extract_with_residual(&mut outside, F::one_and_a_half(window.exponent() + 1));
         assert!(outside.is_outside() && outside.merge(within).is_outside() && within.merge(outside).is_outside());
     }
     let tiny = [2_f32.powi(-60), -2_f32.powi(-46), 3.0 * 2_f32.powi(-47)];
@@ -128,7 +128,7 @@ fn all_extractions_agree() {
 /// The sum of all elements, in tiles of four, in a window chosen by the first tile; and whether limbs were needed.
 fn accumulate(elements: &[f32]) -> (f32, bool) {
     let (mut all, mut has_limbs) = (ExactSum::<f32>::new(), false);
-    let first = elements.iter().take(4).map(|x| x.magnitude()).max().unwrap_or(0);
+    let first = elements.iter().take(4).map(|x| x.exponent_bound()).max().unwrap_or(0);
     let mut sum = Accumulator::<f32>::in_window(first);
     let state = |sum: Accumulator<f32>| {
         let state = Compact::<112> { value: sum.value(), position: sum.position(), ..Compact::ZERO };
@@ -231,7 +231,7 @@ fn non_finite_sums_and_zeros() {
     assert_eq!(dot(&[(f32::MAX, f32::MAX), (-f32::MAX, f32::MAX), (2.0, 3.0)]), 6.0);
     assert!(ExactSum::<f32>::new().mean::<f32>().is_nan());
     // The square roots of a negative number, of negative infinity, of infinity and of nothing.
-    let root = |pairs: &[(f32, f32)]| pairs.iter().copied().collect::<ExactDot<f32>>().root::<f32>();
+    let root = |pairs: &[(f32, f32)]| pairs.iter().copied().collect::<ExactDot<f32>>().sqrt::<f32>();
     assert!(root(&[(-1.0, 1.0)]).is_nan() && root(&[(-1.0, f32::INFINITY)]).is_nan());
     assert_eq!((root(&[(2.0, f32::INFINITY)]), root(&[]).to_bits()), (f32::INFINITY, 0));
 }
@@ -301,7 +301,7 @@ fn an_i64_is_rounded_like_its_leading_bits() {
     for value in values {
         for exponent in -149..=81 {
             let leading = Leading::of(value.into(), 0);
-            let (single, double) = (f32::round_word(value, exponent), f64::round_word(value, exponent));
+            let (single, double) = (f32::round_i64(value, exponent), f64::round_i64(value, exponent));
             assert_eq!(
                 single.to_bits(),
                 <f32 as Rounded>::round(leading, exponent).to_bits(),
@@ -322,8 +322,8 @@ fn integers_are_rounded_in_each_format() {
     fn check<R: Rounded>(bits: fn(R) -> u64) {
         for (value, exponent) in [(3, 0), (-5, 4), (1, -10), (0, 0), (2049, 1), (257, -3), (-0x7fff_ffff, -24)] {
             let right = bits(R::round(Leading::of(value.into(), 0), exponent));
-            assert_eq!(bits(R::round_word(value, exponent)), right, "{value} * 2^{exponent}");
-            assert_eq!(bits(R::round_integer(value.into(), exponent)), right, "{value} * 2^{exponent}");
+            assert_eq!(bits(R::round_i64(value, exponent)), right, "{value} * 2^{exponent}");
+            assert_eq!(bits(R::round_i128(value.into(), exponent)), right, "{value} * 2^{exponent}");
         }
     }
     check::<half::f16>(|x| x.to_bits().into());
@@ -374,7 +374,7 @@ fn leading_bits_of_words_are_those_of_the_number() {
 /// Sums that differ in any one limb are not equal, nor are sums with different counts.
 #[test]
 fn each_limb_counts_in_a_comparison() {
-    let of = |limbs: [i64; SINGLE_LIMBS]| ExactSum::<f32>::from_limbs(limbs, Specials::NONE, 3).unwrap();
+    let of = |limbs: [i64; SINGLE_LIMBS]| ExactSum::<f32>::from_limbs(limbs, Specials::EMPTY, 3).unwrap();
     for k in 0..SINGLE_LIMBS {
         let mut limbs = [0; SINGLE_LIMBS];
         limbs[k] = 1;
@@ -399,7 +399,7 @@ fn an_i128_is_rounded_like_its_leading_bits() {
     for value in ties.into_iter().chain(others).flat_map(|value: i128| [value, -value]) {
         for exponent in -149..=20 {
             let leading = Leading::of(value, 0);
-            let (single, double) = (f32::round_integer(value, exponent), f64::round_integer(value, exponent));
+            let (single, double) = (f32::round_i128(value, exponent), f64::round_i128(value, exponent));
             let expected = <f32 as Rounded>::round(leading, exponent);
             assert_eq!(single.to_bits(), expected.to_bits(), "{value} * 2^{exponent}");
             assert_eq!(
@@ -415,7 +415,7 @@ fn an_i128_is_rounded_like_its_leading_bits() {
 fn extraction_without_a_residual_agrees_with_extraction() {
     let window = Window::<f32>::new(16);
     for element in [0.0, -0.0, 65504.0, -1.5, 2_f32.powi(-24), f32::INFINITY, f32::NAN, 1e30] {
-        let (all, any) = (window.extract_all(Bins::EMPTY, element), window.extract(Bins::EMPTY, element));
+        let (all, any) = (window.extract_without_residual(Bins::EMPTY, element), window.extract(Bins::EMPTY, element));
         assert_eq!((all.upper, all.is_outside()), (any.upper, any.is_outside()), "{element}");
         assert!(all.lower == any.lower || any.is_outside(), "{element}");
     }

@@ -30,7 +30,7 @@ macro_rules! properties {
         }
 
         fn norm(pairs: &[($type, $type)]) -> $type {
-            pairs.iter().map(|(x, _)| (*x, *x)).collect::<ExactDot<$type>>().root()
+            pairs.iter().map(|(x, _)| (*x, *x)).collect::<ExactDot<$type>>().sqrt()
         }
 
         fn merged(mut parts: Vec<(ExactSum<$type>, ExactDot<$type>)>) -> (ExactSum<$type>, ExactDot<$type>) {

@@ -52,7 +52,7 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
     let mut limbs = Limbs::<SINGLE_LIMBS>::ZERO;
     let mut states: Vec<Compact<112>> = Vec::new();
     for thread in 0..threads {
-        let (mut specials, mut has_limbs) = (Specials::NONE, false);
+        let (mut specials, mut has_limbs) = (Specials::EMPTY, false);
         let mut sum = window.map_or_else(Accumulator::<f32>::default, Accumulator::in_window);
         for (i, tile) in numbers.chunks(16).enumerate() {
             if i % threads != thread {
@@ -74,8 +74,8 @@ fn sum_by_threads(numbers: &[f32], threads: usize, window: Option<i32>) -> f32 {
                 for &x in part {
                     match x.decompose() {
                         Some((mantissa, position)) => limbs.add(mantissa.into(), position),
-                        None if x.is_nan() => specials = specials.or(Specials::nan()),
-                        None => specials = specials.or(Specials::infinity(x < 0.0)),
+                        None if x.is_nan() => specials = specials.union(Specials::nan()),
+                        None => specials = specials.union(Specials::infinity(x < 0.0)),
                     }
                 }
             }
@@ -118,7 +118,7 @@ fn check_f32(numbers: &[f32], rng: &mut SmallRng) {
         let scaled: BigInt = (exact << 80_usize) / numbers.len();
         let mean: f32 = sum.mean();
         let of_scaled = nearest_f32(&scaled, 149 + 80);
-        if let Some(fast) = leading_of(&sum).and_then(|l| round::divide_for_single(l, sum.count())) {
+        if let Some(fast) = leading_of(&sum).and_then(|l| round::divide_for_f32(l, sum.count())) {
             assert!(!mean.is_normal() || mean == <f32 as Rounded>::round(fast, -149), "{mean}");
         }
         assert!(mean == of_scaled || (mean - of_scaled).abs() <= f32::MIN_POSITIVE, "{mean} {of_scaled}");
@@ -192,7 +192,7 @@ fn random_products_are_those_of_integers() {
         assert_eq!(dot.rounded::<f64>().to_bits(), nearest_f64(&exact, 298).to_bits());
         // The norm: its square is between the squares of the midpoints below and above.
         let squares: ExactDot<f32> = x.iter().map(|&x| (x, x)).collect();
-        check_root(&x.iter().map(|&x| integer_f32(x) * integer_f32(x)).sum(), squares.root());
+        check_root(&x.iter().map(|&x| integer_f32(x) * integer_f32(x)).sum(), squares.sqrt());
         if i % 10 == 0 {
             let (x, y) = (numbers_f64(data, len, &mut rng), numbers_f64(data, len, &mut rng));
             let exact: BigInt = x.iter().zip(&y).map(|(&x, &y)| integer_f64(x) * integer_f64(y)).sum();

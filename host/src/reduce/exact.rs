@@ -3,7 +3,7 @@
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, ExactColumnArgs, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, VECTORS_IN_FLIGHT};
-use kernels::reduce::exact::rows::{self, ExactRowArgs, least_lanes};
+use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
 use kernels::reduce::tuning::exact_rows::COALESCED;
 
@@ -105,8 +105,9 @@ impl<T: Element, R: Plain> Exact<T, R> {
         let (finish, size) = (self.kernels.finish(), size_of::<T>());
         // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
         let kernels = unsafe { self.kernels.handles() };
-        let Workspace { tile_states, residues, tickets, .. } = workspace;
-        let (tile_states, residues, tickets) = (tile_states.view_mut(), residues.view_mut(), tickets.view_mut());
+        let Workspace { tile_states, superaccumulators, tickets, .. } = workspace;
+        let (tile_states, superaccumulators, tickets) =
+            (tile_states.view_mut(), superaccumulators.view_mut(), tickets.view_mut());
         match self.plan {
             Plan::Nothing => Ok(()),
             Plan::LongRows { rows, len, pitch, blocks } => {
@@ -119,7 +120,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     tiles,
                     longer_splits,
                     tile_states,
-                    residues,
+                    superaccumulators,
                     finish,
                     output,
                 };
@@ -152,7 +153,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     // At most the grid's blocks.
                     tiles: count as u32,
                     splits,
-                    residues,
+                    superaccumulators,
                     tickets,
                     finish,
                     output,
@@ -172,7 +173,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
             Plan::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.splits > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.folded_rows == 1 { tiles.count(columns) } else { 1 };
-                WorkspaceSize { residues: shared * columns * words, tickets, ..WorkspaceSize::default() }
+                WorkspaceSize { superaccumulators: shared * columns * words, tickets, ..WorkspaceSize::default() }
             }
         };
         let copy = self.transposed.map_or(0, |(_, _, elements)| (elements * size_of::<T>()).div_ceil(size_of::<u64>()));
@@ -217,7 +218,7 @@ impl Lanes {
     /// The lanes of such rows, which may have singles outside whole vectors.
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
         let vectors_of_row = len / (16 / size);
-        let least = if has_singles { least_lanes(size) as usize } else { 1 };
+        let least = if has_singles { min_lanes(size) as usize } else { 1 };
         let lanes =
             vectors_of_row.div_ceil(rows::VECTORS).max(vectors_of_row.min(COALESCED)).next_power_of_two().max(least);
         let vectors = vectors_of_row.div_ceil(lanes).next_power_of_two();

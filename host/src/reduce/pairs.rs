@@ -5,7 +5,7 @@ use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
 use kernels::reduce::exact::long_rows::{
-    PAIRS_IN_FLIGHT, exact_pairs, states_per_split_of_pairs, words_of_pairs_residue,
+    PAIRS_IN_FLIGHT, exact_pairs, states_per_split_of_pairs, words_of_pairs_superaccumulator,
 };
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
@@ -36,7 +36,7 @@ pub trait PairReduction<T: Element>: Sized {
 pub enum PairKernel<T: Element, R: Plain> {
     /// Combines states, each of which takes `states_per_split` tile states.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, states_per_split: usize },
-    /// Sums exactly: `words` are those of a residue, and `finish` selects the result.
+    /// Sums exactly: `words` are those of a superaccumulator, and `finish` selects the result.
     Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, states_per_split: usize, words: usize, finish: u32 },
 }
 
@@ -62,7 +62,7 @@ macro_rules! exact_dots {
 
             fn pairs(_: Token) -> PairKernel<$type, $output> {
                 let states_per_split = states_per_split_of_pairs::<Dot, $type>();
-                let words = words_of_pairs_residue::<Dot, $type>();
+                let words = words_of_pairs_superaccumulator::<Dot, $type>();
                 // SAFETY: as above.
                 let kernel = unsafe { exact_pairs::handle::<Dot, $type>() };
                 PairKernel::Exact { kernel, states_per_split, words, finish: $finish }
@@ -271,7 +271,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     tiles,
                     longer_splits,
                     tile_states,
-                    residues: workspace.residues.view_mut(),
+                    superaccumulators: workspace.superaccumulators.view_mut(),
                     finish: *finish,
                     output: output.cast::<u8>(),
                 };

@@ -7,7 +7,7 @@
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
-use kernels::reduce::exact::superaccumulator_words::MOST_WARPS;
+use kernels::reduce::exact::superaccumulator_words::MAX_WARPS;
 use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
 use kernels::reduce::tuning::exact_long_rows;
 use kernels::reduce::tuning::long_rows::{
@@ -171,7 +171,7 @@ impl Blocks {
     /// The blocks that sum rows exactly, at least one. They do not change the results.
     pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
         use exact_long_rows::{MOST_THREADS, THREADS};
-        const { assert!(MOST_THREADS <= 32 * MOST_WARPS) };
+        const { assert!(MOST_THREADS <= 32 * MAX_WARPS) };
         let vectors = len.div_ceil(16 / size);
         let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
@@ -197,13 +197,13 @@ impl Blocks {
         Self { splits: splits as u32, tiles, longer_splits, threads: threads as u32 }
     }
 
-    /// The memory that blocks of shared rows need. Each state takes `states_per_split` tile states, each row a residue
-    /// of `words` words.
+    /// The memory that blocks of shared rows need. Each state takes `states_per_split` tile states, each row a
+    /// superaccumulator of `words` words.
     pub(super) fn workspace_size(&self, rows: usize, states_per_split: usize, words: usize) -> WorkspaceSize {
         let shared = if self.splits > 1 { rows } else { 0 };
         WorkspaceSize {
             tile_states: self.splits as usize * shared * states_per_split,
-            residues: words * shared,
+            superaccumulators: words * shared,
             ..WorkspaceSize::default()
         }
     }

@@ -1,7 +1,7 @@
 //! Segments of any lengths, with offsets in device memory.
 
 use cuda_std::element::{Element, Plain};
-use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, residues};
+use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, max_superaccumulators};
 use kernels::reduce::exact::segments::ExactSegmentArgs;
 use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles};
 use kernels::reduce::segments::{self, FAULT, LongSegmentArgs, SegmentArgs};
@@ -31,7 +31,7 @@ enum SegmentKernels<T: Element, R: Plain> {
     Exact {
         segments: Kernel<ExactSegmentArgs<'static, T>>,
         long_segments: Kernel<ExactLongSegmentArgs<'static, T>>,
-        /// Words of a residue.
+        /// Words of a superaccumulator.
         words: usize,
         /// Selects the result computed from the sums.
         finish: u32,
@@ -94,7 +94,7 @@ pub struct SegmentReducer<T: Element, R: Plain> {
     /// 0 between launches.
     tickets: Buffer<u32>,
     /// What does not fit in the partials of exact sums; 0 between launches.
-    residues: Buffer<i64>,
+    superaccumulators: Buffer<i64>,
 }
 
 impl Gpu {
@@ -121,9 +121,9 @@ impl Gpu {
         // If one warp folds the input, there is nothing to queue.
         let has_long = elements > segments::WARP_VECTORS * (16 / size);
         let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
-        let (places, residues) = match &kernels {
+        let (places, superaccumulators) = match &kernels {
             SegmentKernels::OfStates { places, .. } => (*places, 0),
-            SegmentKernels::Exact { words, .. } => (1, residues(elements, size) * words),
+            SegmentKernels::Exact { words, .. } => (1, max_superaccumulators(elements, size) * words),
         };
         let backend = self.backend();
         Ok(SegmentReducer {
@@ -135,7 +135,7 @@ impl Gpu {
             notes: Buffer::workspace(&backend, 2)?,
             partials: self.zeroed(capacity * places)?,
             tickets: Buffer::workspace(&backend, 1 + capacity)?,
-            residues: Buffer::workspace(&backend, residues)?,
+            superaccumulators: Buffer::workspace(&backend, superaccumulators)?,
         })
     }
 
@@ -261,7 +261,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     notes,
                     partials,
                     tickets,
-                    residues: self.residues.view_mut(),
+                    superaccumulators: self.superaccumulators.view_mut(),
                     finish,
                     output: results,
                 };
@@ -320,11 +320,11 @@ mod tests {
     }
 
     #[test]
-    fn each_segment_of_several_chunks_has_a_residue() {
+    fn each_segment_of_several_chunks_has_a_superaccumulator() {
         for size in [2, 4, 8] {
             let least = (1..).find(|&len| segments::chunks(len, size) > 1).unwrap();
-            assert_eq!((residues(least - 1, size), residues(least, size)), (0, 2));
-            assert!(residues(7 * least + 5, size) >= 7);
+            assert_eq!((max_superaccumulators(least - 1, size), max_superaccumulators(least, size)), (0, 2));
+            assert!(max_superaccumulators(7 * least + 5, size) >= 7);
         }
     }
 

@@ -8,7 +8,7 @@ use crate::{Buffer, Error, Gpu};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WorkspaceSize {
     pub tile_states: usize,
-    pub residues: usize,
+    pub superaccumulators: usize,
     pub partials: usize,
     pub tickets: usize,
     /// Words of 8 bytes for a copy of the input.
@@ -21,7 +21,7 @@ pub(super) struct Workspace {
     /// Empty between launches: the kernels clear them.
     pub(super) tile_states: Buffer<[u64; 2]>,
     /// What does not fit in the tile states of exact sums; 0 between launches: the kernels clear them.
-    pub(super) residues: Buffer<i64>,
+    pub(super) superaccumulators: Buffer<i64>,
     /// 16 bytes for each state, which may need fewer.
     pub(super) partials: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels clear them.
@@ -35,7 +35,7 @@ impl WorkspaceSize {
     fn or(self, other: Self) -> Self {
         Self {
             tile_states: self.tile_states.max(other.tile_states),
-            residues: self.residues.max(other.residues),
+            superaccumulators: self.superaccumulators.max(other.superaccumulators),
             partials: self.partials.max(other.partials),
             tickets: self.tickets.max(other.tickets),
             copy: 0,
@@ -45,11 +45,11 @@ impl WorkspaceSize {
 
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, size: WorkspaceSize) -> Result<Self, Error> {
-        let WorkspaceSize { tile_states, residues, partials, tickets, copy } = size;
+        let WorkspaceSize { tile_states, superaccumulators, partials, tickets, copy } = size;
         let backend = gpu.backend();
         Ok(Self {
             tile_states: Buffer::workspace(&backend, tile_states)?,
-            residues: Buffer::workspace(&backend, residues)?,
+            superaccumulators: Buffer::workspace(&backend, superaccumulators)?,
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&backend, tickets)?,
             copy: copy_of(gpu, copy)?,
@@ -60,7 +60,7 @@ impl Workspace {
     fn workspace_size(&self) -> WorkspaceSize {
         WorkspaceSize {
             tile_states: self.tile_states.len(),
-            residues: self.residues.len(),
+            superaccumulators: self.superaccumulators.len(),
             partials: self.partials.len(),
             tickets: self.tickets.len(),
             copy: 0,
@@ -75,7 +75,7 @@ fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
 
 /// Enough for most reductions of a whole buffer.
 const INITIAL_SIZE: WorkspaceSize =
-    WorkspaceSize { tile_states: 1024, residues: 16, partials: 4096, tickets: 64, copy: 0 };
+    WorkspaceSize { tile_states: 1024, superaccumulators: 16, partials: 4096, tickets: 64, copy: 0 };
 
 /// Workspaces for the next blocking calls.
 #[derive(Default)]

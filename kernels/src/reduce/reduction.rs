@@ -9,7 +9,7 @@ use exact_sum::Binary;
 use super::columns::ColumnArgs;
 use super::exact::columns::ExactColumnArgs;
 use super::exact::custom::ExactTerm;
-use super::exact::long_rows::{ExactLongRowArgs, states_per_split, words_of_residue};
+use super::exact::long_rows::{ExactLongRowArgs, states_per_split, words_of_superaccumulator};
 use super::exact::long_segments::ExactLongSegmentArgs;
 use super::exact::result::ExactOperator;
 use super::exact::rows::ExactRowArgs;
@@ -172,7 +172,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// Each handle's kernel does what its field names, by this operator, under the same contract; and `finish` selects
     /// results of type `R`.
     pub unsafe fn new<O: ExactOperator<T>>(finish: u32, handles: ExactHandles<T>) -> Self {
-        let (words, states_per_split) = (words_of_residue::<O, T>(), states_per_split::<O, T>());
+        let (words, states_per_split) = (words_of_superaccumulator::<O, T>(), states_per_split::<O, T>());
         Self { not_zero: None, finish, words, states_per_split, handles, result: PhantomData }
     }
 
@@ -194,7 +194,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         self.finish
     }
 
-    /// Words of a residue.
+    /// Words of a superaccumulator.
     pub fn words(&self) -> usize {
         self.words
     }

@@ -20,7 +20,7 @@ macro_rules! element_types {
             let expected = |elements: &[$type]| -> [$type; 4] {
                 let sum: ExactSum<$type> = elements.iter().copied().collect();
                 let squares: ExactDot<$type> = elements.iter().map(|&x| (x, x)).collect();
-                [sum.rounded(), sum.mean(), squares.rounded(), squares.root()]
+                [sum.rounded(), sum.mean(), squares.rounded(), squares.sqrt()]
             };
             let input = gpu.upload(&all).map_err(text)?;
             let columns: Vec<Vec<$type>> =

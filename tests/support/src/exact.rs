@@ -22,7 +22,7 @@ fn expected<T: Exact>(elements: impl Iterator<Item = T>) -> [T::Sum; 4] {
         sum.add(x);
         squares.add(x, x);
     });
-    [sum.value(), sum.mean(), squares.value(), squares.root()]
+    [sum.value(), sum.mean(), squares.value(), squares.sqrt()]
 }
 
 /// Checks results of one length for each kind of data and each type, in two orders and at two addresses.

@@ -97,7 +97,7 @@ fn on_host<T: Exact>(case: &Case<T>) -> ([T::Sum; 4], T::Sum) {
     let sum: ExactSum<T> = case.x.iter().copied().collect();
     let squares: ExactDot<T> = case.x.iter().map(|&x| (x, x)).collect();
     let dot: ExactDot<T> = case.x.iter().copied().zip(case.y.iter().copied()).collect();
-    ([sum.value(), sum.mean(), squares.value(), squares.root()], dot.value())
+    ([sum.value(), sum.mean(), squares.value(), squares.sqrt()], dot.value())
 }
 
 /// Compares the results of a case with those on the host; sum, mean and dot product also with those of `ordinary`.
@@ -271,7 +271,7 @@ macro_rules! extremes_in_recordings {
                     vec![sum.value()],
                     vec![sum.mean()],
                     vec![squares.value()],
-                    vec![squares.root()],
+                    vec![squares.sqrt()],
                     vec![squares.value()],
                     all.chunks(LEN / ROWS).map(|row| sum_of(&mut row.iter().copied()).value()).collect(),
                     (0..COLUMNS)

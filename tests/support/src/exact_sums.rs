@@ -246,7 +246,7 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     is_length(sums.means_into(&mut gpu.zeroed(0).map_err(text)?), (0, 3))?;
 
     // Three elements below the maximum.
-    let nearly = |count| ExactSum::<f32>::from_limbs([7], Specials::NONE, count).expect("not too many");
+    let nearly = |count| ExactSum::<f32>::from_limbs([7], Specials::EMPTY, count).expect("not too many");
     let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MAX_ELEMENTS - 3), nearly(0)]).map_err(text)?;
     let before = full.download().map_err(text)?;
     let is_too_many = |found: Result<(), Error>, most: u64| match found {

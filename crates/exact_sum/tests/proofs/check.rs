@@ -43,7 +43,7 @@ pub fn check_repeated<T: Summand + Into<f64>>(x: T, count: u32) {
 }
 
 fn compare<T: Summand>(found: &Sums<T>, [sum, squares, dot]: [Exact; 3], some: &[f64]) {
-    let (mean, norm, root) = (sum.over(found.sum.count()), squares.root(), dot.root());
+    let (mean, norm, root) = (sum.over(found.sum.count()), squares.sqrt(), dot.sqrt());
     let expected = [sum, mean, squares, norm, dot, root];
     compare_in::<f16, T>(found, &expected, some);
     compare_in::<bf16, T>(found, &expected, some);
@@ -52,7 +52,7 @@ fn compare<T: Summand>(found: &Sums<T>, [sum, squares, dot]: [Exact; 3], some: &
 }
 
 fn compare_in<R: Format, T: Summand>(Sums { sum, squares, dot }: &Sums<T>, expected: &[Exact; 6], some: &[f64]) {
-    let found: [R; 6] = [sum.rounded(), sum.mean(), squares.rounded(), squares.root(), dot.rounded(), dot.root()];
+    let found: [R; 6] = [sum.rounded(), sum.mean(), squares.rounded(), squares.sqrt(), dot.rounded(), dot.sqrt()];
     for ((what, found), expected) in RESULTS.into_iter().zip(found).zip(expected) {
         let (found, expected, len) = (found.bits(), expected.nearest::<R>(), sum.count());
         assert!(

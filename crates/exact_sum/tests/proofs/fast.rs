@@ -32,11 +32,11 @@ fn fast_quotients_and_roots_are_the_exact_ones() {
         }
         let count = rng.random::<u64>() >> rng.random_range(14..64);
         if count > 0 {
-            let fast = round::divide_for_single(leading, count);
+            let fast = round::divide_for_f32(leading, count);
             quotients += u32::from(agree(fast, round::divide(leading, count), position));
         }
         let square = Leading { is_negative: false, ..leading };
-        let fast = round::root_for_single(square, position, f64::sqrt);
+        let fast = round::root_for_f32(square, position, f64::sqrt);
         roots += u32::from(agree(fast, round::root(square, position), 0));
     }
     assert!(quotients > cases / 2 && roots > cases / 2, "{quotients} and {roots} of {cases}");
@@ -51,10 +51,10 @@ fn fast_quotients_and_roots_decline_ties() {
         let count = rng.random_range(1_u64..1 << 40);
         for beside in -1..=1 {
             let dividend = Leading::of(((middle * i128::from(count)) << 30) + beside, 0);
-            let fast = round::divide_for_single(dividend, count);
+            let fast = round::divide_for_f32(dividend, count);
             assert!(fast.is_none(), "{middle} and {beside} / 2^30 of {count}");
             let square = Leading::of(((middle * middle) << 60) + beside, 0);
-            assert!(round::root_for_single(square, -60, f64::sqrt).is_none(), "{middle}^2 and {beside} / 2^60");
+            assert!(round::root_for_f32(square, -60, f64::sqrt).is_none(), "{middle}^2 and {beside} / 2^60");
         }
     }
 }
@@ -100,22 +100,22 @@ fn approximate_numbers_are_rounded_to_f32_or_declined() {
         let count = rng.random::<u64>() >> 14 >> (case % 50);
         let number = value as f64 * f64::from(exponent).exp2();
         let leading = Leading::of(value.into(), 0);
-        let quotient = round::single_near(number / count as f64);
+        let quotient = round::try_round_to_f32(number / count as f64);
         if let Some(quotient) = quotient.filter(|_| count > 0) {
             found += 1;
             let exact = <f32 as Rounded>::round(round::divide(leading, count), exponent);
             assert_eq!(quotient.to_bits(), exact.to_bits(), "{value} * 2^{exponent} / {count}");
         }
         let square = Leading { is_negative: false, ..leading };
-        if let Some(root) = round::single_near(number.abs().sqrt()) {
+        if let Some(root) = round::try_round_to_f32(number.abs().sqrt()) {
             let exact = <f32 as Rounded>::round(round::root(square, exponent), 0);
             assert_eq!(root.to_bits(), exact.to_bits(), "root of {value} * 2^{exponent}");
         }
     }
     assert!(found > cases / 2, "{found} of {cases}");
-    assert_eq!(round::single_near(0.0).map(f32::to_bits), Some(0));
-    assert_eq!(round::single_near(f64::NAN), None);
-    assert_eq!(round::single_near(f64::from(f32::MIN_POSITIVE) / 2.0), None);
+    assert_eq!(round::try_round_to_f32(0.0).map(f32::to_bits), Some(0));
+    assert_eq!(round::try_round_to_f32(f64::NAN), None);
+    assert_eq!(round::try_round_to_f32(f64::from(f32::MIN_POSITIVE) / 2.0), None);
 }
 
 /// The leading bits of the sum of two integers equal those of limbs, at all positions.

@@ -183,7 +183,7 @@ fn the_edge_of_overflow() {
         let all: ExactSum<T> = [max; 7].into_iter().collect();
         assert_eq!((all.rounded::<R>().bits(), all.mean::<R>().bits()), (infinity, infinity - 1));
         let square: ExactDot<T> = [(max, max)].into_iter().collect();
-        assert_eq!((square.rounded::<R>().bits(), square.root::<R>().bits()), (infinity, infinity - 1));
+        assert_eq!((square.rounded::<R>().bits(), square.sqrt::<R>().bits()), (infinity, infinity - 1));
     }
     of::<f32, f32>();
     of::<f32, bf16>();

@@ -96,7 +96,7 @@ impl Exact {
     }
 
     /// The root, with more bits than any format keeps.
-    pub fn root(&self) -> Self {
+    pub fn sqrt(&self) -> Self {
         const FURTHER: i32 = 200;
         if self.special.is_some() {
             return Self { special: self.special.map(f64::sqrt), ..self.clone() };

@@ -181,7 +181,7 @@ impl Gpu {
             words.resize(first + kernels.words, 0);
             let limbs = first + kernels.words - OTHER_WORDS;
             for (special, specials) in SPECIALS {
-                let has_it = sum.specials().or(specials) == sum.specials();
+                let has_it = sum.specials().union(specials) == sum.specials();
                 words[limbs + special as usize] = has_it.into();
             }
             // At most 2^50.
@@ -365,9 +365,9 @@ impl<T: ExactElement> ExactSums<T> {
         let of_state = |words: &[i64]| {
             let (limbs, others) = words.split_at(words.len() - OTHER_WORDS);
             let of = |specials: Specials, (special, of_special): (Special, Specials)| {
-                if others[special as usize] == 0 { specials } else { specials.or(of_special) }
+                if others[special as usize] == 0 { specials } else { specials.union(of_special) }
             };
-            let specials = SPECIALS.into_iter().fold(Specials::NONE, of);
+            let specials = SPECIALS.into_iter().fold(Specials::EMPTY, of);
             ExactSum::from_limbs(limbs.iter().copied(), specials, others[OTHER_WORDS - 1] as u64)
         };
         let words = self.gpu.download(&self.words)?;

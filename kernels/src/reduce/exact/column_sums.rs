@@ -73,7 +73,7 @@ impl<F: Format> ColumnSums<F> {
 
     /// Whether another tile of `rows` rows fits.
     #[inline(always)]
-    pub fn has_room<K: Terms>(&self, rows: usize) -> bool {
+    pub fn has_capacity<K: Terms>(&self, rows: usize) -> bool {
         self.terms + terms::<K>(rows) <= Window::<F>::CAPACITY
     }
 
@@ -99,9 +99,14 @@ impl<F: Format> ColumnSums<F> {
     /// Completes a taken term of column `c`: adds its residual, or replaces it if it is outside the window. Returns
     /// whether either was necessary.
     #[inline(always)]
-    pub fn complete<K: Terms<Grid: Grid<Format = F>>>(&mut self, c: usize, item: K::Item, sparse: &mut Sparse) -> bool {
+    pub fn complete<K: Terms<Grid: Grid<Format = F>>>(
+        &mut self,
+        c: usize,
+        item: K::Item,
+        outside: &mut OutsideBins,
+    ) -> bool {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
-        let mut left = window.extract_from(&mut bins, term);
+        let mut left = window.extract_with_residual(&mut bins, term);
         if bins.is_outside() {
             let nothing = window.extract(Bins::EMPTY, F::default());
             let less = |sum, bins, nothing| F::subtract_words(F::add_words(sum, nothing), bins);
@@ -111,7 +116,7 @@ impl<F: Format> ColumnSums<F> {
         } else if !bins.has_residual() {
             return false;
         }
-        sparse.add_term::<K>(c, window, left);
+        outside.add_term::<K>(c, window, left);
         true
     }
 
@@ -140,13 +145,13 @@ pub fn integer_and_position<G: Grid>(sum: i128, window: Window<G::Format>) -> (i
 /// The part of a thread's sums that is not in its bins, in its slots: 0 for most data. The slots are initialized by the
 /// first addition.
 #[derive(Clone, Copy)]
-pub struct Sparse {
+pub struct OutsideBins {
     slots: Slots,
     thread: usize,
     is_used: bool,
 }
 
-impl Sparse {
+impl OutsideBins {
     /// 0, for a thread.
     #[inline(always)]
     pub fn new(slots: Slots, thread: usize) -> Self {
@@ -165,8 +170,8 @@ impl Sparse {
     #[inline(always)]
     pub fn add_term<K: Terms>(&mut self, c: usize, window: Window<Float<K>>, term: Float<K>) {
         let unit = K::Grid::UNIT + position_of_slots::<K::Grid>(window) as i32;
-        let (integer, has_room) = integer_of(term, unit);
-        if has_room {
+        let (integer, has_capacity) = integer_of(term, unit);
+        if has_capacity {
             self.add(c, integer);
         } else {
             self.begin();

@@ -9,13 +9,13 @@ use half::{bf16, f16};
 
 use super::column_share::{Exponents, Matrix, Share};
 use super::column_sums::{
-    ColumnSums, NOT_SUMMED, Slots, Sparse, integer_and_position, load_slot, store_slot, window_of_column,
+    ColumnSums, NOT_SUMMED, OutsideBins, Slots, integer_and_position, load_slot, store_slot, window_of_column,
 };
 use super::column_tile::Tile;
 use super::columns_full_range::{Memory, sum_again};
 use super::format::Format;
+use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
-use super::residue::Residues;
 use super::result::{ExactOperator, Results};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Terms};
@@ -27,7 +27,7 @@ use crate::reduce::fold::is_last_block;
 pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
-/// with residues instead of partials.
+/// with superaccumulators instead of partials.
 #[arguments]
 pub struct ExactColumnArgs<T: Plain> {
     /// The elements.
@@ -48,8 +48,8 @@ pub struct ExactColumnArgs<T: Plain> {
     pub tiles: u32,
     /// Blocks that share a column: its splits.
     pub splits: u32,
-    /// Residues to which the blocks of a column add; all 0 before and after the launch.
-    pub residues: GlobalMut<i64>,
+    /// GlobalSuperaccumulators to which the blocks of a column add; all 0 before and after the launch.
+    pub superaccumulators: GlobalMut<i64>,
     /// Counts of finished blocks; all 0 before and after the launch.
     pub tickets: GlobalMut<u32>,
     /// How results are computed from sums: see [`result`](super::result).
@@ -62,13 +62,13 @@ pub struct ExactColumnArgs<T: Plain> {
 ///
 /// Each column has a window, chosen by the largest of the column's first terms in the block. Terms outside the window,
 /// and residuals, are added one by one to an integer of 112 bits. Columns whose sums do not fit in it are summed again,
-/// by warps. Blocks that share a column add their integers to one of `residues`, and the last of these blocks writes
-/// the result.
+/// by warps. Blocks that share a column add their integers to one of `superaccumulators`, and the last of these blocks
+/// writes the result.
 ///
 /// # Safety
-/// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a residue for each column
-/// of each batch, of [`words_of_residue`](super::long_rows::words_of_residue) words, and `tickets` has one entry for
-/// each batch if rows are folded, else one for each tile. Both are 0.
+/// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a superaccumulator for
+/// each column of each batch, of [`words_of_superaccumulator`](super::long_rows::words_of_superaccumulator) words, and
+/// `tickets` has one entry for each batch if rows are folded, else one for each tile. Both are 0.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
@@ -86,7 +86,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
         lanes,
         tiles,
         splits,
-        residues,
+        superaccumulators,
         tickets,
         finish,
         output,
@@ -94,7 +94,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits };
-    sum_columns::<O, T>(&input, &matrix, &residues, &tickets, Results::new(finish, output));
+    sum_columns::<O, T>(&input, &matrix, &superaccumulators, &tickets, Results::new(finish, output));
 }
 
 /// The grid of the terms.
@@ -104,7 +104,7 @@ type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 fn sum_columns<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     matrix: &Matrix,
-    residues: &GlobalMut<i64>,
+    superaccumulators: &GlobalMut<i64>,
     tickets: &GlobalMut<u32>,
     results: Results<'_, O::Terms>,
 ) {
@@ -119,7 +119,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let share = matrix.share(input);
     let thread = thread::index_in_block::<BLOCK>();
     let place = share.place::<T>(thread);
-    let shared = Residues::<GridOf<O, T>>::new(residues);
+    let shared = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators);
     let result = |sum: i128, window| {
         let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
         let exponent = GridOf::<O, T>::UNIT + position as i32;
@@ -169,7 +169,14 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
         let memory = Memory { slots, list: exponents, superacc };
-        sum_again::<O, T>(*input, share, memory, rows, if splits > 1 { Some(*residues) } else { None }, results);
+        sum_again::<O, T>(
+            *input,
+            share,
+            memory,
+            rows,
+            if splits > 1 { Some(*superaccumulators) } else { None },
+            results,
+        );
     }
     if splits == 1 {
         return;
@@ -195,7 +202,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
 
 /// A thread's sums of its columns.
 #[derive(Clone, Copy)]
-struct OfThread<F: Format> {
+struct ThreadSums<F: Format> {
     /// [`NOT_SUMMED`], or integers in a slot's units.
     values: [i128; COLUMNS],
     windows: [Window<F>; COLUMNS],
@@ -208,7 +215,7 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
     share: &Share,
     slots: Slots,
     exponents: Exponents,
-) -> OfThread<Float<O::Terms>> {
+) -> ThreadSums<Float<O::Terms>> {
     const SHORT: usize = 16;
     let place = share.place::<T>(thread::index_in_block::<BLOCK>());
     if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
@@ -245,7 +252,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
-) -> OfThread<Float<O::Terms>> {
+) -> ThreadSums<Float<O::Terms>> {
     match const { rows_in_flight(size_of::<T>()) } {
         8 => sum_rows::<O::Terms, T, 8>(input, share, place, slots, exponents, load),
         4 => sum_rows::<O::Terms, T, 4>(input, share, place, slots, exponents, load),
@@ -262,7 +269,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
-) -> OfThread<Float<K>> {
+) -> ThreadSums<Float<K>> {
     let thread = thread::index_in_block::<BLOCK>();
     // The number of the thread's remaining rows, and the index of the first. All threads take equally many tiles.
     let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
@@ -285,9 +292,9 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
         } else {
             // Rows past the end are zeros.
             each::<ROWS>(|k| {
-                let is_there = (k as u32) < left;
-                let loaded = load(if is_there { first + k * distance } else { first }, at);
-                tile.set_row(k, four(|c| if is_there { loaded[c] } else { T::default() }));
+                let exists = (k as u32) < left;
+                let loaded = load(if exists { first + k * distance } else { first }, at);
+                tile.set_row(k, four(|c| if exists { loaded[c] } else { T::default() }));
             });
         }
         tile
@@ -296,23 +303,23 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     issue_loads();
     let windows = choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
     let mut sums = ColumnSums::in_windows(windows);
-    let mut sparse = Sparse::new(slots, thread);
+    let mut outside = OutsideBins::new(slots, thread);
     // Whether the next tile is in flight while one is summed, which needs registers: so not if terms are larger than
     // their elements.
-    let has_next_on_its_way = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
+    let prefetches_next = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
     let (all, mut debt, mut is_given_up) = (tiles, 0, false);
     while tiles > 0 {
         let mut is_exact = true;
-        while is_exact && tiles > 0 && sums.has_room::<K>(ROWS) {
+        while is_exact && tiles > 0 && sums.has_capacity::<K>(ROWS) {
             let next_left = left.saturating_sub(ROWS as u32);
             let next_first = first + if next_left > 0 { ROWS * distance } else { 0 };
-            let mut next = if has_next_on_its_way && tiles > 1 { load_tile(next_first, next_left) } else { tile };
+            let mut next = if prefetches_next && tiles > 1 { load_tile(next_first, next_left) } else { tile };
             issue_loads();
             // Uniform in a warp, so that its lanes stay together.
             is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_given_up));
             if is_exact {
                 tiles -= 1;
-                if !has_next_on_its_way && tiles > 0 {
+                if !prefetches_next && tiles > 0 {
                     next = load_tile(next_first, next_left);
                     issue_loads();
                 }
@@ -325,7 +332,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             while k < left && k < ROWS as u32 && !is_given_up {
                 k = keep_rolled(k);
                 let row = load(first + k as usize * distance, at);
-                each::<COLUMNS>(|c| has_missing |= sums.complete::<K>(c, row[c], &mut sparse));
+                each::<COLUMNS>(|c| has_missing |= sums.complete::<K>(c, row[c], &mut outside));
                 k += 1;
             }
             tiles -= 1;
@@ -341,8 +348,8 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             tile = load_tile(first, left);
             issue_loads();
         }
-        if tiles > 0 && !sums.has_room::<K>(ROWS) {
-            each::<COLUMNS>(|c| sparse.add(c, sums.value::<K::Grid>(c)));
+        if tiles > 0 && !sums.has_capacity::<K>(ROWS) {
+            each::<COLUMNS>(|c| outside.add(c, sums.value::<K::Grid>(c)));
             sums = sums.emptied();
         }
     }
@@ -355,13 +362,13 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
                 // SAFETY: this row exists, and has the column.
                 let item = unsafe { input.load_unchecked(share.element(place, column, share.whole())) };
                 let lane = thread & (share.lanes as usize - 1);
-                sparse.add_term::<K>(column, window_in::<K>(exponents, column * BLOCK + lane), K::term(item));
+                outside.add_term::<K>(column, window_in::<K>(exponents, column * BLOCK + lane), K::term(item));
             }
             c += 1;
         }
     }
-    let values = four(|c| if is_given_up { NOT_SUMMED } else { sparse.sum(c, sums.value::<K::Grid>(c)) });
-    OfThread { values, windows }
+    let values = four(|c| if is_given_up { NOT_SUMMED } else { outside.sum(c, sums.value::<K::Grid>(c)) });
+    ThreadSums { values, windows }
 }
 
 /// [`compute_now`] of a `usize`.

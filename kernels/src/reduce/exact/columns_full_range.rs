@@ -7,10 +7,10 @@ use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
 
 use super::column_share::{Exponents, Share};
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
-use super::full_range_sum::{TERMS, WideSums};
+use super::full_range_sum::{FullRangeSums, TERMS};
+use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
 use super::partial::Partial;
-use super::residue::Residues;
 use super::result::{ExactOperator, Results, result_of};
 use super::superaccumulator::{Superaccumulator, warp_id};
 use super::terms::{Float, Terms};
@@ -30,7 +30,7 @@ const CHUNK: usize = BLOCK * AT_ONCE;
 const ROWS: usize = 32 * TERMS;
 
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
-type Sums<O, T> = WideSums<GridOf<O, T>>;
+type Sums<O, T> = FullRangeSums<GridOf<O, T>>;
 
 /// The shared memory used.
 #[derive(Clone, Copy)]
@@ -44,8 +44,8 @@ pub(super) struct Memory<G: Grid> {
 
 /// Sums a block's share of the columns that are not yet summed, with any elements.
 ///
-/// The sums go to the output, or to the residues if other blocks share the columns. All threads must call this. Out of
-/// line.
+/// The sums go to the output, or to the superaccumulators if other blocks share the columns. All threads must call
+/// this. Out of line.
 ///
 /// Each warp takes a column; with fewer columns than warps, several warps share one. A chunk of the columns' rows is
 /// loaded row by row, so that loads are coalesced, and reaches the warps through shared memory.
@@ -56,7 +56,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     share: Share,
     memory: Memory<GridOf<O, T>>,
     rows_of_matrix: usize,
-    residues: Option<GlobalMut<i64>>,
+    superaccumulators: Option<GlobalMut<i64>>,
     results: Results<'_, O::Terms>,
 ) {
     let Memory { slots, list, superacc } = memory;
@@ -103,7 +103,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
             sums.add(warp, terms);
             additions += 1;
             if additions == Sums::<O, T>::ADDITIONS {
-                sums.pass_carries(warp);
+                sums.propagate_carries(warp);
                 additions = 1;
             }
             begin += rows;
@@ -119,9 +119,11 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
             let place = share.place::<T>(index / COLUMNS);
             let to = share.output(place.column(index % COLUMNS));
             superacc.replace(|word| superacc.sum_of(warp, 1, together, word));
-            if let Some(residues) = &residues {
-                let residues = Residues::<GridOf<O, T>>::new(residues);
-                Superaccumulator::<GridOf<O, T>>::each_word(|word| residues.add_word(to, word, superacc.word(word)));
+            if let Some(superaccumulators) = &superaccumulators {
+                let superaccumulators = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators);
+                Superaccumulator::<GridOf<O, T>>::each_word(|word| {
+                    superaccumulators.add_word(to, word, superacc.word(word))
+                });
             } else {
                 let partial = Partial { has_limbs: true, ..Partial::ZERO };
                 let value = result_of(results.finish, partial, superacc, rows_of_matrix as u64);

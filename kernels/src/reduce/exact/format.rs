@@ -2,7 +2,7 @@
 
 use cuda_std::hint::compute_now;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_idx, warp_shuffle_xor};
-use exact_sum::{Binary, digit, digit_of_long};
+use exact_sum::{Binary, digit, digit_of_i128};
 
 /// A format in which terms are extracted: `f32` or `f64`. `f64` takes twice the registers and has more than twice the
 /// range.
@@ -51,7 +51,7 @@ impl Format for f32 {
     }
     #[inline(always)]
     fn exponent_above(high_word: u32) -> i32 {
-        Self::from_bits(high_word).magnitude()
+        Self::from_bits(high_word).exponent_bound()
     }
     #[inline(always)]
     fn is_finite(self) -> bool {
@@ -93,7 +93,7 @@ impl Format for f64 {
     }
     #[inline(always)]
     fn exponent_above(high_word: u32) -> i32 {
-        Self::from_bits(u64::from(high_word) << 32).magnitude()
+        Self::from_bits(u64::from(high_word) << 32).exponent_bound()
     }
     #[inline(always)]
     fn is_finite(self) -> bool {
@@ -116,7 +116,7 @@ impl Format for f64 {
 }
 
 /// The most parts of a value, of 22 bits each.
-pub const MOST_PARTS: usize = 6;
+pub const MAX_PARTS: usize = 6;
 
 /// An integer that holds a lane's sum.
 pub trait Value: Copy {
@@ -137,7 +137,7 @@ pub trait Value: Copy {
     /// Part `k`: 22 bits of the value; the highest part has the sign. The sum over 1,024 threads has 32 bits.
     fn part(self, k: usize) -> u32;
     /// The sum of parts that were summed over lanes.
-    fn join(parts: [u32; MOST_PARTS]) -> i128;
+    fn join(parts: [u32; MAX_PARTS]) -> i128;
     /// The sum of the lanes' values, which are not [full](Value::is_full).
     fn sum_of_lanes(self) -> Self;
     /// [`digit`].
@@ -180,7 +180,7 @@ impl Value for i64 {
         if k + 1 < Self::PARTS { part & ((1 << PART) - 1) } else { part }
     }
     #[inline(always)]
-    fn join([low, middle, high, ..]: [u32; MOST_PARTS]) -> i128 {
+    fn join([low, middle, high, ..]: [u32; MAX_PARTS]) -> i128 {
         i128::from(Self::from(low) + (Self::from(middle) << PART)) + (i128::from(high as i32) << (2 * PART))
     }
     #[inline(always)]
@@ -206,7 +206,7 @@ impl Value for i64 {
 
 impl Value for i128 {
     const ZERO: Self = 0;
-    const PARTS: usize = MOST_PARTS;
+    const PARTS: usize = MAX_PARTS;
 
     #[inline(always)]
     fn of(value: i128) -> Self {
@@ -232,7 +232,7 @@ impl Value for i128 {
         (self >> (k as u32 * PART)) as u32 & ((1 << PART) - 1)
     }
     #[inline(always)]
-    fn join(parts: [u32; MOST_PARTS]) -> i128 {
+    fn join(parts: [u32; MAX_PARTS]) -> i128 {
         let [a, b, c, d, e, f] = parts;
         let two = |low: u32, high: u32| i64::from(low) + (i64::from(high) << PART);
         // The highest part needs no sign, because its bits above 128 are shifted out.
@@ -250,7 +250,7 @@ impl Value for i128 {
     }
     #[inline(always)]
     fn digit(self, position: u32, limb: u32) -> i64 {
-        digit_of_long(self, position, limb)
+        digit_of_i128(self, position, limb)
     }
     #[inline(always)]
     fn of_lane_xor(self, lanes: u32) -> Self {
@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     fn join_parts_of<V: Value>(values: &[V]) -> i128 {
-        let mut parts = [0_u32; MOST_PARTS];
+        let mut parts = [0_u32; MAX_PARTS];
         for value in values {
             for (k, part) in parts.iter_mut().enumerate().take(V::PARTS) {
                 *part = part.wrapping_add(value.part(k));

@@ -2,7 +2,7 @@
 
 use cuda_std::float::{Float, multiply_add};
 use cuda_std::prelude::*;
-use exact_sum::round::{divide, divide_for_single, root, root_for_single, single_near};
+use exact_sum::round::{divide, divide_for_f32, root, root_for_f32, try_round_to_f32};
 use exact_sum::{Leading, Rounded};
 use half::{bf16, f16};
 
@@ -53,19 +53,19 @@ impl ResultFormat for f32 {
     #[inline(always)]
     fn divide(leading: Leading, unit: i32, count: u64) -> Leading {
         let is_normal = |found: &Leading| found.position + 127 + unit >= f32::MIN_EXP - 1;
-        divide_for_single(leading, count).filter(is_normal).unwrap_or_else(|| divide(leading, count))
+        divide_for_f32(leading, count).filter(is_normal).unwrap_or_else(|| divide(leading, count))
     }
     #[inline(always)]
     fn root(leading: Leading, unit: i32) -> Leading {
         // The root of the smallest square is a normal number.
-        let quick = if leading.bits == 0 { None } else { root_for_single(leading, unit, Float::sqrt) };
+        let quick = if leading.bits == 0 { None } else { root_for_f32(leading, unit, Float::sqrt) };
         quick.unwrap_or_else(|| root(leading, unit))
     }
     #[inline(always)]
     fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self> {
         // A conversion rounds an exact number once, if it is a normal one.
         let is_right = || number.abs() >= f32::MIN_POSITIVE.into() && is_exact();
-        single_near(number).or_else(|| if is_right() { Some(number as f32) } else { None })
+        try_round_to_f32(number).or_else(|| if is_right() { Some(number as f32) } else { None })
     }
 }
 
@@ -129,7 +129,7 @@ impl Formula for SumValue {
         if G::UNIT < R::LEAST && !(R::LEAST..128).contains(&exponent) {
             return round_leading(Leading::of(value, 0), exponent);
         }
-        if i128::from(word) == value { R::round_word(word, exponent) } else { round_long(value, exponent) }
+        if i128::from(word) == value { R::round_i64(word, exponent) } else { round_long(value, exponent) }
     }
     #[inline(always)]
     fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, _count: u64) -> R {
@@ -211,7 +211,7 @@ fn norm<R: ResultFormat>(leading: Leading, unit: i32) -> R {
 #[cold]
 #[inline(never)]
 fn round_long<R: Rounded>(value: i128, exponent: i32) -> R {
-    R::round_integer(value, exponent)
+    R::round_i128(value, exponent)
 }
 
 /// Rounds leading bits. Out of line, since it is long and seldom needed.

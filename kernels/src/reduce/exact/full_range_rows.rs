@@ -28,7 +28,7 @@ pub(super) struct Place {
     /// The index of its first element.
     pub start: usize,
     /// Its elements. They are covered by the vectors of its lanes and, if they are not whole vectors, it has at least
-    /// [`least_lanes`](super::rows::least_lanes).
+    /// [`min_lanes`](super::rows::min_lanes).
     pub len: usize,
     /// The index of its result, if it is to be written.
     pub result: Option<usize>,
@@ -56,7 +56,7 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
     // SAFETY: as promised by the caller.
     let mut left = unsafe { terms_of_lane::<K, T, N>(input, place, lanes_log, vectors_log) };
 
-    let (mut large, mut specials, mut has_large) = (0, Specials::NONE, false);
+    let (mut large, mut specials, mut has_large) = (0, Specials::EMPTY, false);
     let largest_of_all = |left: &[[Float<K>; N]; GROUPS]| {
         let mut largest = 0;
         each::<GROUPS>(|j| {
@@ -77,7 +77,7 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
         });
         let mut note = |is_found: bool, special: Specials| {
             let is_in_row = warp_vote_ballot(FULL_MASK, is_found) & mask != 0;
-            specials = if is_in_row { specials.or(special) } else { specials };
+            specials = if is_in_row { specials.union(special) } else { specials };
         };
         note(of_lane.has_nan, Specials::nan());
         note(of_lane.has_infinity, Specials::infinity(false));
@@ -94,7 +94,7 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
     let mut sum = HighestBits::new(above as i32);
     loop {
         let mut bins = Bins::EMPTY;
-        each::<GROUPS>(|j| each::<N>(|i| left[j][i] = window.extract_from(&mut bins, left[j][i])));
+        each::<GROUPS>(|j| each::<N>(|i| left[j][i] = window.extract_with_residual(&mut bins, left[j][i])));
         let value: <Float<K> as Format>::Value = Value::of(window.drain(bins.upper, bins.lower, (GROUPS * N) as u32));
         let position = K::Grid::position(window);
         let mut value = sum_of_lanes(value, lanes).wide();

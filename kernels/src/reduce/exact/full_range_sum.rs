@@ -25,12 +25,12 @@ pub const TERMS: usize = 8;
 ///
 /// Source: that of [`Window`]; Neal, "Fast exact summation using small and large superaccumulators", 2015.
 #[derive(Clone, Copy)]
-pub struct WideSums<G: Grid> {
+pub struct FullRangeSums<G: Grid> {
     words: Slots,
     grid: PhantomData<G>,
 }
 
-impl<G: Grid> WideSums<G> {
+impl<G: Grid> FullRangeSums<G> {
     const MANTISSA: i32 = <G::Format as Binary>::MANTISSA as i32;
 
     /// The number of bins whose constants are finite, and which limbs cover.
@@ -53,7 +53,7 @@ impl<G: Grid> WideSums<G> {
     /// Slots of a superaccumulator.
     const SLOTS: usize = (Self::SPECIALS + 1).div_ceil(2);
 
-    /// Additions that fit in a bin after [`WideSums::pass_carries`].
+    /// Additions that fit in a bin after [`FullRangeSums::propagate_carries`].
     pub const ADDITIONS: u32 = {
         let bits = Self::MANTISSA as u32 - 1 + 5 + TERMS.ilog2();
         let additions = if bits > 40 { 1 << (62 - bits) } else { 1 << 20 };
@@ -98,10 +98,10 @@ impl<G: Grid> WideSums<G> {
         let mut exponent = exponent_of(&terms);
         if exponent > Self::TOP {
             if exponent > G::Format::MAX_EXPONENT {
-                self.note_specials(sum, &mut terms);
+                self.record_specials(sum, &mut terms);
             }
             each::<TERMS>(|i| {
-                let is_large = terms[i].magnitude() > Self::TOP;
+                let is_large = terms[i].exponent_bound() > Self::TOP;
                 others[i] = if is_large { G::Format::default() } else { terms[i] };
                 terms[i] = if is_large { terms[i].scaled() } else { G::Format::default() };
             });
@@ -153,7 +153,7 @@ impl<G: Grid> WideSums<G> {
 
     /// Records which terms are not finite, and replaces them with zeros.
     #[inline(always)]
-    fn note_specials(&self, sum: usize, terms: &mut [G::Format; TERMS]) {
+    fn record_specials(&self, sum: usize, terms: &mut [G::Format; TERMS]) {
         let mut found = 0;
         each::<TERMS>(|i| {
             let term = terms[i];
@@ -173,7 +173,7 @@ impl<G: Grid> WideSums<G> {
 
     /// Propagates carries, so that each bin has little more than `MANTISSA` bits, the distance to the next bin.
     #[inline(always)]
-    pub fn pass_carries(&self, sum: usize) {
+    pub fn propagate_carries(&self, sum: usize) {
         sync_warp(FULL_MASK);
         let slot = lane_id() as usize;
         let (place, mut carry) = (sum * Self::SLOTS + slot, 0);

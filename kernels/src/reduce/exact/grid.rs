@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use exact_sum::{Binary, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Window};
 
 use super::format::Format;
-use super::superaccumulator_words::{MOST_WARPS, OTHER_WORDS, SharedWords};
+use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS, SharedWords};
 
 /// A unit of which all terms are multiples, and limbs that hold all of their sums.
 pub trait Grid: Copy + 'static {
@@ -64,7 +64,7 @@ macro_rules! grids {
             const UNIT: i32 = $unit;
             const LIMBS: u32 = $limbs as u32;
             $(const HAS_LOW: bool = grids!($low);)?
-            type Words = SharedArray<i64, { MOST_WARPS * ($limbs + OTHER_WORDS) }>;
+            type Words = SharedArray<i64, { MAX_WARPS * ($limbs + OTHER_WORDS) }>;
         }
 
         // Limbs hold any 128-bit integer with its sign in units of the highest window, and in units of long partials,

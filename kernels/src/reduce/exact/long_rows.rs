@@ -13,7 +13,7 @@ use super::grid::Grid;
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{ExactOperator, ExactPairOperator, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
-use super::superaccumulator_words::MOST_WARPS;
+use super::superaccumulator_words::MAX_WARPS;
 use super::terms::{Float, Inputs, One, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
@@ -32,13 +32,13 @@ pub const fn states_per_split_of_pairs<O: ExactPairOperator<T>, T: Element>() ->
     states_of_split::<O::Terms>()
 }
 
-/// The number of words of a row's residue: limbs, and counts of non-finite terms.
-pub const fn words_of_residue<O: ExactOperator<T>, T: Element>() -> usize {
+/// The number of words of a row's superaccumulator: limbs, and counts of non-finite terms.
+pub const fn words_of_superaccumulator<O: ExactOperator<T>, T: Element>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
-/// [`words_of_residue`] for two inputs.
-pub const fn words_of_pairs_residue<O: ExactPairOperator<T>, T: Element>() -> usize {
+/// [`words_of_superaccumulator`] for two inputs.
+pub const fn words_of_pairs_superaccumulator<O: ExactPairOperator<T>, T: Element>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
@@ -59,8 +59,8 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub longer_splits: u32,
     /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// Residues to which the blocks of a row add; all 0 before and after the launch.
-    pub residues: GlobalMut<i64>,
+    /// GlobalSuperaccumulators to which the blocks of a row add; all 0 before and after the launch.
+    pub superaccumulators: GlobalMut<i64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
     /// The results, in the format that `finish` selects.
@@ -69,8 +69,8 @@ pub struct ExactLongRowArgs<T: Plain> {
 
 /// [`long_rows`](fn@crate::reduce::long_rows::long_rows) with exact sums.
 ///
-/// Blocks exchange sums in tile states. They add bits that do not fit there to `residues`, limb by limb; the order of
-/// these integer additions does not matter. Both are 0 before and after the launch.
+/// Blocks exchange sums in tile states. They add bits that do not fit there to `superaccumulators`, limb by limb; the
+/// order of these integer additions does not matter. Both are 0 before and after the launch.
 ///
 /// A block loads several tiles in one step, but may have any number of tiles, so that the numbers of tiles of two
 /// blocks differ by at most one. If blocks had only whole steps, 2^22 `f32` would be two steps for some and three for
@@ -78,7 +78,7 @@ pub struct ExactLongRowArgs<T: Plain> {
 ///
 /// # Safety
 /// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`states_per_split`] tile states for each split,
-/// and [`words_of_residue`] words of `residues` for each row, if there is more than one split.
+/// and [`words_of_superaccumulator`] words of `superaccumulators` for each row, if there is more than one split.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
@@ -94,13 +94,13 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
         tiles,
         longer_splits,
         tile_states,
-        residues,
+        superaccumulators,
         finish,
         output,
     }: ExactLongRowArgs<T>,
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
-    let shared = Shared { tile_states: &tile_states, residues: &residues };
+    let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
     let results = Results::new(finish, output);
     sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), split, len, pitch, splits, shared, results);
 }
@@ -109,7 +109,7 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
 ///
 /// # Safety
 /// As for [`pairs`](fn@crate::reduce::pairs::pairs), and for [`exact_long_rows`](fn@exact_long_rows) with
-/// [`words_of_pairs_residue`].
+/// [`words_of_pairs_superaccumulator`].
 #[kernel(
     instances = [Dot] x [f32, f64, f16, bf16],
     max_threads = MOST_THREADS,
@@ -125,12 +125,12 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     tiles: u32,
     longer_splits: u32,
     tile_states: GlobalMut<[u64; 2]>,
-    residues: GlobalMut<i64>,
+    superaccumulators: GlobalMut<i64>,
     finish: u32,
     output: GlobalMut<u8>,
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
-    let shared = Shared { tile_states: &tile_states, residues: &residues };
+    let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
     let inputs = Two(&first, &second);
     let results = Results::new(finish, output);
     sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
@@ -139,7 +139,7 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
 /// The memory that the blocks of a row share.
 pub(super) struct Shared<'a> {
     pub tile_states: &'a GlobalMut<'a, [u64; 2]>,
-    pub residues: &'a GlobalMut<'a, i64>,
+    pub superaccumulators: &'a GlobalMut<'a, i64>,
 }
 
 /// Sums a split of a row. The last split's block also adds the other splits' sums.
@@ -153,8 +153,8 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     shared: Shared<'_>,
     results: Results<'_, K>,
 ) {
-    let Shared { tile_states, residues } = shared;
-    let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let Shared { tile_states, superaccumulators } = shared;
+    let partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let superacc: Superaccumulator<K::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
     let split = split.with_tiles_at_once(VECTORS as u32);
@@ -167,7 +167,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     let mut partial = fold_block(of_first, partials, &superacc);
     let mut low = Partial::ZERO;
     if K::Grid::HAS_LOW {
-        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MOST_WARPS), &superacc);
+        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MAX_WARPS), &superacc);
         partial.has_limbs |= low.has_limbs;
     }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);
@@ -183,16 +183,16 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
                     Superaccumulator::<K::Grid>::each_word(|k| {
                         let word = superacc.sum(warps, k);
                         if word != 0 {
-                            i64::fetch_add(residues, first_word + k as usize, word, Scope::Device);
+                            i64::fetch_add(superaccumulators, first_word + k as usize, word, Scope::Device);
                         }
                     });
                     sync_warp(FULL_MASK);
                     atomic::fence(Scope::Device);
                 }
                 if lane_id() == 0 {
-                    states_per_split.post(split.index, 0, partial);
+                    states_per_split.publish(split.index, 0, partial);
                     if K::Grid::HAS_LOW {
-                        states_per_split.post(split.index, 1, low);
+                        states_per_split.publish(split.index, 1, low);
                     }
                 }
             }
@@ -206,7 +206,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
             splits - 1,
             &states_per_split,
             0,
-            shared_array!([u64; 2]; 2 * MOST_WARPS),
+            shared_array!([u64; 2]; 2 * MAX_WARPS),
             &superacc,
         );
         if K::Grid::HAS_LOW {
@@ -215,7 +215,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
                 splits - 1,
                 &states_per_split,
                 1,
-                shared_array!([u64; 2]; 2 * MOST_WARPS),
+                shared_array!([u64; 2]; 2 * MAX_WARPS),
                 &superacc,
             );
         }
@@ -226,9 +226,9 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
         if partial.has_limbs {
             superacc.gather(warps, |k| {
                 let place = first_word + k as usize;
-                let word = if others_have_limbs { residues.load_volatile(place) } else { 0 };
+                let word = if others_have_limbs { superaccumulators.load_volatile(place) } else { 0 };
                 if others_have_limbs {
-                    residues.store_volatile(place, 0);
+                    superaccumulators.store_volatile(place, 0);
                 }
                 word
             });
@@ -257,14 +257,14 @@ struct SplitStates<'a> {
 impl SplitStates<'_> {
     /// Publishes a partial of a split in one of the split's tile states.
     #[inline(always)]
-    fn post(&self, split: u32, which: usize, partial: Partial) {
+    fn publish(&self, split: u32, which: usize, partial: Partial) {
         let (bits, place) = (partial.to_bits(), (self.first + split as usize) * self.step + which);
-        tile_state::publish_tagged(self.tile_states, place, (bits >> 64) as u64, bits as u64 | IS_THERE);
+        tile_state::publish_tagged(self.tile_states, place, (bits >> 64) as u64, bits as u64 | PUBLISHED);
     }
 }
 
 /// A bit that is 1 in every published partial. It is the bit for NaN, which partials do not use: limbs record NaN.
-const IS_THERE: u64 = 1 << 12;
+const PUBLISHED: u64 = 1 << 12;
 
 /// The sum of consecutive tiles of the row of `len` elements from `start`. A tile has a vector for each thread; a step
 /// takes `VECTORS` tiles.
@@ -408,13 +408,14 @@ fn sum_splits<G: Grid>(
         let has_one = i < others;
         let place = (states_per_split.first + if has_one { i as usize } else { 0 }) * states_per_split.step + which;
         let (high, low) = tile_state::wait_tagged_by_warp(states_per_split.tile_states, place, has_one);
-        let bits = u128::from(high) << 64 | u128::from(low & !IS_THERE);
+        let bits = u128::from(high) << 64 | u128::from(low & !PUBLISHED);
         let of_split = if has_one { Partial::from_bits(bits) } else { Partial::ZERO };
         sum = add(sum, of_split, superacc);
         i += waiting;
     }
     if warp_vote_any(FULL_MASK, sum.has_limbs) {
-        // By each lane that has received a partial, so that all threads see the residue after the next barrier.
+        // By each lane that has received a partial, so that all threads see the superaccumulator after the next
+        // barrier.
         atomic::fence(Scope::Device);
         sync_warp(FULL_MASK);
     }

@@ -11,7 +11,7 @@ use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{ExactOperator, Results, result_of};
 use super::rows::GridOf;
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
-use super::superaccumulator_words::MOST_WARPS;
+use super::superaccumulator_words::MAX_WARPS;
 use super::terms::One;
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
@@ -20,14 +20,14 @@ use crate::reduce::run::Run;
 use crate::reduce::segments::{BLOCK, CHUNK_COUNT, CHUNK_TILES, ENTRIES_PER_CHUNK, chunks, tiles_of_chunk};
 
 /// The minimum number of elements of a segment with several chunks.
-const fn least_shared(size: usize) -> usize {
+const fn min_shared(size: usize) -> usize {
     (CHUNK_TILES + 1) * tile(BLOCK, size)
 }
 
-/// The maximum number of residues that segments of `len` elements in total need: one for each segment with several
-/// chunks.
-pub const fn residues(len: usize, size: usize) -> usize {
-    if len < least_shared(size) { 0 } else { len / least_shared(size) + 1 }
+/// The maximum number of superaccumulators that segments of `len` elements in total need: one for each segment with
+/// several chunks.
+pub const fn max_superaccumulators(len: usize, size: usize) -> usize {
+    if len < min_shared(size) { 0 } else { len / min_shared(size) + 1 }
 }
 
 /// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less
@@ -49,8 +49,8 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     pub partials: GlobalMut<[u64; 2]>,
     /// Counts of finished chunks of each segment, and of blocks; all 0 before and after the launch.
     pub tickets: GlobalMut<u32>,
-    /// Residues to which the blocks of a segment add; all 0 before and after the launch.
-    pub residues: GlobalMut<i64>,
+    /// GlobalSuperaccumulators to which the blocks of a segment add; all 0 before and after the launch.
+    pub superaccumulators: GlobalMut<i64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
     /// The results, in the format that `finish` selects.
@@ -60,8 +60,9 @@ pub struct ExactLongSegmentArgs<T: Plain> {
 /// [`long_segments`](fn@crate::reduce::segments::long_segments) with exact sums, of the chunks that
 /// [`exact_segments`](fn@super::segments::exact_segments) has queued.
 ///
-/// A block stores a chunk's sum in `partials`, and adds bits that do not fit there to the segment's residue, limb by
-/// limb. There are [`residues`] of [`words_of_residue`](super::long_rows::words_of_residue) words, 0 before and after.
+/// A block stores a chunk's sum in `partials`, and adds bits that do not fit there to the segment's superaccumulator,
+/// limb by limb. There are [`max_superaccumulators`] of
+/// [`words_of_superaccumulator`](super::long_rows::words_of_superaccumulator) words, 0 before and after.
 ///
 /// # Safety
 /// As for [`long_segments`](fn@crate::reduce::segments::long_segments).
@@ -72,9 +73,18 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
-    ExactLongSegmentArgs { input, chunks, notes, partials, tickets, residues, finish, output }: ExactLongSegmentArgs<T>,
+    ExactLongSegmentArgs {
+        input,
+        chunks,
+        notes,
+        partials,
+        tickets,
+        superaccumulators,
+        finish,
+        output,
+    }: ExactLongSegmentArgs<T>,
 ) {
-    let warp_partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let warp_partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let drawn = shared_array![u32; 1];
     let results = Results::<O::Terms>::new(finish, output);
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
@@ -100,13 +110,13 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc);
         let mut is_whole = chunk_count == 1;
         let mut others_have_limbs = false;
-        let first_word = start / least_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;
+        let first_word = start / min_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;
         if !is_whole {
             if warp == 0 && partial.has_limbs {
                 Superaccumulator::<GridOf<O, T>>::each_word(|k| {
                     let word = superacc.sum(WARPS, k);
                     if word != 0 {
-                        i64::fetch_add(&residues, first_word + k as usize, word, Scope::Device);
+                        i64::fetch_add(&superaccumulators, first_word + k as usize, word, Scope::Device);
                     }
                 });
             }
@@ -125,9 +135,9 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
             if partial.has_limbs {
                 superacc.gather(WARPS, |k| {
                     let place = first_word + k as usize;
-                    let word = if others_have_limbs { residues.load_volatile(place) } else { 0 };
+                    let word = if others_have_limbs { superaccumulators.load_volatile(place) } else { 0 };
                     if others_have_limbs {
-                        residues.store_volatile(place, 0);
+                        superaccumulators.store_volatile(place, 0);
                     }
                     word
                 });

@@ -18,7 +18,7 @@
 //! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements do not fit in a window |
 //! | `column_share` | a block's share of a matrix |
 //! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; the elements of its columns |
-//! | [`residue`] | sums that blocks share, in global memory |
+//! | [`global_superaccumulators`] | sums that blocks share, in global memory |
 //! | [`states`] | sums that stay in global memory, to which launches add |
 //! | [`segments`](mod@segments), [`long_segments`](mod@long_segments) | segments of any lengths, by offsets |
 //!
@@ -37,11 +37,11 @@ pub mod format;
 pub mod formula;
 mod full_range_rows;
 pub mod full_range_sum;
+pub mod global_superaccumulators;
 pub mod grid;
 pub mod long_rows;
 pub mod long_segments;
 pub mod partial;
-pub mod residue;
 pub mod result;
 pub mod rows;
 pub mod segments;

@@ -4,19 +4,19 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{
     FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_shuffle_idx, warp_vote_all, warp_vote_any, warp_vote_ballot,
 };
-use exact_sum::{Binary, Compact, digit_of_long};
+use exact_sum::{Binary, Compact, digit_of_i128};
 
-use super::format::{Format, MOST_PARTS, Value};
+use super::format::{Format, MAX_PARTS, Value};
 use super::grid::Grid;
 use super::superaccumulator::{IN_BELOW, IN_LIMBS, Superaccumulator, warp_id};
-use super::superaccumulator_words::MOST_WARPS;
+use super::superaccumulator_words::MAX_WARPS;
 use super::unrolled::each;
 
 /// A sum as an integer and its position, in two words, which hold most sums.
 pub type Partial = Compact<112>;
 
 /// Twice two words for each warp.
-pub type WarpPartials = SharedArray<[u64; 2], { 2 * MOST_WARPS }>;
+pub type WarpPartials = SharedArray<[u64; 2], { 2 * MAX_WARPS }>;
 
 /// The integers in which lanes sum.
 type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
@@ -62,7 +62,7 @@ pub fn fold_block<G: Grid>(sum: OfLanes<G>, partials: WarpPartials, superacc: &S
     }
     let position = sum.position;
     let mut tag = position;
-    words = [0; MOST_PARTS];
+    words = [0; MAX_PARTS];
     if lane < warps {
         if is_long::<G>() {
             let ([a, b], [c, of_warp]) = (partials.load(2 * lane as usize), partials.load(2 * lane as usize + 1));
@@ -87,7 +87,7 @@ fn two(low: u32, high: u32) -> u64 {
 pub fn fold_warp<G: Grid>(sum: OfLanes<G>, superacc: &Superaccumulator<G>) -> Partial {
     let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.value)), sum.position);
     // In one lane only, so that the sum counts once.
-    let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; MOST_PARTS], position) };
+    let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; MAX_PARTS], position) };
     fold_parts(parts, tag, warp_id(), position, superacc)
 }
 
@@ -103,7 +103,7 @@ const IN_SUPERACC: u32 = 16;
 /// position, and none uses the superaccumulator.
 #[inline(always)]
 fn fold_parts<G: Grid>(
-    parts: [u32; MOST_PARTS],
+    parts: [u32; MAX_PARTS],
     tag: u32,
     of_warp: usize,
     position: u32,
@@ -187,15 +187,15 @@ fn with_below<G: Grid>(partial: Partial, below: i64, superacc: &Superaccumulator
 }
 
 #[inline(always)]
-fn split<V: Value>(value: V) -> [u32; MOST_PARTS] {
-    let mut parts = [0; MOST_PARTS];
-    each::<MOST_PARTS>(|k| parts[k] = if k < V::PARTS { value.part(k) } else { 0 });
+fn split<V: Value>(value: V) -> [u32; MAX_PARTS] {
+    let mut parts = [0; MAX_PARTS];
+    each::<MAX_PARTS>(|k| parts[k] = if k < V::PARTS { value.part(k) } else { 0 });
     parts
 }
 
 #[inline(always)]
-fn add_lanes<V: Value>(mut parts: [u32; MOST_PARTS]) -> [u32; MOST_PARTS] {
-    each::<MOST_PARTS>(|k| {
+fn add_lanes<V: Value>(mut parts: [u32; MAX_PARTS]) -> [u32; MAX_PARTS] {
+    each::<MAX_PARTS>(|k| {
         if k < V::PARTS {
             parts[k] = u32::reduce_add(FULL_MASK, parts[k]);
         }
@@ -230,7 +230,7 @@ fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Part
     let is_nothing = partial.value == 0;
     let highest = u32::reduce_max(FULL_MASK, if is_nothing { 0 } else { partial.position });
     let is_at = partial.position == highest;
-    let all = |has_room: bool| warp_vote_all(FULL_MASK, (is_nothing | (is_at & has_room)) & !partial.has_limbs);
+    let all = |has_capacity: bool| warp_vote_all(FULL_MASK, (is_nothing | (is_at & has_capacity)) & !partial.has_limbs);
     let of = |value| Partial { value, position: highest, ..Partial::ZERO };
     if is_long::<G>() {
         // The sum over 32 lanes has five more bits.
@@ -305,6 +305,6 @@ fn add_words_to_superacc<G: Grid>(words: [u64; 2], position: u32, superacc: Supe
         let [low, high] = words.map(|word| warp_shuffle_idx(FULL_MASK, word, lane, 32).0);
         let position = warp_shuffle_idx(FULL_MASK, position, lane, 32).0;
         let value = (u128::from(low) | u128::from(high) << 64) as i128;
-        superacc.add(|k| digit_of_long(value, position, k));
+        superacc.add(|k| digit_of_i128(value, position, k));
     }
 }

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, sync_warp};
-use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_long};
+use exact_sum::{Leading, Outcome, Rounded, Specials, digit_of_i128};
 
 use super::formula::{Formula, MeanValue, NormValue, ResultFormat, SumValue};
 use super::grid::Grid;
@@ -125,7 +125,7 @@ impl<K: Terms> Finish<K> {
 
     /// The result of no elements.
     #[inline(always)]
-    pub fn of_nothing(self) -> u64 {
+    pub fn of_empty(self) -> u64 {
         if self.is_derived() && K::DEGREE == 1 { self.nan() } else { 0 }
     }
 }
@@ -248,7 +248,7 @@ pub fn result_of_both<K: Terms, G: Grid>(
         Some(leading) if !partial.has_limbs => finish.of_leading(leading, G::UNIT, count),
         _ => {
             sync_warp(FULL_MASK);
-            superacc.add(|k| digit_of_long(low.value, low.position, k));
+            superacc.add(|k| digit_of_i128(low.value, low.position, k));
             of_limbs(finish, partial, superacc, count)
         }
     }
@@ -259,15 +259,15 @@ pub fn result_of_both<K: Terms, G: Grid>(
 #[inline(never)]
 fn of_limbs<K: Terms, G: Grid>(finish: Finish<K>, partial: Partial, superacc: Superaccumulator<G>, count: u64) -> u64 {
     sync_warp(FULL_MASK);
-    superacc.add(|k| digit_of_long(partial.value, partial.position, k));
+    superacc.add(|k| digit_of_i128(partial.value, partial.position, k));
     sync_warp(FULL_MASK);
-    let mut specials = Specials::NONE;
+    let mut specials = Specials::EMPTY;
     for (special, found) in [
         (Special::Nan, Specials::nan()),
         (Special::Infinity, Specials::infinity(false)),
         (Special::NegativeInfinity, Specials::infinity(true)),
     ] {
-        specials = if superacc.word(G::LIMBS + special as u32) == 0 { specials } else { specials.or(found) };
+        specials = if superacc.word(G::LIMBS + special as u32) == 0 { specials } else { specials.union(found) };
     }
     result_of_limbs::<K, G>(finish, specials, superacc.leading(), count)
 }

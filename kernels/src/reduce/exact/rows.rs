@@ -21,7 +21,7 @@ use crate::reduce::run::elements_to_alignment;
 pub use crate::reduce::tuning::exact_rows::{BLOCK, VECTORS};
 
 /// The minimum number of lanes for a row with elements outside whole vectors: each lane takes two such elements.
-pub const fn least_lanes(size: usize) -> u32 {
+pub const fn min_lanes(size: usize) -> u32 {
     (16 / size) as u32
 }
 
@@ -58,7 +58,7 @@ pub struct ExactRowArgs<T: Plain> {
 /// # Safety
 /// The views have all elements that the arguments describe, because accesses are not checked. The vectors of a row's
 /// lanes cover the row. If a row may have elements outside whole vectors, or may not begin at a multiple of 16 bytes,
-/// `has_singles` is not 0, and a row has at least [`least_lanes`] lanes.
+/// `has_singles` is not 0, and a row has at least [`min_lanes`] lanes.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
@@ -441,9 +441,9 @@ impl<T: Element> Loaded<T> {
         let single = |k: u32| {
             let is_before = k < lead;
             let i = if is_before { start + k as usize } else { first + (whole + k - lead) as usize };
-            let is_there = SINGLES && vector < lanes && (is_before || k - lead < len - whole);
+            let exists = SINGLES && vector < lanes && (is_before || k - lead < len - whole);
             // SAFETY: the element is inside the row.
-            if is_there { unsafe { input.load_unchecked(i) } } else { T::default() }
+            if exists { unsafe { input.load_unchecked(i) } } else { T::default() }
         };
         Self { vector: of_vector, singles: [single(vector), single(vector + lanes)] }
     }

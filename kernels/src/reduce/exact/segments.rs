@@ -15,7 +15,7 @@ use super::format::{Format, Value};
 use super::full_range_rows::{MOST_VECTORS, Place, VECTORS_LOG, sum_full_range};
 use super::grid::Grid;
 use super::result::{ExactOperator, Results};
-use super::rows::{GridOf, least_lanes, sum_by_warp};
+use super::rows::{GridOf, min_lanes, sum_by_warp};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
@@ -91,7 +91,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     }
     let Segment { start, len } = segment;
     if has_segment && len == 0 {
-        results.store(own, results.finish.of_nothing());
+        results.store(own, results.finish.of_empty());
     }
     let owned = Owned::of::<T>(&input, start, if len > WARP_VECTORS * T::Vector::LEN { 0 } else { len });
     let again = sum_segments::<O, T>(&input, owned, own, results);
@@ -180,7 +180,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
                 } else if largest > 0 && (needed > exponent || needed + NEAR < exponent) {
                     break;
                 }
-                vectors = vectors.map(anew::<T>);
+                vectors = vectors.map(opaque::<T>);
             }
             let (sum, exact) = sum_of_lane::<O::Terms, T>(&vectors, GridOf::<O, T>::window(exponent));
             let sum = add_followers(sum, loaded.followers);
@@ -212,7 +212,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
 /// The same elements, opaque to the compiler, so that it does not keep converted elements: short elements as loaded take
 /// half the registers.
 #[inline(always)]
-fn anew<T: Element>(vector: T::Vector) -> T::Vector {
+fn opaque<T: Element>(vector: T::Vector) -> T::Vector {
     if size_of::<T>() == 2 { T::Vector::from_words(vector.to_words().map(compute_now)) } else { vector }
 }
 
@@ -357,7 +357,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
         let mut short = again & warp_vote_ballot(FULL_MASK, is_short);
         left &= !short;
         let longest = u32::reduce_max(FULL_MASK, if short >> lane_id() & 1 == 1 { len } else { 0 });
-        let (needed, least) = (longest.div_ceil((T::Vector::LEN as u32) << VECTORS_LOG), least_lanes(size_of::<T>()));
+        let (needed, least) = (longest.div_ceil((T::Vector::LEN as u32) << VECTORS_LOG), min_lanes(size_of::<T>()));
         let lanes_log = (if needed < least { least } else { needed }).next_power_of_two().trailing_zeros();
         let group = lane_id() >> lanes_log;
         while short != 0 {

@@ -9,7 +9,7 @@ use exact_sum::Leading;
 
 use super::format::{Format, Value};
 use super::grid::Grid;
-use super::superaccumulator_words::{MOST_WARPS, OTHER_WORDS, SPECIALS, SharedWords, Special};
+use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS, SPECIALS, SharedWords, Special};
 use super::unrolled::each;
 
 /// Set if limbs hold some of a sum.
@@ -23,13 +23,13 @@ pub const fn words<G: Grid>() -> u32 {
 }
 
 /// The maximum number of words of a lane.
-const MOST_WORDS_OF_LANE: usize = 5;
+const MAX_WORDS_PER_LANE: usize = 5;
 
 /// This warp's index in its block.
 #[inline(always)]
 pub fn warp_id() -> usize {
     // The remainder lets the compiler remove bounds checks.
-    thread::thread_idx_x() as usize / 32 % MOST_WARPS
+    thread::thread_idx_x() as usize / 32 % MAX_WARPS
 }
 
 /// The [`Superaccumulator`] of each warp of a block, in shared memory that is declared here.
@@ -67,7 +67,7 @@ impl<G: Grid> Superaccumulator<G> {
         Self { words, slot: warp_id(), grid: PhantomData }
     }
 
-    /// The superaccumulator at `slot`, below [`MOST_WARPS`]: a warp may have several.
+    /// The superaccumulator at `slot`, below [`MAX_WARPS`]: a warp may have several.
     #[inline(always)]
     pub fn at(self, slot: usize) -> Self {
         Self { slot, ..self }
@@ -190,17 +190,17 @@ impl<G: Grid> Superaccumulator<G> {
     /// limbs.
     #[inline(always)]
     pub fn leading(&self) -> Leading {
-        self.pass_carries();
+        self.propagate_carries();
         let is_negative = self.word(G::LIMBS - 1) < 0;
         if is_negative {
             sync_warp(FULL_MASK);
             Self::each_word(|k| self.words.store(self.place(k), -self.word(k)));
             sync_warp(FULL_MASK);
-            self.pass_carries();
+            self.propagate_carries();
         }
         // The indices of the lowest and of the highest nonzero limb.
         let (mut lowest, mut highest) = (u32::MAX, 0);
-        each::<{ MOST_WORDS_OF_LANE }>(|j| {
+        each::<{ MAX_WORDS_PER_LANE }>(|j| {
             let k = lane_id() + 32 * j as u32;
             let ones = warp_vote_ballot(FULL_MASK, k < G::LIMBS && self.word(k) != 0);
             if ones != 0 {
@@ -223,11 +223,11 @@ impl<G: Grid> Superaccumulator<G> {
 
     /// Propagates carries, so that all limbs but the last are in `0..2^32`.
     #[inline(always)]
-    pub fn pass_carries(&self) {
+    pub fn propagate_carries(&self) {
         loop {
-            let mut limbs = [0; MOST_WORDS_OF_LANE];
+            let mut limbs = [0; MAX_WORDS_PER_LANE];
             let mut has_carry = false;
-            each::<{ MOST_WORDS_OF_LANE }>(|j| {
+            each::<{ MAX_WORDS_PER_LANE }>(|j| {
                 let k = lane_id() + 32 * j as u32;
                 if k < G::LIMBS {
                     let (own, below) = (self.word(k), if k > 0 { self.word(k - 1) } else { 0 });
@@ -240,7 +240,7 @@ impl<G: Grid> Superaccumulator<G> {
                 return;
             }
             sync_warp(FULL_MASK);
-            each::<{ MOST_WORDS_OF_LANE }>(|j| {
+            each::<{ MAX_WORDS_PER_LANE }>(|j| {
                 let k = lane_id() + 32 * j as u32;
                 if k < G::LIMBS {
                     self.words.store(self.place(k), limbs[j]);

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 
 /// The number of warps of the largest block.
-pub const MOST_WARPS: usize = 16;
+pub const MAX_WARPS: usize = 16;
 
 /// The kinds of non-finite terms, counted in the words after the limbs.
 #[derive(Clone, Copy, PartialEq, Eq)]

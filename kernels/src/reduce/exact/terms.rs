@@ -38,7 +38,7 @@ pub trait Terms: Copy + 'static {
 
     /// The term.
     fn term(item: Self::Item) -> Float<Self>;
-    /// The second term. NaN if the two terms do not add up to the exact product: see [`Terms::beyond`].
+    /// The second term. NaN if the two terms do not add up to the exact product: see [`Terms::out_of_range`].
     #[inline(always)]
     fn low(item: Self::Item, term: Float<Self>) -> Float<Self> {
         let _ = item;
@@ -46,14 +46,14 @@ pub trait Terms: Copy + 'static {
     }
     /// The number that is summed instead of an item's terms, if these are out of range.
     #[inline(always)]
-    fn beyond(item: Self::Item) -> Option<Beyond> {
+    fn out_of_range(item: Self::Item) -> Option<OutOfRange> {
         let _ = item;
         None
     }
 }
 
 /// The product of an item whose terms are out of the format's range.
-pub enum Beyond {
+pub enum OutOfRange {
     /// An integer, in units of the grid's unit times this power of two.
     Integer(i128, u32),
     /// The item is not finite.
@@ -90,9 +90,9 @@ pub trait Summand: Element {
         let _ = other;
         product
     }
-    /// [`Terms::beyond`] of products.
+    /// [`Terms::out_of_range`] of products.
     #[inline(always)]
-    fn beyond(self, other: Self) -> Option<Beyond> {
+    fn out_of_range(self, other: Self) -> Option<OutOfRange> {
         let _ = other;
         None
     }
@@ -177,7 +177,7 @@ impl Summand for f64 {
         }
     }
     #[inline(always)]
-    fn beyond(self, other: Self) -> Option<Beyond> {
+    fn out_of_range(self, other: Self) -> Option<OutOfRange> {
         let product = self * other;
         // A product below this, and its rounding error, are not above all windows.
         const HUGE: f64 = f64::from_bits((1023 + 1000) << 52);
@@ -185,10 +185,12 @@ impl Summand for f64 {
             return None;
         }
         Some(match (self.decompose(), other.decompose()) {
-            (Some((a, above)), Some((b, further))) => Beyond::Integer(i128::from(a) * i128::from(b), above + further),
-            _ if product.is_nan() => Beyond::Special(Special::Nan),
-            _ if product < 0.0 => Beyond::Special(Special::NegativeInfinity),
-            _ => Beyond::Special(Special::Infinity),
+            (Some((a, above)), Some((b, further))) => {
+                OutOfRange::Integer(i128::from(a) * i128::from(b), above + further)
+            }
+            _ if product.is_nan() => OutOfRange::Special(Special::Nan),
+            _ if product < 0.0 => OutOfRange::Special(Special::NegativeInfinity),
+            _ => OutOfRange::Special(Special::Infinity),
         })
     }
 }
@@ -232,8 +234,8 @@ impl<T: Summand> Terms for Squares<T> {
         item.low(item, term)
     }
     #[inline(always)]
-    fn beyond(item: T) -> Option<Beyond> {
-        item.beyond(item)
+    fn out_of_range(item: T) -> Option<OutOfRange> {
+        item.out_of_range(item)
     }
 }
 
@@ -259,8 +261,8 @@ impl<T: Summand> Terms for Products<T> {
         a.low(b, term)
     }
     #[inline(always)]
-    fn beyond([a, b]: [T; 2]) -> Option<Beyond> {
-        a.beyond(b)
+    fn out_of_range([a, b]: [T; 2]) -> Option<OutOfRange> {
+        a.out_of_range(b)
     }
 }
 

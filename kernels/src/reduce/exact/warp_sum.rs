@@ -8,7 +8,7 @@ use super::grid::Grid;
 use super::partial::{OfLanes, add_lanes_to_superacc};
 use super::superaccumulator::{IN_LIMBS, Superaccumulator};
 use super::superaccumulator_words::Special;
-use super::terms::{Beyond, Float, Inputs, Terms};
+use super::terms::{Float, Inputs, OutOfRange, Terms};
 use super::unrolled::each;
 
 /// The exact sum of the terms that a warp's lanes have taken.
@@ -63,7 +63,7 @@ pub fn window_above<F: Format>(high_word: u32) -> i32 {
 pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K::Item) -> Bins<Float<K>> {
     let term = K::term(item);
     if K::WINDOW.is_some() {
-        return window.extract_all(bins, term);
+        return window.extract_without_residual(bins, term);
     }
     let bins = window.extract(bins, term);
     if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
@@ -112,10 +112,10 @@ impl<G: Grid> WarpSum<G> {
     pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
         let items = N * items_of_vector::<K>();
         let count = if G::HAS_LOW { items as u32 } else { terms::<K>(items) };
-        let mut has_room = true;
+        let mut has_capacity = true;
         if !self.own.has_capacity(count) {
             *self = self.drained();
-            has_room = !(self.value.is_full() | self.low.is_full());
+            has_capacity = !(self.value.is_full() | self.low.is_full());
         }
         let (window, mut bins) = (self.own.window(), Bins::EMPTY);
         let (window_of_low, mut low) = (self.own_low.window(), Bins::EMPTY);
@@ -129,7 +129,7 @@ impl<G: Grid> WarpSum<G> {
         if G::HAS_LOW {
             self.own_low = self.own_low.with(low, count).map_words(G::Format::now);
         }
-        if warp_vote_any(FULL_MASK, !(bins.is_exact() & low.is_exact() & has_room)) {
+        if warp_vote_any(FULL_MASK, !(bins.is_exact() & low.is_exact() & has_capacity)) {
             self.own = self.own.without(bins, count);
             if G::HAS_LOW {
                 self.own_low = self.own_low.without(low, count);
@@ -189,18 +189,18 @@ impl<G: Grid> WarpSum<G> {
             all[i] = K::term(item);
             return true;
         }
-        let beyond = K::beyond(item);
-        let is_beyond = beyond.is_some();
+        let out_of_range = K::out_of_range(item);
+        let is_out_of_range = out_of_range.is_some();
         let term = K::term(item);
         let zero = Float::<K>::default();
-        (all[2 * i], all[2 * i + 1]) = if is_beyond { (zero, zero) } else { (term, K::low(item, term)) };
-        if !warp_vote_any(FULL_MASK, is_beyond) {
+        (all[2 * i], all[2 * i + 1]) = if is_out_of_range { (zero, zero) } else { (term, K::low(item, term)) };
+        if !warp_vote_any(FULL_MASK, is_out_of_range) {
             return true;
         }
         let (mut integer, mut special) = ((0, 0), None);
-        match beyond {
-            Some(Beyond::Integer(value, position)) => integer = (value, position),
-            Some(Beyond::Special(found)) => special = Some(found),
+        match out_of_range {
+            Some(OutOfRange::Integer(value, position)) => integer = (value, position),
+            Some(OutOfRange::Special(found)) => special = Some(found),
             None => {}
         }
         add_lanes_to_superacc(integer.0, integer.1, *superacc);
@@ -247,13 +247,13 @@ impl<G: Grid> WarpSum<G> {
         }
 
         let mut window = self.own.window();
-        let (value, mut has_residual) = extract_all::<G, N>(window, &mut left);
+        let (value, mut has_residual) = extract_terms::<G, N>(window, &mut left);
         self.value = self.value.plus(value);
         if has_residual && G::Format::HAS_BELOW {
             is_exact = false;
             window = G::below(window);
             let value;
-            (value, has_residual) = extract_all::<G, N>(window, &mut left);
+            (value, has_residual) = extract_terms::<G, N>(window, &mut left);
             self.in_superacc |= superacc.add_below(value.sum_of_lanes().wide() as i64, G::position(window));
         }
         // Second terms are always below the window here. `take` has a window for them.
@@ -263,7 +263,7 @@ impl<G: Grid> WarpSum<G> {
             is_expected = false;
             window = G::below(window);
             let value;
-            (value, has_residual) = extract_all::<G, N>(window, &mut left);
+            (value, has_residual) = extract_terms::<G, N>(window, &mut left);
             let (sum, position) = (value.sum_of_lanes(), G::position(window));
             superacc.add(|k| sum.digit(position, k));
             self.in_superacc |= IN_LIMBS;
@@ -342,12 +342,12 @@ pub const fn items_of_vector<K: Terms>() -> usize {
 /// Extracts terms in a window. Returns this lane's sum, in the window's units, and whether any of the warp's terms left
 /// a residual. Residuals replace the terms.
 #[inline(always)]
-pub(super) fn extract_all<G: Grid, const N: usize>(
+pub(super) fn extract_terms<G: Grid, const N: usize>(
     window: Window<G::Format>,
     left: &mut [G::Format; N],
 ) -> (ValueOf<G>, bool) {
     let mut bins = Bins::EMPTY;
-    each::<N>(|i| left[i] = window.extract_from(&mut bins, left[i]));
+    each::<N>(|i| left[i] = window.extract_with_residual(&mut bins, left[i]));
     let value = Value::of(window.drain(bins.upper, bins.lower, N as u32));
     (value, warp_vote_any(FULL_MASK, bins.has_residual()))
 }
@@ -379,7 +379,7 @@ pub(super) fn split_large<F: Format, const N: usize>(terms: &mut [F; N]) -> Larg
     let (mut units, mut has_nan, mut has_infinity, mut has_negative_infinity) = (0_i64, false, false, false);
     each::<N>(|i| {
         let term = terms[i];
-        let is_large = term.magnitude() > Window::<F>::HIGHEST;
+        let is_large = term.exponent_bound() > Window::<F>::HIGHEST;
         let is_finite = term.is_finite();
         has_nan |= term.is_nan();
         has_infinity |= !is_finite & !term.is_nan() & !term.is_negative();

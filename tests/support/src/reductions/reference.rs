@@ -257,7 +257,7 @@ fn mean(dtype: &str, elements: &[Value]) -> Expected {
 fn norm(dtype: &str, elements: &[Value]) -> Expected {
     if float_of_sums(dtype).is_some() {
         let squares = exact_squares(elements);
-        return Expected::float(if is_single(dtype) { squares.root::<f32>().into() } else { squares.root() });
+        return Expected::float(if is_single(dtype) { squares.sqrt::<f32>().into() } else { squares.sqrt() });
     }
     let square = |x: &Value| BigUint::from(x.as_int().unsigned_abs()).pow(2);
     let sum = elements.iter().map(square).sum::<BigUint>() << (2 * BITS_BELOW);
@@ -268,8 +268,8 @@ fn norm(dtype: &str, elements: &[Value]) -> Expected {
 /// The number of fractional bits of a quotient or a root: more than `f64` keeps of a result that is not exact.
 const BITS_BELOW: usize = 128;
 
-/// `number / 2^BITS_BELOW`, rounded to nearest even. If `is_left`, the exact number is larger, by less than 1 in units of
-/// `number`.
+/// `number / 2^BITS_BELOW`, rounded to nearest even. If `is_left`, the exact number is larger, by less than 1 in units
+/// of `number`.
 fn rounded(number: &BigUint, is_left: bool) -> f64 {
     // Bits below the highest 100 become a sticky bit, so that no tie is mistaken.
     let dropped = number.bits().saturating_sub(100);

@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 
 use super::{add_to_limb, words_of_state};
 use crate::ops::Sum;
-use crate::reduce::exact::residue::finish_words;
+use crate::reduce::exact::global_superaccumulators::finish_words;
 use crate::reduce::exact::result::{ExactOperator, Finish, Results};
 use crate::reduce::exact::superaccumulator::words;
 use crate::reduce::exact::terms::{Summand, Terms};

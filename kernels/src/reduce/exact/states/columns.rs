@@ -107,10 +107,10 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
         each::<AT_ONCE>(|k| {
             let of_item = row + k * step;
             // Clamped to the first row, so that the loads need no predicate.
-            let is_there = of_item < end;
+            let exists = of_item < end;
             // SAFETY: the row is one of the matrix, as is `row`, and the matrix is inside the input.
-            let item = unsafe { input.load_unchecked(start + if is_there { of_item } else { row } * pitch) };
-            items[k] = if is_there { item } else { T::default() };
+            let item = unsafe { input.load_unchecked(start + if exists { of_item } else { row } * pitch) };
+            items[k] = if exists { item } else { T::default() };
         });
         issue_loads();
         sum.take(items.map(|item| item.float()), &sink);

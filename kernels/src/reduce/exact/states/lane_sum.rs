@@ -56,12 +56,12 @@ impl<G: Grid> LaneSum<G> {
             *self = Self::in_window(needed);
         }
         let mut window = self.window;
-        let (value, mut has_residual) = extract_all::<G, N>(window, &mut left);
+        let (value, mut has_residual) = extract_terms::<G, N>(window, &mut left);
         self.value = self.value.plus(value);
         while has_residual {
             window = G::below(window);
             let value;
-            (value, has_residual) = extract_all::<G, N>(window, &mut left);
+            (value, has_residual) = extract_terms::<G, N>(window, &mut left);
             sink.add(value.wide(), G::position(window));
         }
     }
@@ -76,12 +76,12 @@ impl<G: Grid> LaneSum<G> {
 /// Extracts terms in a window. Returns their sum, in the window's units, and whether any left a residual. Residuals
 /// replace the terms.
 #[inline(always)]
-fn extract_all<G: Grid, const N: usize>(
+fn extract_terms<G: Grid, const N: usize>(
     window: Window<G::Format>,
     left: &mut [G::Format; N],
 ) -> (<G::Format as Format>::Value, bool) {
     let mut bins = Bins::EMPTY;
-    each::<N>(|i| left[i] = window.extract_from(&mut bins, left[i]));
+    each::<N>(|i| left[i] = window.extract_with_residual(&mut bins, left[i]));
     (Value::of(window.drain(bins.upper, bins.lower, N as u32)), bins.has_residual())
 }
 
@@ -92,7 +92,7 @@ fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], sink: &impl S
     let (mut has_nan, mut has_infinity, mut has_negative_infinity) = (false, false, false);
     each::<N>(|i| {
         let term = terms[i];
-        let (is_large, is_finite) = (term.magnitude() > Window::<G::Format>::HIGHEST, term.is_finite());
+        let (is_large, is_finite) = (term.exponent_bound() > Window::<G::Format>::HIGHEST, term.is_finite());
         has_nan |= term.is_nan();
         has_infinity |= !is_finite & !term.is_nan() & !term.is_negative();
         has_negative_infinity |= !is_finite & !term.is_nan() & term.is_negative();
@@ -101,10 +101,10 @@ fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], sink: &impl S
         terms[i] = if is_large { G::Format::default() } else { term };
     });
     sink.add(sum.into(), (G::Format::LARGE - G::UNIT) as u32);
-    for (special, is_there) in
+    for (special, exists) in
         [(Special::Nan, has_nan), (Special::Infinity, has_infinity), (Special::NegativeInfinity, has_negative_infinity)]
     {
-        if is_there {
+        if exists {
             sink.add_special(special);
         }
     }

@@ -8,7 +8,7 @@ use super::States;
 use crate::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use crate::reduce::exact::partial::fold_block;
 use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id};
-use crate::reduce::exact::superaccumulator_words::MOST_WARPS;
+use crate::reduce::exact::superaccumulator_words::MAX_WARPS;
 use crate::reduce::exact::terms::{Elements, One, Summand};
 use crate::reduce::long_rows::Split;
 
@@ -32,7 +32,7 @@ pub unsafe fn exact_states_of_long_rows<T: Summand>(
     states: GlobalMut<i64>,
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
-    let partials = shared_array!([u64; 2]; 2 * MOST_WARPS);
+    let partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
     let start = split.row * pitch;

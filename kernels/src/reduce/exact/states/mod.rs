@@ -19,7 +19,7 @@ use core::marker::PhantomData;
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, sync_warp};
-use exact_sum::digit_of_long;
+use exact_sum::digit_of_i128;
 
 use super::grid::Grid;
 use super::partial::Partial;
@@ -125,7 +125,7 @@ impl<'a, G: Grid> States<'a, G> {
         } else {
             Superaccumulator::<G>::each_word(|k| {
                 if k < G::LIMBS {
-                    self.add_word(state, k, digit_of_long(value, position, k));
+                    self.add_word(state, k, digit_of_i128(value, position, k));
                 }
             });
         }
@@ -140,7 +140,7 @@ fn add_integer<G: Grid>(states: GlobalMut<i64>, state: usize, value: [u64; 2], p
     each::<5>(|j| {
         let k = first + j as u32;
         if k < G::LIMBS {
-            add_to_limb(&states, state * words_of_state::<G>(), G::LIMBS, k, digit_of_long(value, position, k));
+            add_to_limb(&states, state * words_of_state::<G>(), G::LIMBS, k, digit_of_i128(value, position, k));
         }
     });
 }
@@ -157,10 +157,10 @@ fn add_limbs<G: Grid>(
 ) {
     let value = (u128::from(value[0]) | u128::from(value[1]) << 64) as i128;
     sync_warp(FULL_MASK);
-    superacc.add(|k| digit_of_long(value, position, k));
+    superacc.add(|k| digit_of_i128(value, position, k));
     sync_warp(FULL_MASK);
     // Before that, limbs of a superaccumulator may exceed the maximum of one addition to a state.
-    superacc.pass_carries();
+    superacc.propagate_carries();
     let states = States::<G>::new(states);
     Superaccumulator::<G>::each_word(|k| states.add_word(state, k, superacc.word(k)));
 }

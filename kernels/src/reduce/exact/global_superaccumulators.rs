@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
-use exact_sum::{Leading, Specials, digit_of_long};
+use exact_sum::{Leading, Specials, digit_of_i128};
 
 use super::grid::Grid;
 use super::result::{Finish, result_of_limbs};
@@ -15,50 +15,50 @@ use super::unrolled::each;
 
 /// An array of superaccumulators in global memory; 0 before a launch and after it.
 #[derive(Clone, Copy)]
-pub struct Residues<'a, G> {
+pub struct GlobalSuperaccumulators<'a, G> {
     words: &'a GlobalMut<'a, i64>,
     grid: PhantomData<G>,
 }
 
-impl<'a, G: Grid> Residues<'a, G> {
-    /// The residues in a view, of [`words`] words each.
+impl<'a, G: Grid> GlobalSuperaccumulators<'a, G> {
+    /// The superaccumulators in a view, of [`words`] words each.
     #[inline(always)]
     pub fn new(words: &'a GlobalMut<'a, i64>) -> Self {
         Self { words, grid: PhantomData }
     }
 
-    /// The place of word `k` of a residue.
+    /// The place of word `k` of a superaccumulator.
     #[inline(always)]
-    fn place(residue: usize, k: u32) -> usize {
-        residue * words::<G>() as usize + k as usize
+    fn place(index: usize, k: u32) -> usize {
+        index * words::<G>() as usize + k as usize
     }
 
     /// Adds to word `k`.
     #[inline(always)]
-    pub fn add_word(&self, residue: usize, k: u32, word: i64) {
+    pub fn add_word(&self, index: usize, k: u32, word: i64) {
         if word != 0 {
-            i64::fetch_add(self.words, Self::place(residue, k), word, Scope::Device);
+            i64::fetch_add(self.words, Self::place(index, k), word, Scope::Device);
         }
     }
 
     /// Adds `value * 2^position`.
     #[inline(always)]
-    pub fn add(&self, residue: usize, value: i128, position: u32) {
+    pub fn add(&self, index: usize, value: i128, position: u32) {
         let first = position / 32;
         each::<5>(|j| {
             let k = first + j as u32;
             if k < G::LIMBS {
-                self.add_word(residue, k, digit_of_long(value, position, k));
+                self.add_word(index, k, digit_of_i128(value, position, k));
             }
         });
     }
 
-    /// The result of a residue, the sum of `count` elements, by one thread. Sets the residue to 0.
+    /// The result of a superaccumulator, the sum of `count` elements, by one thread. Sets the superaccumulator to 0.
     #[inline(always)]
-    pub fn finish<K: Terms>(&self, finish: Finish<K>, residue: usize, count: u64) -> u64 {
+    pub fn finish<K: Terms>(&self, finish: Finish<K>, index: usize, count: u64) -> u64 {
         // Other blocks added these by atomic operations: L1 may be stale.
-        let load = |k| self.words.load_volatile(Self::place(residue, k));
-        finish_words::<K, G>(finish, load, |k| self.words.store_volatile(Self::place(residue, k), 0), count)
+        let load = |k| self.words.load_volatile(Self::place(index, k));
+        finish_words::<K, G>(finish, load, |k| self.words.store_volatile(Self::place(index, k), 0), count)
     }
 }
 
@@ -74,7 +74,7 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     /// The number of words in flight.
     const AT_ONCE: u32 = 8;
     let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
-    let mut specials = Specials::NONE;
+    let mut specials = Specials::EMPTY;
     let mut first = 0;
     while first < words::<G>() {
         let mut of_words = [0; AT_ONCE as usize];
@@ -91,7 +91,7 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
                 sum.push(word);
                 negated.push(-word);
             } else if word != 0 {
-                specials = specials.or(match k - G::LIMBS {
+                specials = specials.union(match k - G::LIMBS {
                     k if k == Special::Nan as u32 => Specials::nan(),
                     k => Specials::infinity(k == Special::NegativeInfinity as u32),
                 });
@@ -172,7 +172,7 @@ mod tests {
                     limbs.add(second, further);
                     let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
                     for k in 0..24 {
-                        let word = digit_of_long(first, position, k) + digit_of_long(second, further, k);
+                        let word = digit_of_i128(first, position, k) + digit_of_i128(second, further, k);
                         sum.push(word);
                         negated.push(-word);
                     }
