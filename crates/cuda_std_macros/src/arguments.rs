@@ -175,7 +175,7 @@ impl ArgumentStruct<'_> {
     }
 
     /// The implementation of `FromSlots`: how the CPU makes the struct from a launch's slots.
-    fn from_slots(&self) -> TokenStream {
+    fn slots_conversion(&self) -> TokenStream {
         let Self { generics, fields, .. } = self;
         let own = self.generic_arguments();
         let ty = self.ty(&quote!('launch), &own, None);
@@ -314,6 +314,6 @@ pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
         return Err(Error::new_spanned(&item.ident, refused));
     }
     let (definition, parameters) = (arguments.definition(), arguments.parameters());
-    let (from_slots, entry_macro) = (arguments.from_slots(), arguments.entry_macro());
-    Ok(quote!(#definition #parameters #from_slots #entry_macro))
+    let (slots_conversion, entry_macro) = (arguments.slots_conversion(), arguments.entry_macro());
+    Ok(quote!(#definition #parameters #slots_conversion #entry_macro))
 }

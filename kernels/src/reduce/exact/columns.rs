@@ -48,7 +48,7 @@ pub struct ExactColumnArgs<T: Plain> {
     pub tiles: u32,
     /// Blocks that share a column: its splits.
     pub splits: u32,
-    /// GlobalSuperaccumulators to which the blocks of a column add; all 0 before and after the launch.
+    /// Superaccumulators to which the blocks of a column add; all 0 before and after the launch.
     pub superaccumulators: GlobalMut<i64>,
     /// Counts of finished blocks; all 0 before and after the launch.
     pub tickets: GlobalMut<u32>,

@@ -59,7 +59,7 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub longer_splits: u32,
     /// The tile states of the rows' splits; all 0 before and after the launch.
     pub tile_states: GlobalMut<[u64; 2]>,
-    /// GlobalSuperaccumulators to which the blocks of a row add; all 0 before and after the launch.
+    /// Superaccumulators to which the blocks of a row add; all 0 before and after the launch.
     pub superaccumulators: GlobalMut<i64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,

@@ -49,7 +49,7 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     pub partials: GlobalMut<[u64; 2]>,
     /// Counts of finished chunks of each segment, and of blocks; all 0 before and after the launch.
     pub tickets: GlobalMut<u32>,
-    /// GlobalSuperaccumulators to which the blocks of a segment add; all 0 before and after the launch.
+    /// Superaccumulators to which the blocks of a segment add; all 0 before and after the launch.
     pub superaccumulators: GlobalMut<i64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
