@@ -117,16 +117,18 @@ fn columns_continue_after_a_tile_outside_the_window() {
         // With wide loads, and without.
         for columns in [8, 7] {
             for rows in 1..=3 * tile + 1 {
-                for (row, odd) in (0..rows).flat_map(|row| [power(-60), power(60), f64::INFINITY].map(|odd| (row, odd)))
+                for (row, outlier) in
+                    (0..rows).flat_map(|row| [power(-60), power(60), f64::INFINITY].map(|outlier| (row, outlier)))
                 {
                     let mut elements: Vec<T> =
                         (0..rows * columns).map(|_| T::nearest(source.random_range(1..16).into())).collect();
-                    elements[row * columns + source.random_range(0..columns)] = T::nearest(odd);
+                    elements[row * columns + source.random_range(0..columns)] = T::nearest(outlier);
                     for (column, sum) in
                         T::of_columns(gpu, &elements, [1, rows, columns], [256, 1, 1]).into_iter().enumerate()
                     {
                         let right: ExactSum<T> = elements[column..].iter().step_by(columns).copied().collect();
-                        let case = format!("column {column} of {rows} x {columns} {}, {odd:e} in row {row}", T::NAME);
+                        let case =
+                            format!("column {column} of {rows} x {columns} {}, {outlier:e} in row {row}", T::NAME);
                         exact::same(sum, right.value(), &case).unwrap();
                     }
                 }

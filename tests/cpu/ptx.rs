@@ -279,7 +279,8 @@ fn unaligned_rows_are_fetched_by_cache_lines() {
 /// Elements of every size move 16 bytes at once, and are transposed in registers, not in local memory.
 #[test]
 fn tiles_of_every_size_move_16_bytes_at_once() {
-    // Vectors of a thread, and byte permutes: two for each of 32 words of halves, eight for each four words of bytes.
+    // The vectors of a thread, and its byte permutes: one for each of 32 words of halves, two for each of 64 words of
+    // bytes.
     for (name, vectors, permutations) in [
         ("tiles_u8_32768_5", 16, 128),
         ("tiles_u16_16384_5", 8, 32),
