@@ -1,4 +1,4 @@
-//! Exact sums in the executor, at the edges of windows, of their bins, and of what a lane's integers hold.
+//! Exact sums in the executor, at the edges of windows, of bins, and of the range of a lane's integers.
 
 use exact_sum::{Binary, Window};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};

@@ -9,7 +9,7 @@ mod floats;
 mod vectors;
 mod warps;
 
-/// A run of one kind, or of several alike.
+/// A run of one kind of kernel, or of several similar ones.
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.

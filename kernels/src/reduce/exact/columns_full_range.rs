@@ -1,4 +1,4 @@
-//! Sums columns by whole warps, whatever their elements, if the fast path has not summed them.
+//! Sums columns with any elements, by whole warps, if the fast path has not summed them.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;

@@ -214,7 +214,7 @@ fn round_long<R: Rounded>(value: i128, exponent: i32) -> R {
     R::round_i128(value, exponent)
 }
 
-/// Rounds leading bits. Out of line, since it is long and seldom needed.
+/// Rounds leading bits. Out of line, since it is long and rarely needed.
 #[cold]
 #[inline(never)]
 fn round_leading<R: Rounded>(leading: Leading, unit: i32) -> R {
