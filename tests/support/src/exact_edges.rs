@@ -191,8 +191,8 @@ fn elements_on_rare_paths_of<T: Edges>(gpu: &Gpu) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks a recording whose input alternates between extremes, each in another block, and ordinary data. The memory that
-/// blocks share must be clean after each start.
+/// Checks a recording whose input alternates between extremes, each in another block, and ordinary data. The memory
+/// that blocks share must be clean after each start.
 ///
 /// # Errors
 /// If a result is not the exact one, or on an unexpected error.
