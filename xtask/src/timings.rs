@@ -48,8 +48,8 @@ const KERNEL: (&str, &str, &str) = (
 /// A line of one plan and an equivalent line.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
-    "if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {",
-    "if (rows > 1 || !is_any_order) && vectors <= VECTORS_OF_A_SHORT_ROW {",
+    "if vectors <= MAX_SHORT_ROW_VECTORS && (rows > 1 || !is_any_order) {",
+    "if (rows > 1 || !is_any_order) && vectors <= MAX_SHORT_ROW_VECTORS {",
 );
 
 impl Row {

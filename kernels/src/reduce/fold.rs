@@ -49,13 +49,18 @@ pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scrat
 ///
 /// Source: `threadFenceReduction` in NVIDIA's samples; PTX ISA, "Memory Consistency Model", on fences being cumulative.
 #[inline(always)]
-pub fn is_last_block(tickets: &GlobalMut<u32>, ticket: usize, blocks: u32, drawn: &SharedArray<u32, 1>) -> bool {
+pub fn is_last_block(
+    tickets: &GlobalMut<u32>,
+    ticket: usize,
+    blocks: u32,
+    shared_ticket: &SharedArray<u32, 1>,
+) -> bool {
     thread::sync_threads();
     if thread::thread_idx_x() == 0 {
         atomic::fence(Scope::Device);
-        drawn.store(0, atomic::inc(tickets, ticket, blocks - 1, Scope::Device));
+        shared_ticket.store(0, atomic::inc(tickets, ticket, blocks - 1, Scope::Device));
         atomic::fence(Scope::Device);
     }
     thread::sync_threads();
-    drawn.load(0) == blocks - 1
+    shared_ticket.load(0) == blocks - 1
 }

@@ -7,8 +7,8 @@ use cuda_std::tile_state;
 use cuda_std::warp::{FULL_MASK, warp_vote_any};
 
 use super::fold::{WarpStates, fold_warps};
-use super::run::{Run, fold_run};
-pub use super::tuning::long_rows::{MOST_THREADS, VECTORS_IN_FLIGHT};
+use super::tile_range::{TileRange, fold_tiles};
+pub use super::tuning::long_rows::{MAX_THREADS, VECTORS_IN_FLIGHT};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant};
 
@@ -71,7 +71,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// operator [resolves](Operator::resolve_index) indices with elements of the row alone.
 #[kernel(
     instances = builtin_operators!,
-    max_threads = MOST_THREADS,
+    max_threads = MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
@@ -107,7 +107,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Product] x [f32, f64, f16, bf16],
-    max_threads = MOST_THREADS,
+    max_threads = MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
@@ -168,7 +168,7 @@ pub unsafe fn fold_long_rows<O: Operator<T>, T: Element>(
     );
 }
 
-/// The body of [`fold_long_rows`]. `is_aligned` says whether the row from an element [is aligned](fold_run); `element`
+/// The body of [`fold_long_rows`]. `is_aligned` says whether the row from an element [is aligned](fold_tiles); `element`
 /// loads the elements that resolve indices.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
@@ -189,8 +189,8 @@ fn fold_split<O: Operator<T>, T: Element>(
     split.launch_dependents();
     let start = split.row * pitch;
     let of_thread =
-        fold_run::<O, T, VECTORS_IN_FLIGHT, true>(operator, input, start, len, split.run(), is_aligned(start));
-    split.launch_dependents_at_last();
+        fold_tiles::<O, T, VECTORS_IN_FLIGHT, true>(operator, input, start, len, split.tile_range(), is_aligned(start));
+    split.launch_dependents_late();
     let resolve_index = |state| operator.resolve_index(state, |i| element(start.wrapping_add(i as usize)));
     split.finish::<O, T>(operator, of_thread, resolve_index, len, tile_states, output);
 }
@@ -223,7 +223,7 @@ impl Split {
 
     /// The same split, `tiles` of whose tiles are loaded in each round.
     #[inline(always)]
-    pub fn with_tiles_at_once(self, tiles: u32) -> Self {
+    pub fn with_tiles_per_round(self, tiles: u32) -> Self {
         Self { rounds: (self.tiles.end - self.tiles.start).div_ceil(tiles), ..self }
     }
 
@@ -240,7 +240,7 @@ impl Split {
     /// work: its blocks end at very different times, and the next grid's would crowd the multiprocessors that are free
     /// first.
     #[inline(always)]
-    pub fn launch_dependents_at_last(&self) {
+    pub fn launch_dependents_late(&self) {
         if self.rounds > 2 && self.rounds <= 32 {
             thread::launch_dependents();
         }
@@ -248,8 +248,8 @@ impl Split {
 
     /// The split's tiles.
     #[inline(always)]
-    pub fn run(&self) -> Run {
-        Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.index + 1 == self.splits }
+    pub fn tile_range(&self) -> TileRange {
+        TileRange { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.index + 1 == self.splits }
     }
 
     /// Combines what the threads of all blocks have folded of the row's `len` elements, and writes the result.

@@ -10,7 +10,7 @@
 //! | [`exact`] | exact sums of floats, of every shape |
 //! | [`fold`] | folds of the states of lanes, warps and blocks |
 //! | [`gather`] | the state of what a thread has loaded together |
-//! | `run`, `remainder` | a thread's share of a row's tiles, and of the elements outside of them |
+//! | `tile_range`, `remainder` | a thread's share of a row's tiles, and of the elements outside of them |
 //! | [`reduction`] | operators with their kernels: what the host needs |
 //! | `builtin`, `custom` | those of the built-in operators, and of custom ones |
 //! | [`tuning`] | the numbers chosen by measurement |
@@ -30,6 +30,6 @@ pub mod pairs;
 pub mod reduction;
 mod remainder;
 pub mod rows;
-mod run;
 pub mod segments;
+mod tile_range;
 pub mod tuning;

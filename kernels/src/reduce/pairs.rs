@@ -4,8 +4,8 @@ use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
 use super::long_rows::Split;
-use super::remainder::{stride, vectors_of_block};
-use super::run::Run;
+use super::remainder::{elements_per_block, stride};
+use super::tile_range::TileRange;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
 /// 16-byte vectors of each input's tile that a thread folds: over both inputs as many as in a tile of
@@ -44,7 +44,7 @@ pub struct PairArgs<T: Plain, R: Plain> {
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
-    max_threads = crate::reduce::long_rows::MOST_THREADS,
+    max_threads = crate::reduce::long_rows::MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -56,28 +56,28 @@ pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     split.launch_dependents();
-    let state = fold_run::<O, T>((&first, &second), split.row * pitch, len, split.run());
+    let state = fold_pair_tiles::<O, T>((&first, &second), split.row * pitch, len, split.tile_range());
     split.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
 /// This thread's state over a run of tiles of a row of `len` pairs.
 #[inline(always)]
-fn fold_run<O: PairOperator<T>, T: Element>(
+fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     (first, second): (&Global<T>, &Global<T>),
     start: usize,
     len: usize,
-    run: Run,
+    tiles: TileRange,
 ) -> O::State {
     let lanes = T::Vector::LEN;
-    let (stride, tile) = (stride::<T>(), vectors_of_block::<T>(VECTORS_IN_FLIGHT as u32));
+    let (stride, tile) = (stride::<T>(), elements_per_block::<T>(VECTORS_IN_FLIGHT as u32));
     let own = thread::thread_idx_x() as usize * lanes;
 
-    let (begin, end) = run.elements(tile, len, false);
-    let (rest, whole) = if run.is_last { (own + end, len / lanes * lanes) } else { (0, 0) };
+    let (begin, end) = tiles.elements(tile, len, false);
+    let (rest, whole) = if tiles.is_last { (own + end, len / lanes * lanes) } else { (0, 0) };
     let single = whole + own / lanes;
     let load_single = |input: &Global<T>| {
         // SAFETY: `single` was just compared with `len`.
-        if run.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
+        if tiles.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
     };
 
     let mut state = constant!(O::NEUTRAL);
@@ -108,7 +108,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
         state = O::combine(state, of_tile(a, b));
         i += tile;
     }
-    if !run.is_last {
+    if !tiles.is_last {
         return state;
     }
     // SAFETY: vectors that begin before the end of whole ones are inside of both rows.

@@ -99,7 +99,7 @@ impl<S: Plain> Partials<'_, S> {
 /// The rows and the width of the threads over up to `width` columns. All columns at once, if a block has a thread for
 /// each, and as many rows as fit.
 #[inline(always)]
-pub(super) fn threads_over(width: usize) -> (u32, u32) {
+pub(super) fn thread_shape(width: usize) -> (u32, u32) {
     let wide = if width < BLOCK { width as u32 } else { BLOCK as u32 };
     (wide, 1 << (BLOCK as u32 / wide).ilog2())
 }

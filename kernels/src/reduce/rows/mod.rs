@@ -7,27 +7,27 @@ use cuda_std::prelude::*;
 
 use super::fold::fold_lanes;
 use super::gather::gather_vectors;
-pub use super::tuning::rows::{BLOCK, VECTORS_EACH, blocks_at_once};
-use super::tuning::rows::{FEW_BLOCKS, ROWS_EACH};
+pub use super::tuning::rows::{BLOCK, VECTORS_PER_LANE, min_blocks};
+use super::tuning::rows::{DEPENDENT_LAUNCH_BLOCKS, ROWS_PER_LANE};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
 use stage::{Stage, swizzled};
 
 /// Vectors of a block's rows.
-const VECTORS: usize = BLOCK * VECTORS_EACH;
+const VECTORS: usize = BLOCK * VECTORS_PER_LANE;
 
 /// Vectors that hold a block's rows if there are gaps between them. One more for each thread, since each row may begin
 /// inside a vector.
-pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
+pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_PER_LANE + 1);
 
 /// Lanes that fold a row of `vectors` vectors, a power of two up to 32.
-pub const fn lanes_of_row(vectors: usize) -> usize {
-    let lanes = vectors.div_ceil(VECTORS_EACH).next_power_of_two();
+pub const fn lanes_per_row(vectors: usize) -> usize {
+    let lanes = vectors.div_ceil(VECTORS_PER_LANE).next_power_of_two();
     if lanes < 32 { lanes } else { 32 }
 }
 
 /// The most vectors that a row of `len` elements of `size` bytes lies in. At least 2, since it is a divisor.
-pub const fn vectors_of_row(len: usize, size: usize) -> usize {
+pub const fn vectors_per_row(len: usize, size: usize) -> usize {
     let of_vector = 16 / size;
     let vectors = (len + of_vector - 1).div_ceil(of_vector);
     if vectors < 2 { 2 } else { vectors }
@@ -35,15 +35,15 @@ pub const fn vectors_of_row(len: usize, size: usize) -> usize {
 
 /// Rows of `len` elements that fit in a block, with a pitch of `pitch`. If enough fit, each group of `lanes` lanes has
 /// the same number.
-pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
+pub const fn rows_per_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
     let room = match (pitch == len, len) {
-        (_, 0) => groups * ROWS_EACH,
+        (_, 0) => groups * ROWS_PER_LANE,
         (true, _) => VECTORS * (16 / size) / len,
-        (false, _) => VECTORS_WITH_GAPS / vectors_of_row(len, size),
+        (false, _) => VECTORS_WITH_GAPS / vectors_per_row(len, size),
     };
-    if room > groups * ROWS_EACH {
-        groups * ROWS_EACH
+    if room > groups * ROWS_PER_LANE {
+        groups * ROWS_PER_LANE
     } else if room > groups {
         room / groups * groups
     } else {
@@ -67,16 +67,16 @@ pub struct RowArgs<T: Plain, R: Plain> {
     /// Lanes that fold a row.
     pub lanes: u32,
     /// Rows of a block.
-    pub rows_of_block: u32,
+    pub rows_per_block: u32,
     /// Vectors that a row takes in shared memory if there are gaps between rows.
-    pub vectors_of_row: u32,
+    pub vectors_per_row: u32,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
 /// Reduces `rows` rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// `lanes` are [`lanes_of_row`]. A block takes up to [`rows_of_block`] rows, which lie in `vectors_of_row` vectors
+/// `lanes` are [`lanes_per_row`]. A block takes up to [`rows_per_block`] rows, which lie in `vectors_per_row` vectors
 /// each.
 ///
 /// - *All loads of a block are in flight at once*: four vectors in each thread, at multiples of 16 bytes wherever rows
@@ -89,25 +89,25 @@ pub struct RowArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    min_blocks = blocks_at_once(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
+    min_blocks = min_blocks(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
-    RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output }: RowArgs<
+    RowArgs { operator, input, rows, len, pitch, lanes, rows_per_block, vectors_per_row, output }: RowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
     let operator = O::from_word(operator);
     let tile = shared_array![T::Vector; stage::CAPACITY];
-    if thread::grid_dim_x() <= FEW_BLOCKS {
+    if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS {
         thread::launch_dependents();
     }
-    let first = thread::block_idx_x() as usize * rows_of_block as usize;
+    let first = thread::block_idx_x() as usize * rows_per_block as usize;
     let left = rows - first;
-    let count = if left < rows_of_block as usize { left as u32 } else { rows_of_block };
+    let count = if left < rows_per_block as usize { left as u32 } else { rows_per_block };
     let stage = Stage::of(&input, first * pitch, (count, len), pitch);
-    stage.copy_to(vectors_of_row, &tile);
+    stage.copy_to(vectors_per_row, &tile);
     thread::sync_threads();
 
     let (thread, log_of_lanes) = (thread::thread_idx_x(), lanes.trailing_zeros());
@@ -117,7 +117,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
         let row = base + group;
         // Lanes past the last row take part in the shuffles, too.
         let state = if row < count {
-            let row = StagedRow { tile: &tile, start: stage.place(row, vectors_of_row), len, lane, log_of_lanes };
+            let row = StagedRow { tile: &tile, start: stage.place(row, vectors_per_row), len, lane, log_of_lanes };
             if stage.is_aligned() { row.fold::<O, true>(operator) } else { row.fold::<O, false>(operator) }
         } else {
             constant!(O::NEUTRAL)
@@ -148,9 +148,9 @@ impl<T: Element> StagedRow<'_, T> {
         let Self { len, lane, log_of_lanes, .. } = *self;
         let (of_vector, whole) = (T::Vector::LEN as u32, len / T::Vector::LEN as u32);
         let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
-        let mut state = if whole >> log_of_lanes == VECTORS_EACH as u32 {
+        let mut state = if whole >> log_of_lanes == VECTORS_PER_LANE as u32 {
             let vector = |k: usize| self.vector::<ALIGNED>(nth(k));
-            gather_vectors::<O, T, VECTORS_EACH>(
+            gather_vectors::<O, T, VECTORS_PER_LANE>(
                 operator,
                 [vector(0), vector(1), vector(2), vector(3)],
                 (lane * of_vector) as usize,
@@ -163,7 +163,7 @@ impl<T: Element> StagedRow<'_, T> {
                 }
                 operator.gather_vector(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
             };
-            tree::<_, VECTORS_EACH>(of_lane, O::combine)
+            tree::<_, VECTORS_PER_LANE>(of_lane, O::combine)
         } else {
             constant!(O::NEUTRAL)
         };

@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use super::{BLOCK, VECTORS, VECTORS_EACH, VECTORS_WITH_GAPS};
+use super::{BLOCK, VECTORS, VECTORS_PER_LANE, VECTORS_WITH_GAPS};
 use crate::divisor::Divisor;
 
 /// A block's capacity in vectors, in whole lines. Rows without gaps need one vector more than they have, as they may
@@ -59,22 +59,22 @@ impl<'a, T: Element> Stage<'a, T> {
 
     /// The first element of row `row` in shared memory.
     #[inline(always)]
-    pub fn place(&self, row: u32, vectors_of_row: u32) -> u32 {
+    pub fn place(&self, row: u32, vectors_per_row: u32) -> u32 {
         if self.is_one_run() {
             self.past + row * self.len
         } else {
-            row * vectors_of_row * T::Vector::LEN as u32 + self.past(row)
+            row * vectors_per_row * T::Vector::LEN as u32 + self.past(row)
         }
     }
 
     /// Writes the rows to shared memory. All loads are in flight before the first is stored.
     #[inline(always)]
-    pub fn copy_to(&self, vectors_of_row: u32, tile: &SharedArray<T::Vector, CAPACITY>) {
-        const { assert!(VECTORS_EACH == 4) };
+    pub fn copy_to(&self, vectors_per_row: u32, tile: &SharedArray<T::Vector, CAPACITY>) {
+        const { assert!(VECTORS_PER_LANE == 4) };
         if self.is_one_run() {
             self.copy(|nth| self.of_run(nth), tile);
         } else {
-            let by_vectors = Divisor::new(vectors_of_row);
+            let by_vectors = Divisor::new(vectors_per_row);
             self.copy(|nth| self.of_row(by_vectors, nth), tile);
         }
     }

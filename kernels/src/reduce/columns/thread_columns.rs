@@ -6,7 +6,7 @@ use super::{BLOCK, COLUMNS};
 
 /// A thread's place in a tile.
 #[derive(Clone, Copy)]
-pub(in crate::reduce) struct Place {
+pub(in crate::reduce) struct ThreadColumns {
     /// The thread's row of threads, of `rows` in the block.
     pub(in crate::reduce) row: usize,
     pub(in crate::reduce) rows: usize,
@@ -15,12 +15,12 @@ pub(in crate::reduce) struct Place {
     second: usize,
     third: usize,
     /// The number of columns of a folded row, row after row.
-    pub(in crate::reduce) all: usize,
+    pub(in crate::reduce) folded_columns: usize,
     /// The number of columns of one row.
-    of_row: usize,
+    row_columns: usize,
 }
 
-impl Place {
+impl ThreadColumns {
     /// The place of a thread of the block.
     ///
     /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. With wide
@@ -33,21 +33,29 @@ impl Place {
         columns: usize,
         folded_rows: usize,
         size: usize,
-        is_wide: bool,
+        is_vectorized: bool,
     ) -> Self {
         let (first, lane) = (tile * lanes * COLUMNS, thread % lanes);
-        let (each, second, third) = match (is_wide, size) {
+        let (each, second, third) = match (is_vectorized, size) {
             (true, 8) => (2, 1, 2 * lanes),
             (true, _) => (4, 1, 2),
             (false, _) => (1, lanes, 2 * lanes),
         };
         let (row, rows) = (thread / lanes, BLOCK / lanes);
-        Self { row, rows, column: first + lane * each, second, third, all: columns * folded_rows, of_row: columns }
+        Self {
+            row,
+            rows,
+            column: first + lane * each,
+            second,
+            third,
+            folded_columns: columns * folded_rows,
+            row_columns: columns,
+        }
     }
 
     /// Whether each `together` of the thread's columns, two or all of them, are contiguous.
     #[inline(always)]
-    pub(in crate::reduce) fn has_neighbours(&self, together: usize) -> bool {
+    pub(in crate::reduce) fn are_contiguous(&self, together: usize) -> bool {
         self.second == 1 && (together == 2 || self.third == 2)
     }
 
@@ -59,19 +67,19 @@ impl Place {
 
     #[inline(always)]
     pub(in crate::reduce) fn has(&self, c: usize) -> bool {
-        self.column(c) < self.all
+        self.column(c) < self.folded_columns
     }
 
     /// Whether the thread's first column exists: if not, none does.
     #[inline(always)]
-    pub(in crate::reduce) fn has_first(&self) -> bool {
-        self.column < self.all
+    pub(in crate::reduce) fn has_any(&self) -> bool {
+        self.column < self.folded_columns
     }
 
     /// Calls `work` for each column that exists.
     #[inline(always)]
     pub(in crate::reduce) fn each(&self, work: impl Fn(usize)) {
-        four(|c| {
+        per_column(|c| {
             if self.has(c) {
                 work(c);
             }
@@ -81,7 +89,11 @@ impl Place {
     /// The row of column `c` within the folded row. The host passes fewer than 2^32 columns if there are several.
     #[inline(always)]
     pub(in crate::reduce) fn folded_row(&self, c: usize) -> usize {
-        if self.all == self.of_row { 0 } else { (self.column(c) as u32 / self.of_row as u32) as usize }
+        if self.folded_columns == self.row_columns {
+            0
+        } else {
+            (self.column(c) as u32 / self.row_columns as u32) as usize
+        }
     }
 
     /// The offset of the column's element from the first of the folded row, whose rows are `pitch` apart. 0 if there is
@@ -89,16 +101,16 @@ impl Place {
     #[inline(always)]
     pub(in crate::reduce) fn offset(&self, c: usize, pitch: usize) -> usize {
         let row = self.folded_row(c);
-        if self.has(c) { row * pitch + (self.column(c) - row * self.of_row) } else { 0 }
+        if self.has(c) { row * pitch + (self.column(c) - row * self.row_columns) } else { 0 }
     }
 }
 
-/// Loads by wide accesses the elements of a thread at [`Place::offset`]s `at`, in a folded row that begins at `row`.
+/// Loads by wide accesses the elements of a thread at [`ThreadColumns::offset`]s `at`, in a folded row that begins at `row`.
 ///
 /// # Safety
 /// What an access takes is inside the view, and it begins at a multiple of its size.
 #[inline(always)]
-pub(in crate::reduce) unsafe fn load_wide<T: Element>(
+pub(in crate::reduce) unsafe fn load_vectorized<T: Element>(
     input: &Global<T>,
     row: usize,
     at: [usize; COLUMNS],
@@ -116,6 +128,6 @@ pub(in crate::reduce) unsafe fn load_wide<T: Element>(
 /// One value for each column of a thread. Written out, since arrays that the compiler does not unroll go to local
 /// memory.
 #[inline(always)]
-pub(in crate::reduce) fn four<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
+pub(in crate::reduce) fn per_column<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
     [of_column(0), of_column(1), of_column(2), of_column(3)]
 }
