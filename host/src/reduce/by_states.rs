@@ -21,7 +21,7 @@ pub(super) struct ByStates<T: Element, S: Plain, R: Plain> {
 impl<T: Element, S: Plain, R: Plain> ByStates<T, S, R> {
     /// Plans the reduction of a shape, if possible.
     pub(super) fn plan(kernels: StateKernels<T, S, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty() {
+        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty_result() {
             return Err(Error::Empty { operator: kernels.name() });
         }
         let elements =

@@ -54,10 +54,10 @@ mod vectors;
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
-pub use arg::{ArgMax, ArgMin, IndexOfExtreme};
+pub use arg::{ArgMax, ArgMin, ArgMinOrMax};
 pub use dot::Dot;
 pub use erased::Erased;
-pub use extremes::{BothExtremes, Extreme, Max, Min, MinMax};
+pub use extremes::{Max, Min, MinAndMax, MinMax, MinOrMax};
 pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
 pub use number::Number;
 pub use predicates::{All, Any, AnyOrAll, Count, CountFinite, CountNan, CountNonzero};
@@ -128,7 +128,7 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
 
     /// Whether a reduction of no elements has a result. If not, it is an error, except for an empty segment among
     /// others, which gets `finish(NEUTRAL, 0)`.
-    const HAS_EMPTY: bool = true;
+    const HAS_EMPTY_RESULT: bool = true;
 
     /// Whether the output has the same bits in any order of combination.
     ///
@@ -153,32 +153,32 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// The output for a state of `count` elements. Runs once for each result.
     fn finish(self, state: Self::State, count: u64) -> Self::Output;
 
-    /// The state of `LEN` elements, a power of two, that a thread holds in registers; `at` gives each index. An
+    /// The state of `LEN` elements, a power of two, that a thread holds in registers; `index_of` gives each index. An
     /// operator overrides this if it has something cheaper than lifting each element.
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|place| self.lift(elements[place], at(place)), Self::combine)
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], index_of: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, LEN>(|i| self.lift(elements[i], index_of(i)), Self::combine)
     }
 
-    /// The state of a vector whose first element has the index `first`: [`Operator::gather`] of its elements.
+    /// The state of a vector whose first element has the index `first`: [`Operator::reduce_elements`] of its elements.
     #[inline(always)]
-    fn gather_vector(self, vector: T::Vector, first: u64) -> Self::State {
-        vector.visit(vectors::Gather { first, operator: self })
+    fn reduce_vector(self, vector: T::Vector, first: u64) -> Self::State {
+        vector.visit(vectors::ReduceVector { first, operator: self })
     }
 
-    /// The state of the vectors that a thread has loaded together. `at` gives the index of each vector's first element,
+    /// The state of the vectors that a thread has loaded together. `index_of` gives the index of each vector's first element,
     /// in rising order.
     ///
     /// The state's index may be partial: the right vector, but not yet the element. [`Operator::resolve_index`]
     /// resolves it, for the one state left in a block. An operator that returns an index overrides both, since carrying
     /// each element's index costs more than comparing it.
     #[inline(always)]
-    fn gather_partial<const VECTORS: usize>(
+    fn reduce_to_partial_index<const VECTORS: usize>(
         self,
         vectors: [T::Vector; VECTORS],
-        at: impl Fn(usize) -> u64,
+        index_of: impl Fn(usize) -> u64,
     ) -> Self::State {
-        tree::<_, VECTORS>(|k| self.gather_vector(vectors[k], at(k)), Self::combine)
+        tree::<_, VECTORS>(|k| self.reduce_vector(vectors[k], index_of(k)), Self::combine)
     }
 
     /// Resolves the state's partial index; `element` loads an element by its index.
@@ -205,7 +205,7 @@ pub(crate) use constant;
 /// Without it, the compiler combines the operator's value with each element where it is loaded, so that later loads
 /// wait.
 #[inline(always)]
-pub(crate) fn anew<O: Operator<T>, T: Element>(operator: O) -> O {
+pub(crate) fn opaque<O: Operator<T>, T: Element>(operator: O) -> O {
     O::from_word(compute_anew(operator.to_word() as usize) as u64)
 }
 
@@ -215,7 +215,7 @@ pub trait PairOperator<T: Element>: Operator<T> {
     fn lift_pair(a: T, b: T) -> Self::State;
 
     /// The state of the pairs of two vectors.
-    fn gather_pairs(a: T::Vector, b: T::Vector) -> Self::State;
+    fn reduce_pairs(a: T::Vector, b: T::Vector) -> Self::State;
 }
 
 /// Combines `LEN` leaves, a power of two up to 16, in a balanced tree.

@@ -73,7 +73,7 @@ impl<T: Scalar> Operator<T> for AnyOrAll {
         if self.is_all { u8::from(state & 1 == 0) } else { state >> 1 }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u8 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u8 {
         seen(T::has_zero(elements), T::has_nonzero(elements))
     }
 }
@@ -104,7 +104,7 @@ impl<T: Scalar> Operator<T> for Count {
         if self.is_below { count - state } else { state }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u64 {
         u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_at_least(self.threshold)), |a, b| a + b))
     }
 }

@@ -19,7 +19,7 @@ pub struct Sum;
 impl<T: Integer> Operator<T> for Sum {
     type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: T::Wide = T::NOTHING;
+    const NEUTRAL: T::Wide = T::WIDE_ZERO;
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl<T: Integer> Operator<T> for Sum {
         state
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> Self::State {
         T::wide(T::sum(elements))
     }
 }
@@ -79,7 +79,7 @@ impl<T: Integer<Total = i64>> Operator<T> for SumOrMean {
         if self.is_mean { mean_of_long(state.into(), count).to_bits() } else { state as u64 }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> i64 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> i64 {
         T::total(elements)
     }
 }
@@ -141,7 +141,7 @@ impl<T: Integer> Operator<T> for Mean {
         mean_of_long(state.into(), count)
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Total {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> T::Total {
         T::total(elements)
     }
 }

@@ -6,18 +6,18 @@ use cuda_std::prelude::*;
 use super::Operator;
 use super::scalar::Scalar;
 
-/// [`Operator::gather`] of a vector whose first element has the index `first`.
-pub(super) struct Gather<O> {
+/// [`Operator::reduce_elements`] of a vector whose first element has the index `first`.
+pub(super) struct ReduceVector<O> {
     pub first: u64,
     pub operator: O,
 }
 
-impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
+impl<O: Operator<T>, T: Element> VectorVisitor<T> for ReduceVector<O> {
     type Result = O::State;
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> O::State {
-        self.operator.gather(elements, |place| self.first + place as u64)
+        self.operator.reduce_elements(elements, |i| self.first + i as u64)
     }
 }
 

@@ -96,24 +96,24 @@ builtin! {
     }
     Min, "the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Extreme(Extreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to T;
+            => MinOrMax(MinOrMax { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to T;
     }
     Max, "the maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Extreme(Extreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to T;
+            => MinOrMax(MinOrMax { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to T;
     }
     MinMax, "the minimum and maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX })
+            => MinAndMax(MinAndMax { flip: T::FLIP_OF_MAX })
                 in_any_order of <T as CompareAs>::By, to <T as Scalar>::Pair;
     }
     ArgMin, "the index of the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to u64;
+            => ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to u64;
     }
     ArgMax, "the index of the maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to u64;
+            => ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to u64;
     }
     Any, "whether any is nonzero" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
@@ -137,7 +137,7 @@ builtin! {
     }
 }
 
-/// Elements that are compared as another type, with some bits flipped: see [`Extreme`].
+/// Elements that are compared as another type, with some bits flipped: see [`MinOrMax`].
 pub trait CompareAs {
     /// The kernels' element type.
     type By: Element;

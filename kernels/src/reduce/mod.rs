@@ -9,7 +9,7 @@
 //! | [`pairs`](mod@pairs) | two inputs: the dot product |
 //! | [`exact`] | exact sums of floats, of every shape |
 //! | [`fold`] | folds of the states of lanes, warps and blocks |
-//! | [`gather`] | the state of what a thread has loaded together |
+//! | [`thread_reduce`] | the state of what a thread has loaded together |
 //! | `tile_range`, `remainder` | a thread's share of a row's tiles, and of the elements outside of them |
 //! | [`reduction`] | operators with their kernels: what the host needs |
 //! | `builtin`, `custom` | those of the built-in operators, and of custom ones |
@@ -24,12 +24,12 @@ pub mod columns;
 mod custom;
 pub mod exact;
 pub mod fold;
-pub mod gather;
 pub mod long_rows;
 pub mod pairs;
 pub mod reduction;
 mod remainder;
 pub mod rows;
 pub mod segments;
+pub mod thread_reduce;
 mod tile_range;
 pub mod tuning;

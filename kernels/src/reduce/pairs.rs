@@ -83,7 +83,7 @@ fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     let mut state = constant!(O::NEUTRAL);
     let mut i = begin + own;
     let of_tile = |a: [T::Vector; VECTORS_IN_FLIGHT], b: [T::Vector; VECTORS_IN_FLIGHT]| {
-        O::combine(O::gather_pairs(a[0], b[0]), O::gather_pairs(a[1], b[1]))
+        O::combine(O::reduce_pairs(a[0], b[0]), O::reduce_pairs(a[1], b[1]))
     };
     let are_aligned = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
     while are_aligned && i + tile < end {
@@ -122,7 +122,7 @@ fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     issue_loads();
     i = rest;
     while i < whole {
-        state = O::combine(state, O::gather_pairs(a[0], b[0]));
+        state = O::combine(state, O::reduce_pairs(a[0], b[0]));
         (a[0], b[0]) = (a[1], b[1]);
         i += stride;
     }

@@ -54,7 +54,7 @@ pub enum Kernels<T: Element, S: Plain, R: Plain> {
 pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     name: &'static str,
     operator: u64,
-    has_empty: bool,
+    has_empty_result: bool,
     is_any_order: bool,
     handles: StateHandles<T, S, R>,
 }
@@ -85,8 +85,8 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     where
         O: Operator<T, State = S, Output = R>,
     {
-        let (has_empty, is_any_order) = (O::HAS_EMPTY, O::ANY_ORDER);
-        Self { name, operator: operator.to_word(), has_empty, is_any_order, handles }
+        let (has_empty_result, is_any_order) = (O::HAS_EMPTY_RESULT, O::ANY_ORDER);
+        Self { name, operator: operator.to_word(), has_empty_result, is_any_order, handles }
     }
 
     /// The same kernels for elements `U` and results `Q`.
@@ -95,7 +95,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// The reduction of elements of type `U` gives, bit for bit, what this one gives for those of type `T`.
     pub unsafe fn reinterpret<U: Element, Q: Plain>(self) -> StateKernels<U, S, Q> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<Q>()) };
-        let Self { name, operator, has_empty, is_any_order, handles } = self;
+        let Self { name, operator, has_empty_result, is_any_order, handles } = self;
         // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
         let handles = unsafe {
             StateHandles {
@@ -107,7 +107,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
                 long_segments: handles.long_segments.reinterpret(),
             }
         };
-        StateKernels { name, operator, has_empty, is_any_order, handles }
+        StateKernels { name, operator, has_empty_result, is_any_order, handles }
     }
 
     /// The operator in messages: `the sum`.
@@ -120,9 +120,9 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
         self.operator
     }
 
-    /// [`Operator::HAS_EMPTY`].
-    pub fn has_empty(&self) -> bool {
-        self.has_empty
+    /// [`Operator::HAS_EMPTY_RESULT`].
+    pub fn has_empty_result(&self) -> bool {
+        self.has_empty_result
     }
 
     /// [`Operator::ANY_ORDER`].

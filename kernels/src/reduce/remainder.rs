@@ -2,8 +2,8 @@
 
 use cuda_std::prelude::*;
 
-use super::gather::gather_partial_vectors;
-use crate::ops::{Operator, anew};
+use super::thread_reduce::reduce_vectors_to_partial_index;
+use crate::ops::{Operator, opaque};
 
 /// Elements of a row that a block folds after its tiles.
 #[derive(Clone, Copy)]
@@ -66,14 +66,14 @@ impl Remainder {
         state: O::State,
         loaded: Loaded<T, VECTORS>,
     ) -> O::State {
-        let operator = anew::<O, T>(operator);
+        let operator = opaque::<O, T>(operator);
         let Loaded { mut vectors, tail_element, head_element } = loaded;
         let (own, single, head) = (thread::thread_idx_x() as usize, self.single::<T>(), self.head);
         let mut state = state;
         let mut i = self.vector::<T>();
         // Not unrolled: short elements of several vectors would need too many registers.
         while i < self.end_of_vectors::<T>() {
-            state = O::combine(state, gather_partial_vectors::<O, T, 1>(operator, [vectors[0]], head + i, 0));
+            state = O::combine(state, reduce_vectors_to_partial_index::<O, T, 1>(operator, [vectors[0]], head + i, 0));
             let mut k = 1;
             while k < VECTORS {
                 vectors[k - 1] = vectors[k];

@@ -5,14 +5,14 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_idx, warp_shuffle_up, warp_vote_ballot};
 
 use super::fold::{fold_lanes, fold_warps, is_last_block};
-use super::gather::gather_vectors;
 use super::long_rows::{VECTORS_IN_FLIGHT, fold_partials, tile};
+use super::thread_reduce::reduce_vectors;
 use super::tile_range::{TileRange, fold_tiles};
 pub(super) use super::tuning::segments::MIN_CHUNK_TILES;
 pub use super::tuning::segments::{BLOCK, MAX_WARP_SEGMENT_VECTORS, min_blocks};
 use super::tuning::segments::{MAX_CHUNKS, MAX_SHORT_SEGMENT_VECTORS, SEGMENT_VECTORS_IN_FLIGHT, SHORT_SEGMENT_LANES};
 use crate::ops::builtin::*;
-use crate::ops::{Operator, anew, constant};
+use crate::ops::{Operator, constant, opaque};
 
 /// Entries of a chunk in the queue: segment and chunk number, then the segment's first element and length.
 ///
@@ -377,7 +377,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
             unsafe { input.load_few_vectors_before::<SEGMENT_VECTORS_IN_FLIGHT>(start + i, stride, start + whole) };
         let with = |state: O::State, k: usize| {
             if at(k) < whole {
-                O::combine(state, gather_vectors::<O, T, 1>(operator, [vectors[k]], at(k), 0))
+                O::combine(state, reduce_vectors::<O, T, 1>(operator, [vectors[k]], at(k), 0))
             } else {
                 state
             }
@@ -385,7 +385,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
         state = with(with(with(with(state, 0), 1), 2), 3);
         i += SEGMENT_VECTORS_IN_FLIGHT * stride;
     }
-    let operator = anew::<O, T>(operator);
+    let operator = opaque::<O, T>(operator);
     let with = |state: O::State, k: usize| {
         if has_rest(k) { O::combine(state, operator.lift(rests[k], rest(k) as u64)) } else { state }
     };

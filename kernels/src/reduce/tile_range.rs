@@ -5,8 +5,8 @@ use core::ops::Range;
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::gather::gather_partial_vectors;
 use super::remainder::{Remainder, elements_per_block, stride};
+use super::thread_reduce::reduce_vectors_to_partial_index;
 use crate::ops::{Operator, constant};
 
 /// Consecutive tiles of a row.
@@ -71,9 +71,14 @@ pub(super) fn fold_tiles<O: Operator<T>, T: Element, const VECTORS: usize, const
                 )
             };
             issue_loads();
-            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, head + i, stride));
-            state =
-                O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, further, head + i + tile, stride));
+            state = O::combine(
+                state,
+                reduce_vectors_to_partial_index::<O, T, VECTORS>(operator, vectors, head + i, stride),
+            );
+            state = O::combine(
+                state,
+                reduce_vectors_to_partial_index::<O, T, VECTORS>(operator, further, head + i + tile, stride),
+            );
             i += 2 * tile;
         }
         if i >= end && remainder.is_empty() {
@@ -84,7 +89,10 @@ pub(super) fn fold_tiles<O: Operator<T>, T: Element, const VECTORS: usize, const
         if !at_once && i < end {
             // SAFETY: the tile is inside the row.
             let vectors = unsafe { input.load_aligned_vectors_unchecked::<VECTORS>(start + i, stride) };
-            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, head + i, stride));
+            state = O::combine(
+                state,
+                reduce_vectors_to_partial_index::<O, T, VECTORS>(operator, vectors, head + i, stride),
+            );
             i += tile;
         }
         // SAFETY: vectors that begin before the end of whole tiles are inside the row, and so is the remainder.
@@ -93,13 +101,19 @@ pub(super) fn fold_tiles<O: Operator<T>, T: Element, const VECTORS: usize, const
         loaded = unsafe { remainder.load::<T, VECTORS>(input, true) };
         issue_loads();
         if at_once && i < end {
-            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, head + i, stride));
+            state = O::combine(
+                state,
+                reduce_vectors_to_partial_index::<O, T, VECTORS>(operator, vectors, head + i, stride),
+            );
         }
     } else {
         while i < end {
             // SAFETY: the tile is inside the row.
             let vectors = unsafe { input.load_vectors_unchecked::<VECTORS>(start + i, stride) };
-            state = O::combine(state, gather_partial_vectors::<O, T, VECTORS>(operator, vectors, head + i, stride));
+            state = O::combine(
+                state,
+                reduce_vectors_to_partial_index::<O, T, VECTORS>(operator, vectors, head + i, stride),
+            );
             i += tile;
         }
         // SAFETY: as above.

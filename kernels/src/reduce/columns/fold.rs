@@ -86,7 +86,7 @@ impl ThreadRows {
             states = per_column(|c| {
                 let of = |k: usize| loaded[k][c];
                 let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
-                O::combine(states[c], operator.gather(column, |k| (row(k) + folded_row[c]) as u64))
+                O::combine(states[c], operator.reduce_elements(column, |k| (row(k) + folded_row[c]) as u64))
             });
             first += 8 * step;
         }
@@ -96,7 +96,7 @@ impl ThreadRows {
             issue_loads();
             states = per_column(|c| {
                 let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-                O::combine(states[c], operator.gather(column, |k| (row(k) + folded_row[c]) as u64))
+                O::combine(states[c], operator.reduce_elements(column, |k| (row(k) + folded_row[c]) as u64))
             });
             first += 4 * step;
         }
@@ -106,7 +106,7 @@ impl ThreadRows {
             issue_loads();
             states = per_column(|c| {
                 let column = [loaded[0][c], loaded[1][c]];
-                O::combine(states[c], operator.gather(column, |k| (row(k) + folded_row[c]) as u64))
+                O::combine(states[c], operator.reduce_elements(column, |k| (row(k) + folded_row[c]) as u64))
             });
             first += 2 * step;
         }

@@ -6,7 +6,7 @@ use cuda_std::bits::funnel_shift_vector;
 use cuda_std::prelude::*;
 
 use super::fold::fold_lanes;
-use super::gather::gather_vectors;
+use super::thread_reduce::reduce_vectors;
 pub use super::tuning::rows::{BLOCK, VECTORS_PER_LANE, min_blocks};
 use super::tuning::rows::{DEPENDENT_LAUNCH_BLOCKS, ROWS_PER_LANE};
 use crate::ops::builtin::*;
@@ -150,7 +150,7 @@ impl<T: Element> StagedRow<'_, T> {
         let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
         let mut state = if whole >> log_of_lanes == VECTORS_PER_LANE as u32 {
             let vector = |k: usize| self.vector::<ALIGNED>(nth(k));
-            gather_vectors::<O, T, VECTORS_PER_LANE>(
+            reduce_vectors::<O, T, VECTORS_PER_LANE>(
                 operator,
                 [vector(0), vector(1), vector(2), vector(3)],
                 (lane * of_vector) as usize,
@@ -161,7 +161,7 @@ impl<T: Element> StagedRow<'_, T> {
                 if nth(k) >= whole {
                     return constant!(O::NEUTRAL);
                 }
-                operator.gather_vector(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
+                operator.reduce_vector(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
             };
             tree::<_, VECTORS_PER_LANE>(of_lane, O::combine)
         } else {

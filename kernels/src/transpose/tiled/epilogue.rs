@@ -103,7 +103,7 @@ impl<P: VectorType> Unroll for Elements<P> {
 }
 
 /// Gives every NaN the same bits, because those that an operation gives depend on the machine.
-macro_rules! with_one_nan {
+macro_rules! with_canonical_nan {
     ($x:expr, $type:ty) => {{
         let x: $type = $x;
         if x.is_nan() { <$type>::NAN } else { x }
@@ -118,7 +118,7 @@ macro_rules! reals {
             #[inline(always)]
             fn times(bits: $bits, [$factor, _]: [f64; 2]) -> $bits {
                 let $x = Self::from_bits(bits);
-                with_one_nan!($product, Self).to_bits()
+                with_canonical_nan!($product, Self).to_bits()
             }
 
             #[inline(always)]
@@ -146,7 +146,7 @@ macro_rules! complexes {
                 let part = |bits: $both| $part::from_bits(bits as $bits);
                 let (a, b) = (part(bits), part(bits >> $bits::BITS));
                 let (re, im) = (re as $part, im as $part);
-                let bits = |x: $part| $both::from(with_one_nan!(x, $part).to_bits());
+                let bits = |x: $part| $both::from(with_canonical_nan!(x, $part).to_bits());
                 bits(re * a - im * b) | bits(re * b + im * a) << $bits::BITS
             }
 

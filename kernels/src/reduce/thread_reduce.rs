@@ -6,22 +6,22 @@ use crate::ops::{Operator, tree};
 
 /// The state of vectors: the first begins at index `first`, each further one `stride` after the previous.
 #[inline(always)]
-pub fn gather_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+pub fn reduce_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,
     vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    tree::<_, VECTORS>(|k| operator.gather_vector(vectors[k], (first + k * stride) as u64), O::combine)
+    tree::<_, VECTORS>(|k| operator.reduce_vector(vectors[k], (first + k * stride) as u64), O::combine)
 }
 
-/// [`gather_vectors`] with a partial index, which [`Operator::resolve_index`] resolves.
+/// [`reduce_vectors`] with a partial index, which [`Operator::resolve_index`] resolves.
 #[inline(always)]
-pub fn gather_partial_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
+pub fn reduce_vectors_to_partial_index<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,
     vectors: [T::Vector; VECTORS],
     first: usize,
     stride: usize,
 ) -> O::State {
-    operator.gather_partial(vectors, |k| (first + k * stride) as u64)
+    operator.reduce_to_partial_index(vectors, |k| (first + k * stride) as u64)
 }
