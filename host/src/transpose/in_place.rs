@@ -3,7 +3,7 @@
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements, in_place_tiles};
-use kernels::transpose::tuning::{FEW_TILES, small_in_place_elements};
+use kernels::transpose::tuning::{MIN_LARGE_TILES, small_in_place_elements};
 
 use super::strides::grids;
 use super::{OPERATION, Transposition};
@@ -142,7 +142,7 @@ impl Gpu {
             let tiles = side.div_ceil(elements.isqrt());
             tiles * (tiles + 1) / 2
         };
-        let are_few = pairs(elements(size)).saturating_mul(batch) < FEW_TILES;
+        let are_few = pairs(elements(size)).saturating_mul(batch) < MIN_LARGE_TILES;
         let (kernel, pairs) = match shape.strides().is_aligned(matrices.device_address(), size) {
             false => (kernel, pairs(elements(size))),
             true if are_few => (aligned[1], pairs(small_in_place_elements(size))),

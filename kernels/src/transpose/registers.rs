@@ -11,7 +11,9 @@ use num_complex::{Complex32, Complex64};
 
 use crate::transpose::tiled::epilogue::{Scale, Scaled, Scaling};
 use crate::transpose::tiled::micro_tile::{Transpose, transpose_bytes};
-use crate::transpose::tuning::{REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, registers_across_warp};
+use crate::transpose::tuning::{
+    REGISTER_TILES_ACROSS, REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, register_tiles_across_warp,
+};
 
 /// Rows of a micro-tile: four, or the elements of 16 bytes if those are fewer.
 pub const fn rows(size: usize) -> usize {
@@ -25,7 +27,7 @@ pub const fn columns(size: usize) -> usize {
 }
 
 /// An element whose micro-tiles are loaded a row at a time and stored a column at a time.
-pub trait InRegisters: Element {
+pub trait RegisterTile: Element {
     /// A row of a micro-tile.
     type Row: Copy;
     /// A column of a micro-tile.
@@ -40,7 +42,7 @@ pub trait InRegisters: Element {
     /// Writes a column from element `i` on.
     ///
     /// # Safety
-    /// As of [`InRegisters::load`].
+    /// As of [`RegisterTile::load`].
     unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Column);
 
     /// The columns of the micro-tile with these rows. What is past its rows and columns is unspecified.
@@ -52,7 +54,7 @@ pub trait InRegisters: Element {
 
 macro_rules! by_words {
     ($type:ident in $row:ident, $word:ident: |$micro_tile:ident| $transposed:expr) => {
-        impl InRegisters for $type {
+        impl RegisterTile for $type {
             type Row = $row;
             type Column = $word;
 
@@ -109,7 +111,7 @@ fn transpose_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
 
 macro_rules! by_vectors {
     ($($type:ident),*) => {$(
-        impl InRegisters for $type {
+        impl RegisterTile for $type {
             type Row = <Self as Element>::Vector;
             type Column = Self::Row;
 
@@ -151,17 +153,17 @@ by_vectors!(u32, u64, u128);
 /// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart. Sides, pitches and
 /// addresses are multiples of 16 bytes.
 ///
-/// A block takes [`REGISTERS_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and as many down as
+/// A block takes [`REGISTER_TILES_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and as many down as
 /// its threads allow. The grid covers a matrix in x and y, and the batch in z.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
+    instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTER_TILES_BLOCK, 256 == REGISTER_TILES_BLOCK],
     block = BLOCK,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn register_tiles<T: InRegisters, const BLOCK: usize>(
+pub unsafe fn register_tiles<T: RegisterTile, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -195,7 +197,7 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     /// The same of the output.
     pub output_batch: usize,
     /// The operations on each element: see [`Scaling`].
-    pub how: u32,
+    pub operations: u32,
     /// The real part of the factor.
     pub real: f64,
     /// Its imaginary part.
@@ -207,11 +209,11 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTER_TILES_BLOCK, 256 == REGISTER_TILES_BLOCK],
     block = BLOCK,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: usize>(
+pub unsafe fn scaled_register_tiles<N: Scale<Bits: RegisterTile>, const BLOCK: usize>(
     ScaledRegisterTileArgs {
         input,
         output,
@@ -221,13 +223,13 @@ pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: us
         output_pitch,
         input_batch,
         output_batch,
-        how,
+        operations,
         real,
         imaginary,
     }: ScaledRegisterTileArgs<<N as Scale>::Bits>,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
-    let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
     transpose_micro_tile::<N::Bits, BLOCK>(&input, &output, &layout, |column| {
         N::Bits::map(column, |x| scaled.of_element(x))
     });
@@ -245,7 +247,7 @@ struct Layout {
 
 /// Transposes this thread's micro-tile and applies the epilogue to its columns.
 #[inline(always)]
-fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
+fn transpose_micro_tile<T: RegisterTile, const BLOCK: usize>(
     input: &Global<T>,
     output: &GlobalMut<T>,
     layout: &Layout,
@@ -254,11 +256,11 @@ fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
     thread::launch_dependents();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let size = size_of::<T>();
-    let (high, wide, lanes) = (self::rows(size), self::columns(size), registers_across_warp(size) as u32);
+    let (high, wide, lanes) = (self::rows(size), self::columns(size), register_tiles_across_warp(size) as u32);
     let thread = thread::index_in_block::<BLOCK>() as u32;
-    let (lane, warp, warps) = (thread % 32, thread / 32, REGISTERS_ACROSS as u32 / lanes);
-    let x = thread::block_idx_x() * REGISTERS_ACROSS as u32 + warp % warps * lanes + lane % lanes;
-    let y = thread::block_idx_y() * (BLOCK / REGISTERS_ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
+    let (lane, warp, warps) = (thread % 32, thread / 32, REGISTER_TILES_ACROSS as u32 / lanes);
+    let x = thread::block_idx_x() * REGISTER_TILES_ACROSS as u32 + warp % warps * lanes + lane % lanes;
+    let y = thread::block_idx_y() * (BLOCK / REGISTER_TILES_ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
     let (row, column) = (y * high as u32, x * wide as u32);
     if row >= rows || column >= columns {
         return;

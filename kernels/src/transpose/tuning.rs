@@ -17,7 +17,7 @@ pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
 /// Tiles: with fewer, kernels use their small tiles, so that more multiprocessors have one. Two for each
 /// multiprocessor. No record of the shapes.
-pub const FEW_TILES: usize = 2 * MULTIPROCESSORS;
+pub const MIN_LARGE_TILES: usize = 2 * MULTIPROCESSORS;
 
 /// Tiles: up to this many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
@@ -25,7 +25,7 @@ pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 
 /// Blocks: what the packed kernels run at once, four on each multiprocessor. A small array is cut in about as many.
 /// Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
-pub const PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
+pub const RESIDENT_PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 // Tiles of vectors.
 
@@ -36,7 +36,7 @@ pub const fn tile_elements(size: usize) -> usize {
     bytes / size
 }
 
-/// Elements of a block's tile where there are fewer than [`FEW_TILES`]: a quarter. No record of the shapes.
+/// Elements of a block's tile where there are fewer than [`MIN_LARGE_TILES`]: a quarter. No record of the shapes.
 pub const fn small_tile_elements(size: usize) -> usize {
     tile_elements(size) / 4
 }
@@ -83,10 +83,10 @@ pub const LINE_PAIR: usize = 256;
 ///
 /// Rows that begin a multiple of 128 KiB apart are read 2 to 13 % slower than rows 112 or 144 KiB apart, and as fast
 /// with the partitions. Rows 1 MiB apart, in 16 partitions, reach 0.953 of a copy's speed, and 0.974 without.
-pub const PARTITIONED_PITCH: [u32; 2] = [17, 19];
+pub const LOG2_PARTITIONED_PITCHES: [u32; 2] = [17, 19];
 
-/// Bytes of a partition, as a power of two: 64 KiB, measured with [`PARTITIONED_PITCH`].
-pub const PARTITION: u32 = 16;
+/// Bytes of a partition, as a power of two: 64 KiB, measured with [`LOG2_PARTITIONED_PITCHES`].
+pub const LOG2_PARTITION: u32 = 16;
 
 /// Bytes of a column of tiles from which on it is cut in panels: L2 does not keep what was fetched beside the column
 /// until the next column reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
@@ -107,12 +107,12 @@ pub const fn panel_of_line_pairs(size: usize) -> usize {
 
 /// Tiles: the fewest of a column of sector-aligned tiles. With fewer, too much of their halos is outside of the matrix.
 /// No record of the shapes.
-pub const SECTOR_ALIGNED_TILES: usize = 4;
+pub const MIN_SECTOR_ALIGNED_TILES: usize = 4;
 
 /// Blocks of sector-aligned tiles that are to fit on a multiprocessor (`min_blocks`): as many as leave registers for
 /// the first vectors of all rows of a thread's micro-tile. With fewer blocks, 8191 x 8193 elements of 1 to 8 bytes take
 /// 46.6, 71.4, 135.1 and 270.9 us, with these 40.3, 70.8, 134.9 and 266.4.
-pub const fn sector_aligned_blocks(size: usize) -> usize {
+pub const fn sector_aligned_min_blocks(size: usize) -> usize {
     match size {
         1 => 3,
         2 => 4,
@@ -137,12 +137,12 @@ pub const fn narrow_tile_words(size_of_word: usize, are_few: bool) -> usize {
 
 /// Bytes of all matrices up to which they are transposed in registers: 8 MiB of elements of 16 bytes, 4 MiB of others.
 /// 600 x 600 of 16 bytes takes 3.55 us in registers and 3.69 by tiles, but 848 x 848 of 8 bytes 4.5 and 3.7.
-pub const fn in_registers_bytes(size: usize) -> usize {
+pub const fn max_register_tiles_bytes(size: usize) -> usize {
     if size < 16 { 4 << 20 } else { 8 << 20 }
 }
 
 /// Micro-tiles across a block, and the most across a warp.
-pub const REGISTERS_ACROSS: usize = 8;
+pub const REGISTER_TILES_ACROSS: usize = 8;
 
 /// Micro-tiles across a warp.
 ///
@@ -150,25 +150,25 @@ pub const REGISTERS_ACROSS: usize = 8;
 /// the output is then at least a sector. Elements of 8 and 16 bytes have micro-tiles of two rows or one: 8 across read
 /// a line of 128 bytes. Measured at 512 x 512: with 8 across, elements of 8 and 16 bytes take 5 % less time than with
 /// 4, elements of 1 and 2 bytes the same or more.
-pub const fn registers_across_warp(size: usize) -> usize {
-    if size < 8 { 4 } else { REGISTERS_ACROSS }
+pub const fn register_tiles_across_warp(size: usize) -> usize {
+    if size < 8 { 4 } else { REGISTER_TILES_ACROSS }
 }
 
 /// Threads of a block in registers. 1024 x 1024 elements of 1 byte take 1.53 us, and 1.62 to 1.65 by half of them.
-pub const REGISTERS_BLOCK: usize = 256;
+pub const REGISTER_TILES_BLOCK: usize = 256;
 
 /// Threads of a block in registers where blocks are few. 512 x 512 elements of 1 byte take 1.25 us, and 1.33 by
-/// [`REGISTERS_BLOCK`].
-pub const SMALL_REGISTERS_BLOCK: usize = REGISTERS_BLOCK / 2;
+/// [`REGISTER_TILES_BLOCK`].
+pub const SMALL_REGISTER_TILES_BLOCK: usize = REGISTER_TILES_BLOCK / 2;
 
-/// Blocks of [`SMALL_REGISTERS_BLOCK`] on the busiest multiprocessor, up to which they are preferred if that
+/// Blocks of [`SMALL_REGISTER_TILES_BLOCK`] on the busiest multiprocessor, up to which they are preferred if that
 /// multiprocessor then has fewer threads, for elements of 2 to 8 bytes.
 ///
 /// 768 x 768 of 4 bytes, with three small blocks or two large ones on the busiest multiprocessor, takes 2.00 us by
 /// small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68; 384 x 384 of 8 bytes 1.61 and 1.76. Elements of 1 byte
 /// are left out, as a small block writes halves of lines (1024 x 1536: 1.87 and 1.76), and of 16 bytes (192 x 192: 1.31
 /// to 1.37 and 1.26).
-pub const SMALL_BLOCKS_OF_BUSIEST: usize = 3;
+pub const MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR: usize = 3;
 
 // Transposes in place.
 
@@ -182,7 +182,7 @@ pub const fn in_place_side(size: usize) -> usize {
     }
 }
 
-/// Elements of a tile in place where there are fewer than [`FEW_TILES`] pairs: a quarter, of elements of up to 4 bytes.
+/// Elements of a tile in place where there are fewer than [`MIN_LARGE_TILES`] pairs: a quarter, of elements of up to 4 bytes.
 /// No record of the shapes.
 pub const fn small_in_place_elements(size: usize) -> usize {
     let elements = in_place_side(size) * in_place_side(size);
@@ -221,11 +221,11 @@ pub const MAX_SHORT_SIDE: usize = 128;
 pub const ASPECT_RATIO: usize = 16;
 
 /// Sectors of a row that a block writes, at least, however small the matrix is. No record of the shapes.
-pub const FEWEST_SECTORS: usize = 4;
+pub const MIN_SECTORS: usize = 4;
 
 /// Columns, and bytes of an element, up to which a tall-skinny matrix whose rows are whole vectors is packed, not
 /// tiled: 2^24 x 16 of 1 byte takes 144.8 us packed and 157.7 tiled, of 2 bytes 272.1 and 281.3.
-pub const TALL_SKINNY_OF_VECTORS: [usize; 2] = [16, 2];
+pub const MAX_PACKED_ROW_OF_VECTORS: [usize; 2] = [16, 2];
 
 /// Elements of `size` bytes that a thread stores at once: 8 bytes, since index arithmetic costs the same for one
 /// element and for eight. Elements of 4 bytes go one by one, which are then neighbours in shared memory, too. No record
@@ -252,7 +252,7 @@ pub const fn short_wide_skew(size: usize) -> usize {
 }
 
 /// Bytes of a tile of segments, at least, however small the matrix is. No record of the shapes.
-pub const SMALLEST_PACKED_TILE: usize = 2048;
+pub const MIN_PACKED_TILE: usize = 2048;
 
 /// Passes in which a warp may read a narrow tile that is loaded as one segment. With more, each row is loaded by
 /// itself, at a pitch without conflicts: 400000 x 16 x 3 elements of 1 byte, in 11 passes, take 35.7 us as one segment
@@ -261,10 +261,10 @@ pub const MAX_PASSES: u32 = 3;
 
 /// Columns of tiles up to which they are made about equally wide, as each block computes its places once however few
 /// columns it writes: 100000 x 80 x 5 elements of 1 byte take 37.0 us as 64 and 16 columns, and 30.2 as 40 and 40.
-pub const EVEN_TILES: usize = 3;
+pub const MAX_EVEN_TILES: usize = 3;
 
 /// Bytes of a row of the output below which a matrix of segments counts as short and wide. No record of the shapes.
-pub const SHORT_WIDE_ROW: usize = 128;
+pub const MIN_OUTPUT_ROW: usize = 128;
 
 /// Bytes of a segment from which on segments are copied one by one, not packed, by the bytes of the access at whose
 /// multiples they begin and end.

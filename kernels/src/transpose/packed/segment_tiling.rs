@@ -2,7 +2,7 @@
 
 use super::{capacity, elements_per_bank_row};
 use crate::transpose::tuning::{
-    EVEN_TILES, MAX_PASSES, PACKED_BLOCK, PACKED_VECTORS, SMALLEST_PACKED_TILE, elements_per_store,
+    MAX_EVEN_TILES, MAX_PASSES, MIN_PACKED_TILE, PACKED_BLOCK, PACKED_VECTORS, elements_per_store,
 };
 
 /// A tiling of a matrix of segments.
@@ -93,11 +93,11 @@ impl PackedTiling {
 
 /// Elements of a tile, if `tiles` tiles cover the matrix, within the limits of a block.
 fn enough(elements: usize, size: usize, tiles: usize) -> usize {
-    elements.div_ceil(tiles).clamp(SMALLEST_PACKED_TILE / size, capacity(size))
+    elements.div_ceil(tiles).clamp(MIN_PACKED_TILE / size, capacity(size))
 }
 
 /// The width of a tile, at most `most`: a multiple of the rows of the output that a block writes at once, so that each
-/// thread writes the same number of rows. Up to [`EVEN_TILES`] tiles are about equally wide.
+/// thread writes the same number of rows. Up to [`MAX_EVEN_TILES`] tiles are about equally wide.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
@@ -106,7 +106,11 @@ fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     let tiles = columns.div_ceil(most);
     // A tile of fewer columns than a block writes at once would leave most threads idle.
     let is_even = columns % most < rows_at_once;
-    if tiles > EVEN_TILES || is_even { most } else { columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most) }
+    if tiles > MAX_EVEN_TILES || is_even {
+        most
+    } else {
+        columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most)
+    }
 }
 
 /// The most words that a row of the output lies in, with `each` elements a word.

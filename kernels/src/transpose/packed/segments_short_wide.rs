@@ -9,12 +9,12 @@ use super::staged::{SegmentTile, at_most};
 use super::{capacity, store_any};
 use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
-use crate::transpose::tuning::{PACKED_BLOCK, SHORT_WIDE_ROW, elements_per_store};
+use crate::transpose::tuning::{MIN_OUTPUT_ROW, PACKED_BLOCK, elements_per_store};
 
 /// Whether rows of the output are so short that many stores would span two of them, for `rows` segments of `len`
 /// elements of `size` bytes.
 pub const fn is_short_wide(rows: usize, len: usize, size: usize) -> bool {
-    rows * len * size < SHORT_WIDE_ROW
+    rows * len * size < MIN_OUTPUT_ROW
 }
 
 /// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the

@@ -24,19 +24,19 @@ impl<T: Transpose> Epilogue<T> for Identity {
     }
 }
 
-/// The bit of a [`Scaling`]'s `how` for the conjugate.
+/// The bit of a [`Scaling`]'s `operations` for the conjugate.
 pub const CONJUGATED: u32 = 1;
 
-/// The bit of a [`Scaling`]'s `how` for the factor.
+/// The bit of a [`Scaling`]'s `operations` for the factor.
 pub const MULTIPLIED: u32 = 2;
 
-/// `factor * conj(x)`, or one of the two operations, as `how` says.
+/// `factor * conj(x)`, or one of the two operations, as `operations` says.
 #[derive(Clone, Copy)]
 pub struct Scaling {
     /// The factor's real and imaginary parts, each exact in the element's type.
     pub factor: [f64; 2],
     /// A sum of [`CONJUGATED`] and [`MULTIPLIED`].
-    pub how: u32,
+    pub operations: u32,
 }
 
 /// A number that can be multiplied.
@@ -68,9 +68,9 @@ impl<N: Scale> Scaled<N> {
     /// The element after the epilogue.
     #[inline(always)]
     pub fn of_element(&self, x: N::Bits) -> N::Bits {
-        let Scaling { factor, how } = self.scaling;
-        let x = if how & CONJUGATED != 0 { N::conjugate(x) } else { x };
-        if how & MULTIPLIED != 0 { N::times(x, factor) } else { x }
+        let Scaling { factor, operations } = self.scaling;
+        let x = if operations & CONJUGATED != 0 { N::conjugate(x) } else { x };
+        if operations & MULTIPLIED != 0 { N::times(x, factor) } else { x }
     }
 }
 

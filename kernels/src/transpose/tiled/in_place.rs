@@ -139,9 +139,9 @@ impl Half {
         let (matrix, (row, column)) = (block / pairs, pair(block % pairs, tiles));
         let is_above = half == 0;
         let (down, right) = if is_above { (row, column) } else { (column, row) };
-        let across = micro_tiles(LEN, size).trailing_zeros() / 2;
+        let log2_across = micro_tiles(LEN, size).trailing_zeros() / 2;
         let place = (down as usize * side_of_tile, right as usize * side_of_tile);
-        let shape = Tile::at(side, side, matrix as usize, place, (across, across), 16 / size);
+        let shape = Tile::at(side, side, matrix as usize, place, (log2_across, log2_across), 16 / size);
         Self { shape, is_needed: is_above || row != column }
     }
 }

@@ -4,7 +4,7 @@ use cuda_std::global::{L2Prefetch, issue_loads};
 use cuda_std::prelude::*;
 
 use crate::transpose::tiled::block_tile::{
-    Tile, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_each,
+    Tile, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_per_thread,
 };
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
@@ -46,8 +46,8 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfInput<'_, T,
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
-        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.across);
-        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.log2_across);
+        if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
             unsafe { self.input.load_vector_prefetch_unchecked(self.rows.start(row) + column as usize, self.fetch) }
         } else {
@@ -81,10 +81,10 @@ impl<T: Transpose, const LEN: usize> Unroll for VectorsOfTile<'_, T, LEN> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
-        if i >= vectors_each::<T, LEN>() {
+        if i >= vectors_per_thread::<T, LEN>() {
             return T::Vector::splat(T::default());
         }
-        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.down);
+        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
         // SAFETY: a vector of one of the tile's columns.
         unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q)) }
     }
@@ -104,9 +104,9 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfOutput<'_, T
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Vector::LEN;
-        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.down);
+        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
         let row = q * side as u32;
-        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+        if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let place = self.rows.start(column) + row as usize;
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
             unsafe { self.output.store_vector_unchecked(place, self.vectors[i]) };

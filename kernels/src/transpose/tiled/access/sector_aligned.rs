@@ -20,7 +20,7 @@ use cuda_std::global::{PendingVector, issue_loads};
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
-use crate::transpose::tiled::block_tile::{Tile, TileGrid, micro_tiles, transpose_part};
+use crate::transpose::tiled::block_tile::{Tile, TileGrid, micro_tiles, transpose_share};
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 use crate::transpose::tiled::row_map::Layout;
@@ -38,39 +38,39 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 
 /// The base-2 logarithm of the threads that share a micro-tile, each with the same number of its columns. Two threads
 /// share a micro-tile of bytes, each with half of every row, so that twice as many warps fit.
-const fn shared(size: usize) -> u32 {
+const fn log2_sharing(size: usize) -> u32 {
     (size == 1) as u32
 }
 
 /// The base-2 logarithm of the micro-tiles of a thread, one below the other. A micro-tile of 8-byte elements has only
 /// two vectors, so a thread has two micro-tiles, for more loads in flight.
-const fn stacked(size: usize) -> u32 {
+const fn log2_micro_tiles(size: usize) -> u32 {
     (size == 8) as u32
 }
 
 /// Rows of a thread's micro-tiles.
-const fn rows_each<T: Transpose>() -> usize {
-    T::Vector::LEN << stacked(size_of::<T>())
+const fn rows_per_thread<T: Transpose>() -> usize {
+    T::Vector::LEN << log2_micro_tiles(size_of::<T>())
 }
 
 /// Columns that a tile leaves to the next one: those of the last lane of a row, which loads them for the lane before
 /// it.
 pub const fn overlap(size: usize) -> usize {
-    (16 / size) >> shared(size)
+    (16 / size) >> log2_sharing(size)
 }
 
 /// Threads of a block for a tile of `len` elements of `size` bytes.
 pub const fn threads(len: usize, size: usize) -> usize {
-    micro_tiles(len, size) << shared(size) >> stacked(size)
+    micro_tiles(len, size) << log2_sharing(size) >> log2_micro_tiles(size)
 }
 
 /// Whether the tile is inside of the matrix, with a sector's rows more above and below.
 #[inline(always)]
 pub(in crate::transpose) fn is_inside<T: Transpose>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
-    shape.columns == (shape.side << shape.across) - overlap(size_of::<T>()) as u32
+    shape.columns == (shape.side << shape.log2_across) - overlap(size_of::<T>()) as u32
         && shape.top >= sector
-        && shape.top + ((shape.side << shape.down) as usize) + sector <= rows
+        && shape.top + ((shape.side << shape.log2_down) as usize) + sector <= rows
 }
 
 /// The block's tile of `len` elements of `size` bytes.
@@ -84,11 +84,12 @@ pub(in crate::transpose) fn tile_of_block(
 ) -> Tile {
     let micro_tiles = micro_tiles(len, size);
     let (batch, row, column) = grid.of_block();
-    let (side, down) = (16 / size, micro_tiles.trailing_zeros() - grid.across);
-    let width = (side << grid.across) - overlap(size);
-    let (top, left) = (row as usize * side * ((1 << down) - HALO as usize), column as usize * width);
-    let tile = Tile::at(positions(rows, size), columns, batch as usize, (top, left), (grid.across, down), side);
-    Tile { shared: shared(size), columns: tile.columns.min(width as u32), ..tile }
+    let (side, log2_down) = (16 / size, micro_tiles.trailing_zeros() - grid.log2_across);
+    let width = (side << grid.log2_across) - overlap(size);
+    let (top, left) = (row as usize * side * ((1 << log2_down) - HALO as usize), column as usize * width);
+    let tile =
+        Tile::at(positions(rows, size), columns, batch as usize, (top, left), (grid.log2_across, log2_down), side);
+    Tile { log2_sharing: log2_sharing(size), columns: tile.columns.min(width as u32), ..tile }
 }
 
 /// Loads the thread's micro-tiles, transposes them, and stores them to shared memory. `shape.top` is the first position
@@ -102,10 +103,10 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    let (side, width, height) = (T::Vector::LEN, T::Vector::LEN >> shape.shared, rows_each::<T>());
+    let (side, width, height) = (T::Vector::LEN, T::Vector::LEN >> shape.log2_sharing, rows_per_thread::<T>());
     let thread = thread::thread_idx_x();
-    let (part, stack) = (thread & ((1 << shape.shared) - 1), thread >> shape.shared);
-    let (x, y) = (stack & ((1 << shape.across) - 1), stack >> shape.across);
+    let (part, stack) = (thread & ((1 << shape.log2_sharing) - 1), thread >> shape.log2_sharing);
+    let (x, y) = (stack & ((1 << shape.log2_across) - 1), stack >> shape.log2_across);
     let column = x * side as u32 + part * width as u32;
     let row = (shape.top + y as usize * height).wrapping_sub(SECTOR / size_of::<T>());
     let first = shape.batch * layout.batch + shape.left + column as usize;
@@ -134,10 +135,10 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let (place, pitch) = (compute_anew(rows_of_thread.place), compute_anew(rows_of_thread.pitch));
     let rows_of_thread = RowsOfThread { place, pitch, ..rows_of_thread };
     let vectors = unroll_16(&Finish { rows: &rows_of_thread, begun });
-    let y = y << stacked(size_of::<T>());
-    transpose_part(&vectors, epilogue, (column, y), shape, tile);
-    if stacked(size_of::<T>()) > 0 {
-        transpose_part(&unroll_16(&Below { vectors }), epilogue, (column, y + 1), shape, tile);
+    let y = y << log2_micro_tiles(size_of::<T>());
+    transpose_share(&vectors, epilogue, (column, y), shape, tile);
+    if log2_micro_tiles(size_of::<T>()) > 0 {
+        transpose_share(&unroll_16(&Below { vectors }), epilogue, (column, y + 1), shape, tile);
     }
 }
 
@@ -173,14 +174,14 @@ struct RowsOfThread<'a, T> {
 impl<T: Transpose> RowsOfThread<'_, T> {
     #[inline(always)]
     fn place(&self, i: usize) -> usize {
-        self.place.wrapping_add(i % rows_each::<T>() * self.pitch)
+        self.place.wrapping_add(i % rows_per_thread::<T>() * self.pitch)
     }
 
     /// Whether the matrix has row `i`.
     #[inline(always)]
     fn has(&self, i: usize) -> bool {
         // The index of a row above the matrix wraps, and is far past the end.
-        ((i % rows_each::<T>()) as u32).wrapping_sub(self.above) < self.count
+        ((i % rows_per_thread::<T>()) as u32).wrapping_sub(self.above) < self.count
     }
 }
 
@@ -194,7 +195,7 @@ impl<T: Transpose> Unroll for BeginInside<'_, T> {
     fn of(&self, i: usize) -> PendingVector<T::Vector> {
         let (place, count, left) = (self.0.place(i), self.0.columns as usize, overlap(size_of::<T>()) as i32);
         // SAFETY: inside of the matrix, and so the view.
-        unsafe { self.0.input.begin_unaligned_load_unchecked(place, count, left, shared(size_of::<T>()) > 0) }
+        unsafe { self.0.input.begin_unaligned_load_unchecked(place, count, left, log2_sharing(size_of::<T>()) > 0) }
     }
 }
 
@@ -213,7 +214,7 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
                 self.0.place(i),
                 count as usize,
                 left,
-                shared(size_of::<T>()) > 0,
+                log2_sharing(size_of::<T>()) > 0,
             )
         }
     }
@@ -230,10 +231,10 @@ impl<T: Transpose> Unroll for Finish<'_, T> {
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
-        let (begun, place) = (self.begun[i % rows_each::<T>()], self.rows.place(i));
+        let (begun, place) = (self.begun[i % rows_per_thread::<T>()], self.rows.place(i));
         // SAFETY: `begin_unaligned_load_unchecked` began this row. The lanes past a lane with columns have the columns
         // that follow; the last lanes of a tile have none.
-        unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, place, shared(size_of::<T>()) > 0) }
+        unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, place, log2_sharing(size_of::<T>()) > 0) }
     }
 }
 
@@ -247,7 +248,7 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
     tile: &SharedArray<T, LEN>,
 ) {
     let thread = thread::thread_idx_x();
-    let (column, k) = (thread >> shape.down, thread & ((1 << shape.down) - 1));
+    let (column, k) = (thread >> shape.log2_down, thread & ((1 << shape.log2_down) - 1));
     let row = shape.batch * layout.batch + (shape.left + column as usize) * layout.pitch;
     let vectors = VectorsOfThread {
         output,
@@ -256,12 +257,12 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
         rows,
         column,
         k,
-        step: threads(LEN, size_of::<T>()) as u32 >> shape.down,
+        step: threads(LEN, size_of::<T>()) as u32 >> shape.log2_down,
         place: row + shape.top + k as usize * T::Vector::LEN,
         past: output.elements_past(row, SECTOR) as u32,
         pitch: layout.pitch,
     };
-    if k + HALO >= 1 << shape.down {
+    if k + HALO >= 1 << shape.log2_down {
         // The next tile writes these.
     } else if is_inside::<T>(rows, shape) {
         unroll_16(&Inside(&vectors));
@@ -271,8 +272,8 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
 }
 
 /// Vectors that a thread writes.
-const fn vectors_each<T: Transpose>() -> usize {
-    rows_each::<T>() >> shared(size_of::<T>())
+const fn vectors_per_thread<T: Transpose>() -> usize {
+    rows_per_thread::<T>() >> log2_sharing(size_of::<T>())
 }
 
 /// The vectors that a thread writes: the same vector of several columns.
@@ -302,7 +303,7 @@ impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
         let past = self.past.wrapping_add((i as u32 * self.step).wrapping_mul(self.pitch as u32)) % sector;
         // The column's vectors begin a halo above the tile.
         let begin = (self.k + HALO) * side - past;
-        let mask = (1 << self.shape.down) - 1;
+        let mask = (1 << self.shape.log2_down) - 1;
         // SAFETY: a vector of one of the tile's columns.
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         let (low, high) = (of_column(begin / side), of_column(begin / side + 1));
@@ -319,7 +320,7 @@ impl<T: Transpose, const LEN: usize> Unroll for Inside<'_, VectorsOfThread<'_, T
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < vectors_each::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
+        if i < vectors_per_thread::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
             let (vector, place, _) = self.0.vector(i);
             // SAFETY: all of the vector is inside of the row, wherever in a sector that begins; and it is aligned.
             unsafe { self.0.output.store_vector_unchecked(place, vector) };
@@ -333,7 +334,7 @@ impl<T: Transpose, const LEN: usize> Unroll for VectorsOfThread<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Vector::LEN;
-        if i >= vectors_each::<T>() || self.column + i as u32 * self.step >= self.shape.columns {
+        if i >= vectors_per_thread::<T>() || self.column + i as u32 * self.step >= self.shape.columns {
             return;
         }
         let (vector, place, past) = self.vector(i);

@@ -8,7 +8,7 @@ use cuda_std::bits::funnel_shift_vector;
 use cuda_std::prelude::*;
 
 use crate::transpose::tiled::block_tile::{
-    Tile, threads, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_each,
+    Tile, threads, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_per_thread,
 };
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
@@ -40,8 +40,8 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for PartsOfInput<'_, T, R
     #[inline(always)]
     fn of(&self, i: usize) -> T::Vector {
         let side = T::Vector::LEN;
-        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.across);
-        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.log2_across);
+        if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
             let place = self.rows.start(row) + column as usize;
             // SAFETY: inside of the matrix, and so the view.
@@ -67,10 +67,14 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     // are in different banks. Where rows of the output are short, they take neighbouring columns, whose rows are near
     // each other in memory.
     let (side, step) = (T::Vector::LEN as u32, threads(LEN, size_of::<T>()) as u32);
-    let width = side << shape.across;
+    let width = side << shape.log2_across;
     let mut i = thread::thread_idx_x();
     while i < width {
-        let column = if shape.down < 3 { i } else { (i & ((1 << shape.across) - 1)) * side + (i >> shape.across) };
+        let column = if shape.log2_down < 3 {
+            i
+        } else {
+            (i & ((1 << shape.log2_across) - 1)) * side + (i >> shape.log2_across)
+        };
         if column < shape.columns {
             rows.store_ends(column);
         }
@@ -100,7 +104,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     /// unspecified.
     #[inline(always)]
     fn vector(&self, column: u32, k: u32, past: u32) -> T::Vector {
-        let mask = (1 << self.shape.down) - 1;
+        let mask = (1 << self.shape.log2_down) - 1;
         // SAFETY: a vector of one of the tile's columns.
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         if past == 0 {
@@ -141,8 +145,8 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for RowsOfOutput<'_, T, R
     #[inline(always)]
     fn of(&self, i: usize) {
         let side = T::Vector::LEN as u32;
-        let (column, k) = vector_of_thread::<T, LEN>(i, self.shape.down);
-        if i >= vectors_each::<T, LEN>() || column >= self.shape.columns {
+        let (column, k) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
+        if i >= vectors_per_thread::<T, LEN>() || column >= self.shape.columns {
             return;
         }
         let (place, past) = self.place(column);

@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use super::tile::{Inside, Tile, words_each};
+use super::tile::{Inside, Tile, words_per_thread};
 use super::{elements_per_word, halo};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
@@ -32,12 +32,12 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
     pub(in crate::transpose) fn of_thread(input: &'a Global<'a, T>, first: usize, pitch: usize, shape: &Tile) -> Self {
         let (side, halo) = (elements_per_word(size_of::<T>()) as u32, halo(size_of::<T>()) as u32);
         let thread = thread::thread_idx_x();
-        let (w, d) = (thread & ((1 << shape.across) - 1), thread >> shape.across);
-        let rows_of_step = (NARROW_BLOCK as u32 >> shape.across) * side;
+        let (w, d) = (thread & ((1 << shape.log2_across) - 1), thread >> shape.log2_across);
+        let rows_of_step = (NARROW_BLOCK as u32 >> shape.log2_across) * side;
         let (row, column) = (d * side, w * side);
         // The tile's first row is a halo above its first position, and outside of the matrix in the first tile.
         let above = if shape.top == 0 { halo * side } else { 0 };
-        let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.down);
+        let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.log2_down);
         let rows = if left < all as usize { left as u32 } else { all };
         let first_row = (shape.top + row as usize).wrapping_sub((halo * side) as usize);
         // Columns past the end repeat the first column.
@@ -64,7 +64,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfInput<'_, T, LEN> {
     fn of(&self, i: usize) -> T::Word {
         let side = elements_per_word(size_of::<T>());
         let (micro_tile, row_of_square) = (i / side, i % side);
-        if i >= words_each::<LEN>() {
+        if i >= words_per_thread::<LEN>() {
             return T::Word::default();
         }
         let row = self.row.wrapping_add(micro_tile as u32 * self.rows_of_step + row_of_square as u32);
@@ -80,7 +80,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfInput<'_, T, 
 
     #[inline(always)]
     fn of(&self, i: usize) -> T::Word {
-        if i >= words_each::<LEN>() {
+        if i >= words_per_thread::<LEN>() {
             return T::Word::default();
         }
         let (side, words) = (elements_per_word(size_of::<T>()), self.0);
@@ -109,8 +109,8 @@ impl<'a, T: WordAccess, const LEN: usize> MicroTiles<'a, T, LEN> {
         tile: &'a SharedArray<T::Word, LEN>,
     ) -> Self {
         let thread = thread::thread_idx_x();
-        let place = shape.place::<T::Word>(thread & ((1 << shape.across) - 1), thread >> shape.across);
-        Self { words, shape, tile, place, step: NARROW_BLOCK as u32 >> shape.across }
+        let place = shape.place::<T::Word>(thread & ((1 << shape.log2_across) - 1), thread >> shape.log2_across);
+        Self { words, shape, tile, place, step: NARROW_BLOCK as u32 >> shape.log2_across }
     }
 }
 
@@ -120,7 +120,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for MicroTiles<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, k: usize) {
         let side = elements_per_word(size_of::<T>());
-        if (k + 1) * side > words_each::<LEN>() {
+        if (k + 1) * side > words_per_thread::<LEN>() {
             return;
         }
         let word = |i: usize| self.words[(k * side + i) % 16];
@@ -128,7 +128,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for MicroTiles<'_, T, LEN> {
         let mut i = 0;
         while i < side {
             // Indices are linear over XOR, and these bits are 0 in the first word's slot and micro-tile.
-            let further = self.shape.place::<T::Word>((i as u32) << self.shape.across, k as u32 * self.step);
+            let further = self.shape.place::<T::Word>((i as u32) << self.shape.log2_across, k as u32 * self.step);
             self.tile.store((self.place ^ further) as usize % LEN, transposed[i]);
             i += 1;
         }

@@ -57,7 +57,7 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
 /// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `LEN` is [`narrow_tile_words`] of the word's size. A tile is `1 << across` words wide and at least two rows of
+/// `LEN` is [`narrow_tile_words`] of the word's size. A tile is `1 << log2_across` words wide and at least two rows of
 /// micro-tiles high; neither side exceeds the block's threads. Each matrix has `tiles_down` x `tiles_across` tiles, and
 /// the grid has a block for each tile of each matrix.
 ///
@@ -79,15 +79,16 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
+        log2_partitions,
     }: TileArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![<T as WordAccess>::Word; LEN];
-    let shape = Tile::of_block::<T, LEN>(rows, columns, TileGrid { across, tiles_down, tiles_across, partitions });
+    let shape =
+        Tile::of_block::<T, LEN>(rows, columns, TileGrid { log2_across, tiles_down, tiles_across, log2_partitions });
     let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
     unroll_16(&MicroTiles::<T, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
@@ -115,21 +116,24 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
-        how,
+        log2_partitions,
+        operations,
         real,
         imaginary,
     }: ScaledTileArgs<<N as ScaledWordAccess>::Word>,
 ) {
     launch_dependents();
     let tile = shared_array![<N as ScaledWordAccess>::Word; LEN];
-    let shape =
-        Tile::of_block::<N::Word, LEN>(rows, columns, TileGrid { across, tiles_down, tiles_across, partitions });
+    let shape = Tile::of_block::<N::Word, LEN>(
+        rows,
+        columns,
+        TileGrid { log2_across, tiles_down, tiles_across, log2_partitions },
+    );
     let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
     let words = unroll_16(&AfterEpilogue { words, epilogue });
     unroll_16(&MicroTiles::<N::Word, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();

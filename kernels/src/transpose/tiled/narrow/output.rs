@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use super::tile::{Inside, Tile, words_each};
+use super::tile::{Inside, Tile, words_per_thread};
 use super::{elements_per_word, halo};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
@@ -38,12 +38,12 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
         tile: &'a SharedArray<T::Word, LEN>,
     ) -> Self {
         let (thread, side) = (thread::thread_idx_x(), elements_per_word(size_of::<T>()) as u32);
-        let (slot, q) = (thread >> shape.down, thread & ((1 << shape.down) - 1));
+        let (slot, q) = (thread >> shape.log2_down, thread & ((1 << shape.log2_down) - 1));
         let column = Self::column(slot, shape);
         let row = first + column as usize * pitch;
         let past = output.elements_past(row, size_of::<T::Word>()) as u32;
         let position = shape.top + (q * side) as usize;
-        let (step, place) = (NARROW_BLOCK as u32 >> shape.down, row + position);
+        let (step, place) = (NARROW_BLOCK as u32 >> shape.log2_down, row + position);
         let row_step = step as usize * pitch;
         Self { output, shape, tile, slot, step, q, column, place, past, pitch, row_step, position }
     }
@@ -52,7 +52,7 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
     #[inline(always)]
     fn column(slot: u32, shape: &Tile) -> u32 {
         let side = elements_per_word(size_of::<T>()) as u32;
-        if side == 1 { slot } else { (slot & ((1 << shape.across) - 1)) * side + (slot >> shape.across) }
+        if side == 1 { slot } else { (slot & ((1 << shape.log2_across) - 1)) * side + (slot >> shape.log2_across) }
     }
 
     /// Word `q` of the slot that is `further` slots after the first.
@@ -79,14 +79,14 @@ impl<T: WordAccess, const LEN: usize> WordsOfOutput<'_, T, LEN> {
     /// Whether this tile writes the thread's words: the next tile writes those of its halo.
     #[inline(always)]
     pub(in crate::transpose) fn is_written(&self) -> bool {
-        self.q + (halo(size_of::<T>()) as u32) < 1 << self.shape.down
+        self.q + (halo(size_of::<T>()) as u32) < 1 << self.shape.log2_down
     }
 
     /// Word `i` of the thread, its index in the output, and the elements between its row's start and the word's start
     /// before it.
     #[inline(always)]
     fn word(&self, i: usize) -> (T::Word, usize, u32) {
-        let (side, mask) = (elements_per_word(size_of::<T>()) as u32, (1 << self.shape.down) - 1);
+        let (side, mask) = (elements_per_word(size_of::<T>()) as u32, (1 << self.shape.log2_down) - 1);
         let further = i as u32 * self.step;
         if side == 1 {
             return (self.load(further, self.q), self.place.wrapping_add(i * self.row_step), 0);
@@ -107,7 +107,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfOutput<'_, T,
 
     #[inline(always)]
     fn of(&self, i: usize) {
-        if i < words_each::<LEN>() {
+        if i < words_per_thread::<LEN>() {
             let (word, place, _) = self.0.word(i);
             // SAFETY: all of the word is inside of the row, wherever in a word that begins; and it is aligned.
             unsafe { self.0.output.store_word_unchecked(place, word, 0, elements_per_word(size_of::<T>())) };
@@ -121,7 +121,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfOutput<'_, T, LEN> {
     #[inline(always)]
     fn of(&self, i: usize) {
         let column = self.column + Self::column(i as u32 * self.step, self.shape);
-        if i < words_each::<LEN>() && self.is_written() && column < self.shape.columns {
+        if i < words_per_thread::<LEN>() && self.is_written() && column < self.shape.columns {
             let (word, place, past) = self.word(i);
             self.store_part(place, word, past as usize);
         }
