@@ -67,7 +67,7 @@ impl Plan {
 impl<T: Element, R: Plain> Exact<T, R> {
     /// Plans the reduction of a shape, if possible.
     pub(super) fn plan(kernels: ExactKernels<T, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        if let Some(operator) = kernels.not_zero() {
+        if let Some(operator) = kernels.nonzero_at_zero() {
             return Err(Error::TermOfZero { operator });
         }
         let size = size_of::<T>();

@@ -48,7 +48,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                 Ok(Self::OfStates { operator: kernels.operator(), segments, long_segments, places })
             }
             Kernels::Exact(kernels) => {
-                if let Some(operator) = kernels.not_zero() {
+                if let Some(operator) = kernels.nonzero_at_zero() {
                     return Err(Error::TermOfZero { operator });
                 }
                 // SAFETY: as above, and the results' type is the reducer's.

@@ -63,7 +63,7 @@ pub const fn shift(x: u32, steps: u32) -> u32 {
 
 /// The thread's index in arrays of one number for each thread of the grid.
 #[inline(always)]
-fn place() -> usize {
+fn global_index() -> usize {
     thread::block_idx_x() as usize * BLOCK + thread::index_in_block::<BLOCK>()
 }
 
@@ -86,7 +86,7 @@ pub struct SteppedArgs {
 /// Source: seed 001, (1): a branch inside of a warp.
 #[kernel(block = BLOCK)]
 pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
-    let i = place();
+    let i = global_index();
     let x = input.load_or(i, 0);
     let y = if thread::thread_idx_x().is_multiple_of(2) { multiply(x, steps) } else { shift(x, steps) };
     if i < output.len() {
@@ -103,7 +103,7 @@ pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
 /// linear index can ([`thread::linear_index`]).
 #[kernel(block = BLOCK)]
 pub fn branch_by_warp(SteppedArgs { input, output, steps }: SteppedArgs) {
-    let i = place();
+    let i = global_index();
     let x = input.load_or(i, 0);
     let y = if (thread::linear_index() / 32).is_multiple_of(2) { multiply(x, steps) } else { shift(x, steps) };
     if i < output.len() {
@@ -128,7 +128,7 @@ pub struct PlainArgs {
 /// Source: seed 001, (3): predication.
 #[kernel(block = BLOCK)]
 pub fn predicated(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     if i < output.len() {
         let x = input.load(i);
         output.store(i, if x % 2 == 1 { x.wrapping_add(8) } else { x.wrapping_add(1) });
@@ -144,7 +144,7 @@ pub fn predicated(PlainArgs { input, output }: PlainArgs) {
 /// Source: seed 001, (2): the cost of a loop's control.
 #[kernel(block = BLOCK)]
 pub fn loop_rolled(SteppedArgs { input, output, steps }: SteppedArgs) {
-    let i = place();
+    let i = global_index();
     if i < output.len() {
         let mut x = input.load(i);
         let mut left = steps;
@@ -164,7 +164,7 @@ pub fn loop_rolled(SteppedArgs { input, output, steps }: SteppedArgs) {
 /// Source: seed 001, (2): `do_something(); do_something(); ...`
 #[kernel(block = BLOCK)]
 pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     if i < output.len() {
         let mut x = input.load(i);
         let mut left = STEPS / 8;
@@ -186,7 +186,7 @@ pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
 /// Source: seed 001, on `__syncthreads_count`.
 #[kernel(block = BLOCK)]
 pub fn sync_count(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     let count = thread::sync_threads_count(input.load_or(i, 0) & 1);
     if i < output.len() {
         output.store(i, count);
@@ -198,7 +198,7 @@ pub fn sync_count(PlainArgs { input, output }: PlainArgs) {
 /// Source: seed 001, on `__syncthreads_and`.
 #[kernel(block = BLOCK)]
 pub fn sync_and(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     let all = thread::sync_threads_and(input.load_or(i, 1) & 1);
     if i < output.len() {
         output.store(i, all);
@@ -210,7 +210,7 @@ pub fn sync_and(PlainArgs { input, output }: PlainArgs) {
 /// Source: seed 001, on `__syncthreads_or`.
 #[kernel(block = BLOCK)]
 pub fn sync_or(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     let any = thread::sync_threads_or(input.load_or(i, 0) & 1);
     if i < output.len() {
         output.store(i, any);

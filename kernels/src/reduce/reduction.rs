@@ -142,7 +142,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
 /// The kernels of exact sums, and what a plan has to know of them.
 #[doc(hidden)]
 pub struct ExactKernels<T: Element, R: Plain> {
-    not_zero: Option<&'static str>,
+    nonzero_at_zero: Option<&'static str>,
     finish: u32,
     words: usize,
     states_per_split: usize,
@@ -173,7 +173,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// results of type `R`.
     pub unsafe fn new<O: ExactOperator<T>>(finish: u32, handles: ExactHandles<T>) -> Self {
         let (words, states_per_split) = (words_of_residue::<O, T>(), states_per_split::<O, T>());
-        Self { not_zero: None, finish, words, states_per_split, handles, result: PhantomData }
+        Self { nonzero_at_zero: None, finish, words, states_per_split, handles, result: PhantomData }
     }
 
     /// The same kernels, if the term of 0 is 0. `name` is for messages: `the sum of magnitudes`.
@@ -181,12 +181,12 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         let zero = T::default();
         let term = E::term(zero);
         let is_zero = term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero());
-        Self { not_zero: if is_zero { None } else { Some(name) }, ..self }
+        Self { nonzero_at_zero: if is_zero { None } else { Some(name) }, ..self }
     }
 
     /// The operator in messages, if its term of 0 is not 0: no plan takes it.
-    pub fn not_zero(&self) -> Option<&'static str> {
-        self.not_zero
+    pub fn nonzero_at_zero(&self) -> Option<&'static str> {
+        self.nonzero_at_zero
     }
 
     /// Selects the result computed from the sums.

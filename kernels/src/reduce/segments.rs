@@ -104,10 +104,10 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
     let first = warp * segments_per_warp as usize;
     let own = first + lane;
-    let is_there = lane < segments_per_warp as usize && own < output.len();
+    let is_valid = lane < segments_per_warp as usize && own < output.len();
     let mut segment = Segment { start: 0, len: 0 };
-    if is_there {
-        match Segment::of(&offsets, own, input.len()) {
+    if is_valid {
+        match Segment::from_offsets(&offsets, own, input.len()) {
             Some(good) => segment = good,
             None => {
                 atomic::Atomic::fetch_max(&status, INVALID_SEGMENT, !(own as u64), Scope::Device);
@@ -117,17 +117,17 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
 
     let vector = T::Vector::LEN;
     let Segment { start, len } = segment;
-    if is_there && len <= vector {
+    if is_valid && len <= vector {
         output.store(own, operator.finish(fold_tiny::<O, T>(operator, &input, start, len), len as u64));
     }
     let mut lanes = SHORT_SEGMENT_LANES;
     while lanes <= 32 {
-        let of_so_many = if lanes == SHORT_SEGMENT_LANES {
+        let uses_these_lanes = if lanes == SHORT_SEGMENT_LANES {
             len > vector && len <= MAX_SHORT_SEGMENT_VECTORS * vector
         } else {
             len > MAX_SHORT_SEGMENT_VECTORS * vector && len <= MAX_WARP_SEGMENT_VECTORS * vector
         };
-        let mut left = warp_vote_ballot(FULL_MASK, of_so_many);
+        let mut left = warp_vote_ballot(FULL_MASK, uses_these_lanes);
         while left != 0 {
             let from = nth_set_bit(left, lane / lanes);
             // A group without a segment takes part, since all lanes shuffle together.
@@ -180,8 +180,8 @@ pub(super) fn queue_long_segments<T: Element>(
     let mut up_to_own = own;
     let mut delta = 1;
     while delta < 32 {
-        let (below, is_there) = warp_shuffle_up(FULL_MASK, up_to_own, delta, 32);
-        up_to_own += if is_there { below } else { 0 };
+        let (below, is_valid) = warp_shuffle_up(FULL_MASK, up_to_own, delta, 32);
+        up_to_own += if is_valid { below } else { 0 };
         delta *= 2;
     }
     let (all, _) = warp_shuffle_idx(FULL_MASK, up_to_own, 31, 32);
@@ -191,13 +191,13 @@ pub(super) fn queue_long_segments<T: Element>(
     while left != 0 {
         let from = left.trailing_zeros();
         let (count, _) = warp_shuffle_idx(FULL_MASK, own, from, 32);
-        let (place, _) = warp_shuffle_idx(FULL_MASK, own_first, from, 32);
+        let (first_chunk, _) = warp_shuffle_idx(FULL_MASK, own_first, from, 32);
         let (start, _) = warp_shuffle_idx(FULL_MASK, start as u64, from, 32);
         let (len, _) = warp_shuffle_idx(FULL_MASK, len as u64, from, 32);
         let mut chunk = u64::from(lane);
         // Up to the capacity, which is exceeded only if offsets are not in order.
-        while chunk < count && place + chunk < (chunks.len() / ENTRIES_PER_CHUNK) as u64 {
-            let at = (place + chunk) as usize * ENTRIES_PER_CHUNK;
+        while chunk < count && first_chunk + chunk < (chunks.len() / ENTRIES_PER_CHUNK) as u64 {
+            let at = (first_chunk + chunk) as usize * ENTRIES_PER_CHUNK;
             chunks.store(at, [first as u64 + u64::from(from), chunk]);
             chunks.store(at + 1, [start, len]);
             chunk += 32;
@@ -247,7 +247,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
     let warp_states = shared_array![O::State; 32];
     let shared_ticket = shared_array![u32; 1];
     let thread = thread::index_in_block::<BLOCK>();
-    let places = entries_per_partial(size_of::<O::State>());
+    let entries = entries_per_partial(size_of::<O::State>());
     let queued = status.load_volatile(CHUNK_COUNT) as usize;
     // More chunks than the capacity: the offsets were not in order, which was reported.
     let queued = if queued <= chunks.len() / ENTRIES_PER_CHUNK { queued } else { 0 };
@@ -279,17 +279,17 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
             let first = at - chunk;
             if thread == 0 {
                 let [first, second, third, fourth] = resolved(state).to_four_words();
-                partials.store_volatile(at * places, [first, second]);
-                if places > 1 {
-                    partials.store_volatile(at * places + 1, [third, fourth]);
+                partials.store_volatile(at * entries, [first, second]);
+                if entries > 1 {
+                    partials.store_volatile(at * entries + 1, [third, fourth]);
                 }
             }
             if is_last_block(&tickets, 1 + first, chunk_count as u32, &shared_ticket) {
                 // The other blocks wrote these during this launch: L1 may be stale.
                 let partial = |i: usize, _| {
-                    let at = (first + i) * places;
+                    let at = (first + i) * entries;
                     let [[first, second], [third, fourth]] =
-                        [partials.load_volatile(at), if places > 1 { partials.load_volatile(at + 1) } else { [0; 2] }];
+                        [partials.load_volatile(at), if entries > 1 { partials.load_volatile(at + 1) } else { [0; 2] }];
                     O::State::from_four_words([first, second, third, fourth])
                 };
                 let state = fold_partials::<O, T>(chunk_count as u32, &warp_states, partial);
@@ -316,7 +316,7 @@ pub(super) struct Segment {
 impl Segment {
     /// Segment `i`, if its offsets are in order and within `elements` elements.
     #[inline(always)]
-    pub fn of(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
+    pub fn from_offsets(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
         let (start, end) = (offsets.load(i), offsets.load(i + 1));
         if start <= end && end <= elements as u64 {
             Some(Self { start: start as usize, len: (end - start) as usize })

@@ -49,7 +49,7 @@ pub trait RegisterTile: Element {
     fn transpose(micro_tile: [Self::Row; 4]) -> [Self::Column; 8];
 
     /// The column with a function applied to each element.
-    fn map(column: Self::Column, of_element: impl Fn(Self) -> Self) -> Self::Column;
+    fn map(column: Self::Column, function: impl Fn(Self) -> Self) -> Self::Column;
 }
 
 macro_rules! by_words {
@@ -76,8 +76,8 @@ macro_rules! by_words {
             }
 
             #[inline(always)]
-            fn map(column: $word, of_element: impl Fn(Self) -> Self) -> $word {
-                let mapped = |i: u32| $word::from(of_element((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
+            fn map(column: $word, function: impl Fn(Self) -> Self) -> $word {
+                let mapped = |i: u32| $word::from(function((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
                 mapped(0) | mapped(1) | mapped(2) | mapped(3)
             }
         }
@@ -134,11 +134,11 @@ macro_rules! by_vectors {
             }
 
             #[inline(always)]
-            fn map(column: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
+            fn map(column: Self::Row, function: impl Fn(Self) -> Self) -> Self::Row {
                 let mut column = column;
                 let mut i = 0;
                 while i < Self::Row::LEN {
-                    column = column.with(i, of_element(column.get(i)));
+                    column = column.with(i, function(column.get(i)));
                     i += 1;
                 }
                 column
@@ -229,9 +229,9 @@ pub unsafe fn scaled_register_tiles<N: Scale<Bits: RegisterTile>, const BLOCK: u
     }: ScaledRegisterTileArgs<<N as Scale>::Bits>,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
-    let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
+    let scaled = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     transpose_micro_tile::<N::Bits, BLOCK>(&input, &output, &layout, |column| {
-        N::Bits::map(column, |x| scaled.of_element(x))
+        N::Bits::map(column, |x| scaled.apply_to_element(x))
     });
 }
 
@@ -268,10 +268,10 @@ fn transpose_micro_tile<T: RegisterTile, const BLOCK: usize>(
     let batch = thread::block_idx_z() as usize;
     let from = batch * input_batch + row as usize * input_pitch + column as usize;
     // SAFETY: the matrix' sides are multiples of a micro-tile's, so a micro-tile is inside of it or outside.
-    let row_of_square = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
+    let load_row = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
     // A micro-tile has one row, two, or four.
-    let first = row_of_square(0);
-    let further = |i: usize| if i < high { row_of_square(i) } else { first };
+    let first = load_row(0);
+    let further = |i: usize| if i < high { load_row(i) } else { first };
     let transposed = T::transpose([first, further(1), further(2), further(3)]);
     let to = batch * output_batch + column as usize * output_pitch + row as usize;
     let mut i = 0;
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squares_of_halves_are_turned() {
+    fn micro_tiles_of_halves_are_transposed() {
         let row = |i: u64| (0..4).map(|j| (16 * i + j) << (16 * j)).sum::<u64>();
         let transposed = transpose_halves([row(0), row(1), row(2), row(3)]);
         for (j, word) in (0..).zip(transposed) {

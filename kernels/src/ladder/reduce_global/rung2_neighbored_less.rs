@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{FoldInPlaceArgs, add, finish, start_of_segment};
+use super::{FoldInPlaceArgs, add, finish, segment_start};
 use crate::ops::Number;
 
 /// Rung 2: the same additions, by the first threads of the block.
@@ -12,7 +12,7 @@ use crate::ops::Number;
 /// Source: seed 000's table, second row. (It names the two the other way round.)
 #[kernel(instances = [f32, i32])]
 pub fn neighbored_less<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(1);
+    let start = segment_start(1);
     let thread = thread::thread_idx_x() as usize;
     let block = thread::block_dim_x() as usize;
 

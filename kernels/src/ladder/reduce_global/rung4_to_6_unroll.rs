@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{FoldInPlaceArgs, finish, fold_by_halves, gather, start_of_segment};
+use super::{FoldInPlaceArgs, add_blocks_apart, finish, fold_by_halves, segment_start};
 use crate::ops::Number;
 
 /// Rung 4: each thread first adds two elements, so that there are half as many blocks.
@@ -11,8 +11,8 @@ use crate::ops::Number;
 /// Source: seed 000, `reduceUnroll2`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll2<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(2);
-    gather::<T, 2>(&data, start);
+    let start = segment_start(2);
+    add_blocks_apart::<T, 2>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }
@@ -22,8 +22,8 @@ pub fn unroll2<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>
 /// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]
 pub fn unroll4<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(4);
-    gather::<T, 4>(&data, start);
+    let start = segment_start(4);
+    add_blocks_apart::<T, 4>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }
@@ -35,8 +35,8 @@ pub fn unroll4<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>
 /// Source: seed 000, "unroll 8".
 #[kernel(instances = [f32, i32])]
 pub fn unroll8<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(8);
-    gather::<T, 8>(&data, start);
+    let start = segment_start(8);
+    add_blocks_apart::<T, 8>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }

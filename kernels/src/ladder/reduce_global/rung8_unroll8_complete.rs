@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 
 use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
-use super::{add, finish, gather, start_of_segment};
+use super::{add, add_blocks_apart, finish, segment_start};
 use crate::ops::Number;
 
 /// Rung 8: no loop. Each step stands by itself and asks whether the block is large enough for it.
@@ -12,8 +12,8 @@ use crate::ops::Number;
 /// Source: seed 000, `reduceCompleteUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll8_complete<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(8);
-    gather::<T, 8>(&data, start);
+    let start = segment_start(8);
+    add_blocks_apart::<T, 8>(&data, start);
     let block = thread::block_dim_x() as usize;
     step::<T, 512>(&data, start, block);
     step::<T, 256>(&data, start, block);

@@ -81,7 +81,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     let has_segment = lane < segments_per_warp && own < results.capacity();
     let mut segment = Segment { start: 0, len: 0 };
     if has_segment {
-        match Segment::of(&offsets, own, input.len()) {
+        match Segment::from_offsets(&offsets, own, input.len()) {
             Some(good) => segment = good,
             None => {
                 u64::fetch_max(&status, INVALID_SEGMENT, !(own as u64), Scope::Device);

@@ -37,17 +37,17 @@ pub const fn vectors_per_row(len: usize, size: usize) -> usize {
 /// the same number.
 pub const fn rows_per_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
-    let room = match (pitch == len, len) {
+    let capacity = match (pitch == len, len) {
         (_, 0) => groups * ROWS_PER_LANE,
         (true, _) => VECTORS * (16 / size) / len,
         (false, _) => VECTORS_WITH_GAPS / vectors_per_row(len, size),
     };
-    if room > groups * ROWS_PER_LANE {
+    if capacity > groups * ROWS_PER_LANE {
         groups * ROWS_PER_LANE
-    } else if room > groups {
-        room / groups * groups
+    } else if capacity > groups {
+        capacity / groups * groups
     } else {
-        room
+        capacity
     }
 }
 
@@ -106,7 +106,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
     let first = thread::block_idx_x() as usize * rows_per_block as usize;
     let left = rows - first;
     let count = if left < rows_per_block as usize { left as u32 } else { rows_per_block };
-    let stage = Stage::of(&input, first * pitch, (count, len), pitch);
+    let stage = Stage::new(&input, first * pitch, (count, len), pitch);
     stage.copy_to(vectors_per_row, &tile);
     thread::sync_threads();
 
@@ -117,7 +117,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
         let row = base + group;
         // Lanes past the last row take part in the shuffles, too.
         let state = if row < count {
-            let row = StagedRow { tile: &tile, start: stage.place(row, vectors_per_row), len, lane, log_of_lanes };
+            let row = StagedRow { tile: &tile, start: stage.row_start(row, vectors_per_row), len, lane, log_of_lanes };
             if stage.is_aligned() { row.fold::<O, true>(operator) } else { row.fold::<O, false>(operator) }
         } else {
             constant!(O::NEUTRAL)
@@ -170,9 +170,9 @@ impl<T: Element> StagedRow<'_, T> {
         let mut i = whole * of_vector + lane;
         while i < len {
             let at = (self.start + i) as usize;
-            let place = swizzled(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
+            let index = swizzled(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
             // SAFETY: the element is inside the row, and so inside the array.
-            let element: T = unsafe { self.tile.load_element_unchecked(place) };
+            let element: T = unsafe { self.tile.load_element_unchecked(index) };
             state = O::combine(state, operator.lift(element, u64::from(i)));
             i += 1 << log_of_lanes;
         }

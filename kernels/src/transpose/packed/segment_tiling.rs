@@ -28,7 +28,7 @@ impl PackedTiling {
     /// narrow matrix are higher, if there would be more than `tiles` of them.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = elements_per_store(size) as usize;
-        let all = (enough(rows * columns * len, size, tiles) / len).max(1);
+        let all = (elements_per_tile(rows * columns * len, size, tiles) / len).max(1);
         let threads = nearest_power_of_two(words_per_row(all.isqrt() * len, each)).min(PACKED_BLOCK);
         // Where a matrix' rows of the output are whole words, a tile's are, too.
         let whole = |height: usize| if height > each { height / each * each } else { height.max(1) };
@@ -37,18 +37,18 @@ impl PackedTiling {
         if width == columns && rows.div_ceil(height) > tiles {
             height = rows.min(whole(all / columns));
         }
-        let apart = Self::of_sides(1, width, false, len, size);
+        let apart = Self::with_sides(1, width, false, len, size);
         let one_segment = width == columns && is_better_as_one_segment(columns * len, apart.row_pitch, len, size);
         if width == columns && !one_segment {
             let fit = (PACKED_BLOCK * PACKED_VECTORS / apart.vectors_per_row).min(capacity(size) / apart.row_pitch);
             height = height.min(whole(fit));
         }
         loop {
-            let tiling = Self::of_sides(height, width, one_segment && width == columns, len, size);
+            let tiling = Self::with_sides(height, width, one_segment && width == columns, len, size);
             if tiling.fits(len, size) || (height == 1 && width == 1) {
                 let rows_at_once = PACKED_BLOCK / tiling.threads_per_row(len, size);
                 let width = if width == columns { columns } else { even_width(columns, width, rows_at_once) };
-                return Self::of_sides(height, width, one_segment && width == columns, len, size);
+                return Self::with_sides(height, width, one_segment && width == columns, len, size);
             }
             if height > 1 && (width == columns || width == 1) {
                 height -= if height > each && height.is_multiple_of(each) { each } else { 1 };
@@ -60,9 +60,9 @@ impl PackedTiling {
 
     /// Tiles as high as the matrix, for [`segments_short_wide`](mod@super::segments_short_wide).
     pub fn short_wide(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
-        let mut width = columns.min((enough(rows * columns * len, size, tiles) / (rows * len)).max(1));
+        let mut width = columns.min((elements_per_tile(rows * columns * len, size, tiles) / (rows * len)).max(1));
         loop {
-            let tiling = Self::of_sides(rows, width, width == columns, len, size);
+            let tiling = Self::with_sides(rows, width, width == columns, len, size);
             if tiling.fits(len, size) || width == 1 {
                 return tiling;
             }
@@ -70,7 +70,7 @@ impl PackedTiling {
         }
     }
 
-    fn of_sides(height: usize, width: usize, one_segment: bool, len: usize, size: usize) -> Self {
+    fn with_sides(height: usize, width: usize, one_segment: bool, len: usize, size: usize) -> Self {
         let lanes = 16 / size;
         let row = if one_segment { height * width * len } else { width * len };
         let vectors_per_row = (row + lanes - 1).div_ceil(lanes).max(2);
@@ -92,7 +92,7 @@ impl PackedTiling {
 }
 
 /// Elements of a tile, if `tiles` tiles cover the matrix, within the limits of a block.
-fn enough(elements: usize, size: usize, tiles: usize) -> usize {
+fn elements_per_tile(elements: usize, size: usize, tiles: usize) -> usize {
     elements.div_ceil(tiles).clamp(MIN_PACKED_TILE / size, capacity(size))
 }
 
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_has_room_for_a_tile_and_threads_for_its_words() {
+    fn a_block_has_the_capacity_of_a_tile_and_threads_for_its_words() {
         for size in [1, 2, 4, 8] {
             let each = elements_per_store(size) as usize;
             for (len, tiles) in (2..=capacity(size) - 16 / size).flat_map(|len| [(len, 1), (len, 500)]) {
@@ -238,10 +238,10 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_has_as_many_words_as_threads_and_there_are_as_many_tiles_as_asked_for() {
+    fn a_tile_has_a_word_for_each_thread_and_tilings_have_the_requested_number_of_tiles() {
         assert_eq!(PackedTiling::new(8192, 512, 2, 4, 500).height, 128 / 2);
-        let strips = PackedTiling::short_wide(4, 1 << 16, 3, 4, 500);
-        assert_eq!(strips.width, (1 << 16) / 500);
+        let short_wide = PackedTiling::short_wide(4, 1 << 16, 3, 4, 500);
+        assert_eq!(short_wide.width, (1 << 16) / 500);
     }
 
     #[test]

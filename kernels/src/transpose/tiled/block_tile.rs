@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
-use crate::transpose::tiled::row_map::{Layout, Pitched};
+use crate::transpose::tiled::row_map::{Layout, PitchedRows};
 
 /// Micro-tiles of a tile of `len` elements of `size` bytes.
 pub const fn micro_tiles(len: usize, size: usize) -> usize {
@@ -149,14 +149,14 @@ impl Tile {
 
     /// The tile's rows in the input.
     #[inline(always)]
-    pub fn rows_of_input(&self, input: &Layout) -> Pitched {
-        Pitched { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
+    pub fn rows_of_input(&self, input: &Layout) -> PitchedRows {
+        PitchedRows { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
     }
 
     /// The rows of its transpose in the output.
     #[inline(always)]
-    pub fn rows_of_output(&self, output: &Layout) -> Pitched {
-        Pitched { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
+    pub fn rows_of_output(&self, output: &Layout) -> PitchedRows {
+        PitchedRows { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
     }
 
     /// Where vector `q` of column `column` begins in shared memory.
@@ -225,11 +225,11 @@ impl<T: Transpose, P: VectorType<Item = T>, C: Epilogue<T>> Unroll for AfterEpil
 where
     T: Element<Vector = P>,
 {
-    type Of = P;
+    type Output = P;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P {
-        self.epilogue.of(self.vectors[i])
+    fn value(&self, i: usize) -> P {
+        self.epilogue.apply(self.vectors[i])
     }
 }
 
@@ -275,10 +275,10 @@ struct MicroTile<'a, P> {
 }
 
 impl<P: VectorType> Unroll for MicroTile<'_, P> {
-    type Of = P;
+    type Output = P;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P {
+    fn value(&self, i: usize) -> P {
         self.vectors[(self.first + i) % 16]
     }
 }
@@ -293,14 +293,14 @@ struct Transposed<'a, T: Transpose, const LEN: usize> {
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for Transposed<'_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         if i < T::Vector::LEN >> self.shape.log2_sharing {
-            let place = self.shape.vector(self.column + i as u32, self.y);
+            let index = self.shape.vector(self.column + i as u32, self.y);
             // SAFETY: a vector of one of the tile's columns.
-            unsafe { self.tile.store_vector_unchecked(place, self.transposed[i]) };
+            unsafe { self.tile.store_vector_unchecked(index, self.transposed[i]) };
         }
     }
 }
@@ -313,16 +313,16 @@ struct Half<'a, 'b, T: Transpose, const LEN: usize> {
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for Half<'_, '_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let Transposed { transposed, column, y, shape, tile } = self.of;
         if i < T::Vector::LEN {
-            let place = shape.vector(column + i as u32, *y) + self.part as usize * rows_per_thread::<T, LEN>();
+            let index = shape.vector(column + i as u32, *y) + self.part as usize * rows_per_thread::<T, LEN>();
             let [low, high, ..] = transposed[i].to_words();
             // SAFETY: half of a vector of one of the tile's columns.
-            unsafe { tile.store_word_unchecked(place, u64::from(low) | u64::from(high) << 32) };
+            unsafe { tile.store_word_unchecked(index, u64::from(low) | u64::from(high) << 32) };
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 /// An operation on each element of a vector.
 pub trait Epilogue<T: Transpose>: Copy {
     /// The vector after the operation.
-    fn of(&self, vector: T::Vector) -> T::Vector;
+    fn apply(&self, vector: T::Vector) -> T::Vector;
 }
 
 /// No operation.
@@ -19,7 +19,7 @@ pub struct Identity;
 
 impl<T: Transpose> Epilogue<T> for Identity {
     #[inline(always)]
-    fn of(&self, vector: T::Vector) -> T::Vector {
+    fn apply(&self, vector: T::Vector) -> T::Vector {
         vector
     }
 }
@@ -59,7 +59,7 @@ pub struct Scaled<N> {
 impl<N> Scaled<N> {
     /// The epilogue of this scaling.
     #[inline(always)]
-    pub fn by(scaling: Scaling) -> Self {
+    pub fn new(scaling: Scaling) -> Self {
         Self { scaling, number: core::marker::PhantomData }
     }
 }
@@ -67,7 +67,7 @@ impl<N> Scaled<N> {
 impl<N: Scale> Scaled<N> {
     /// The element after the epilogue.
     #[inline(always)]
-    pub fn of_element(&self, x: N::Bits) -> N::Bits {
+    pub fn apply_to_element(&self, x: N::Bits) -> N::Bits {
         let Scaling { factor, operations } = self.scaling;
         let x = if operations & CONJUGATED != 0 { N::conjugate(x) } else { x };
         if operations & MULTIPLIED != 0 { N::times(x, factor) } else { x }
@@ -76,14 +76,14 @@ impl<N: Scale> Scaled<N> {
 
 impl<N: Scale> Epilogue<N::Bits> for Scaled<N> {
     #[inline(always)]
-    fn of(&self, vector: <N::Bits as Element>::Vector) -> <N::Bits as Element>::Vector {
+    fn apply(&self, vector: <N::Bits as Element>::Vector) -> <N::Bits as Element>::Vector {
         let elements = Elements(vector);
         let len = <N::Bits as Element>::Vector::LEN;
         let mapped = unroll_16(&elements);
         let mut vector = vector;
         let mut i = 0;
         while i < len {
-            vector = vector.with(i, self.of_element(mapped[i]));
+            vector = vector.with(i, self.apply_to_element(mapped[i]));
             i += 1;
         }
         vector
@@ -94,10 +94,10 @@ impl<N: Scale> Epilogue<N::Bits> for Scaled<N> {
 struct Elements<P>(P);
 
 impl<P: VectorType> Unroll for Elements<P> {
-    type Of = P::Item;
+    type Output = P::Item;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P::Item {
+    fn value(&self, i: usize) -> P::Item {
         self.0.get(i % P::LEN)
     }
 }

@@ -223,7 +223,7 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     unaligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
     thread::sync_threads();
     unaligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
@@ -264,7 +264,7 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     aligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
     thread::sync_threads();
     aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
@@ -306,7 +306,7 @@ pub unsafe fn sector_aligned_scaled_tiles<N: Scale, const LEN: usize>(
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<N>();
     let shape = sector_aligned::tile_of_block(rows, columns, grid, LEN, size);
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     sector_aligned::load_tile(&input, (rows, columns), &from, epilogue, &shape, &tile);
     thread::sync_threads();
     sector_aligned::store_tile(&output, rows, &to, &shape, &tile);

@@ -42,10 +42,10 @@ struct VectorsOfInput<'a, T, R, const LEN: usize> {
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfInput<'_, T, R, LEN> {
-    type Of = T::Vector;
+    type Output = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Vector {
+    fn value(&self, i: usize) -> T::Vector {
         let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.log2_across);
         if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
@@ -77,10 +77,10 @@ struct VectorsOfTile<'a, T, const LEN: usize> {
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for VectorsOfTile<'_, T, LEN> {
-    type Of = T::Vector;
+    type Output = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Vector {
+    fn value(&self, i: usize) -> T::Vector {
         if i >= vectors_per_thread::<T, LEN>() {
             return T::Vector::splat(T::default());
         }
@@ -99,17 +99,17 @@ struct VectorsOfOutput<'a, T: Transpose, R, const LEN: usize> {
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfOutput<'_, T, R, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let side = T::Vector::LEN;
         let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
         let row = q * side as u32;
         if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
-            let place = self.rows.start(column) + row as usize;
+            let index = self.rows.start(column) + row as usize;
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
-            unsafe { self.output.store_vector_unchecked(place, self.vectors[i]) };
+            unsafe { self.output.store_vector_unchecked(index, self.vectors[i]) };
         }
     }
 }

@@ -110,7 +110,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let column = x * side as u32 + part * width as u32;
     let row = (shape.top + y as usize * height).wrapping_sub(SECTOR / size_of::<T>());
     let first = shape.batch * layout.batch + shape.left + column as usize;
-    let place = first.wrapping_add(row.wrapping_mul(layout.pitch));
+    let index = first.wrapping_add(row.wrapping_mul(layout.pitch));
     // A row of the halo above the matrix has a wrapped index.
     let above = row.wrapping_neg();
     let above = if above <= HALO as usize * side { above } else { 0 };
@@ -122,36 +122,36 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let left = (all_columns - shape.left) as i64 - column as i64;
     let left = if left < width as i64 { left as i32 } else { width as i32 };
     let pitch = layout.pitch;
-    let rows_of_thread = RowsOfThread { input, place, pitch, above, count: end - above, columns, left };
+    let rows_of_thread = RowsOfThread { input, index, pitch, above, count: end - above, columns, left };
     // A branch of its own issues all loads before anything after it begins.
-    let goes_on = shape.left + (shape.columns as usize) < all_columns;
-    let begun = if goes_on && is_inside::<T>(rows, shape) {
+    let has_columns_after = shape.left + (shape.columns as usize) < all_columns;
+    let begun = if has_columns_after && is_inside::<T>(rows, shape) {
         unroll_16(&BeginInside(&rows_of_thread))
     } else {
         unroll_16(&BeginAtEdge(&rows_of_thread))
     };
     issue_loads();
     // The addresses of sixteen rows would take as many registers as the rows.
-    let (place, pitch) = (compute_anew(rows_of_thread.place), compute_anew(rows_of_thread.pitch));
-    let rows_of_thread = RowsOfThread { place, pitch, ..rows_of_thread };
-    let vectors = unroll_16(&Finish { rows: &rows_of_thread, begun });
+    let (index, pitch) = (compute_anew(rows_of_thread.index), compute_anew(rows_of_thread.pitch));
+    let rows_of_thread = RowsOfThread { index, pitch, ..rows_of_thread };
+    let vectors = unroll_16(&FinishLoads { rows: &rows_of_thread, begun });
     let y = y << log2_micro_tiles(size_of::<T>());
     transpose_share(&vectors, epilogue, (column, y), shape, tile);
     if log2_micro_tiles(size_of::<T>()) > 0 {
-        transpose_share(&unroll_16(&Below { vectors }), epilogue, (column, y + 1), shape, tile);
+        transpose_share(&unroll_16(&SecondMicroTile { vectors }), epilogue, (column, y + 1), shape, tile);
     }
 }
 
 /// The vectors of the second of two micro-tiles, moved to the front.
-struct Below<P> {
+struct SecondMicroTile<P> {
     vectors: [P; 16],
 }
 
-impl<P: VectorType> Unroll for Below<P> {
-    type Of = P;
+impl<P: VectorType> Unroll for SecondMicroTile<P> {
+    type Output = P;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P {
+    fn value(&self, i: usize) -> P {
         self.vectors[(P::LEN + i) % 16]
     }
 }
@@ -159,7 +159,7 @@ impl<P: VectorType> Unroll for Below<P> {
 /// The rows of a thread's micro-tiles. Rows past the end repeat the last row; their values are ignored.
 struct RowsOfThread<'a, T> {
     input: &'a Global<'a, T>,
-    place: usize,
+    index: usize,
     pitch: usize,
     /// Rows above the matrix, rows inside of it, and columns of the micro-tiles. In 32 bits, because they are live
     /// while the registers hold the rows.
@@ -173,8 +173,8 @@ struct RowsOfThread<'a, T> {
 
 impl<T: Transpose> RowsOfThread<'_, T> {
     #[inline(always)]
-    fn place(&self, i: usize) -> usize {
-        self.place.wrapping_add(i % rows_per_thread::<T>() * self.pitch)
+    fn index(&self, i: usize) -> usize {
+        self.index.wrapping_add(i % rows_per_thread::<T>() * self.pitch)
     }
 
     /// Whether the matrix has row `i`.
@@ -189,29 +189,29 @@ impl<T: Transpose> RowsOfThread<'_, T> {
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginInside<'_, T> {
-    type Of = PendingVector<T::Vector>;
+    type Output = PendingVector<T::Vector>;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> PendingVector<T::Vector> {
-        let (place, count, left) = (self.0.place(i), self.0.columns as usize, overlap(size_of::<T>()) as i32);
+    fn value(&self, i: usize) -> PendingVector<T::Vector> {
+        let (index, count, left) = (self.0.index(i), self.0.columns as usize, overlap(size_of::<T>()) as i32);
         // SAFETY: inside of the matrix, and so the view.
-        unsafe { self.0.input.begin_unaligned_load_unchecked(place, count, left, log2_sharing(size_of::<T>()) > 0) }
+        unsafe { self.0.input.begin_unaligned_load_unchecked(index, count, left, log2_sharing(size_of::<T>()) > 0) }
     }
 }
 
 struct BeginAtEdge<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
-    type Of = PendingVector<T::Vector>;
+    type Output = PendingVector<T::Vector>;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> PendingVector<T::Vector> {
+    fn value(&self, i: usize) -> PendingVector<T::Vector> {
         // So far past the end that no vector reaches there.
         let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has these elements, and so has the view.
         unsafe {
             self.0.input.begin_unaligned_load_unchecked(
-                self.0.place(i),
+                self.0.index(i),
                 count as usize,
                 left,
                 log2_sharing(size_of::<T>()) > 0,
@@ -221,20 +221,20 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
 }
 
 /// The second step of the loads: the vectors that were begun are completed by a shuffle.
-struct Finish<'a, T: Transpose> {
+struct FinishLoads<'a, T: Transpose> {
     rows: &'a RowsOfThread<'a, T>,
     begun: [PendingVector<T::Vector>; 16],
 }
 
-impl<T: Transpose> Unroll for Finish<'_, T> {
-    type Of = T::Vector;
+impl<T: Transpose> Unroll for FinishLoads<'_, T> {
+    type Output = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Vector {
-        let (begun, place) = (self.begun[i % rows_per_thread::<T>()], self.rows.place(i));
+    fn value(&self, i: usize) -> T::Vector {
+        let (begun, index) = (self.begun[i % rows_per_thread::<T>()], self.rows.index(i));
         // SAFETY: `begin_unaligned_load_unchecked` began this row. The lanes past a lane with columns have the columns
         // that follow; the last lanes of a tile have none.
-        unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, place, log2_sharing(size_of::<T>()) > 0) }
+        unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, index, log2_sharing(size_of::<T>()) > 0) }
     }
 }
 
@@ -258,7 +258,7 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
         column,
         k,
         step: threads(LEN, size_of::<T>()) as u32 >> shape.log2_down,
-        place: row + shape.top + k as usize * T::Vector::LEN,
+        index: row + shape.top + k as usize * T::Vector::LEN,
         past: output.elements_past(row, SECTOR) as u32,
         pitch: layout.pitch,
     };
@@ -287,7 +287,7 @@ struct VectorsOfThread<'a, T, const LEN: usize> {
     step: u32,
     k: u32,
     /// The index of the first vector, if the row began where a sector does; the row begins `past` elements later.
-    place: usize,
+    index: usize,
     past: u32,
     pitch: usize,
 }
@@ -307,8 +307,8 @@ impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
         // SAFETY: a vector of one of the tile's columns.
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         let (low, high) = (of_column(begin / side), of_column(begin / side + 1));
-        let place = self.place.wrapping_add(i * (self.step as usize * self.pitch)).wrapping_sub(past as usize);
-        (funnel_shift_vector(low, high, (begin % side) as usize), place, past)
+        let index = self.index.wrapping_add(i * (self.step as usize * self.pitch)).wrapping_sub(past as usize);
+        (funnel_shift_vector(low, high, (begin % side) as usize), index, past)
     }
 }
 
@@ -316,34 +316,34 @@ impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
 struct Inside<'a, E>(&'a E);
 
 impl<T: Transpose, const LEN: usize> Unroll for Inside<'_, VectorsOfThread<'_, T, LEN>> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         if i < vectors_per_thread::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
-            let (vector, place, _) = self.0.vector(i);
+            let (vector, index, _) = self.0.vector(i);
             // SAFETY: all of the vector is inside of the row, wherever in a sector that begins; and it is aligned.
-            unsafe { self.0.output.store_vector_unchecked(place, vector) };
+            unsafe { self.0.output.store_vector_unchecked(index, vector) };
         }
     }
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for VectorsOfThread<'_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let side = T::Vector::LEN;
         if i >= vectors_per_thread::<T>() || self.column + i as u32 * self.step >= self.shape.columns {
             return;
         }
-        let (vector, place, past) = self.vector(i);
+        let (vector, index, past) = self.vector(i);
         let (position, end) = (self.shape.top + self.k as usize * side, past as usize + self.rows);
         let from = (past as usize).saturating_sub(position);
         let to = if position + side <= end { side } else { end.saturating_sub(position) };
         if from < to {
             // SAFETY: elements `from..to` of the vector are inside of the row, and it is aligned.
-            unsafe { self.output.store_part_unchecked(place, vector, from, to) };
+            unsafe { self.output.store_part_unchecked(index, vector, from, to) };
         }
     }
 }

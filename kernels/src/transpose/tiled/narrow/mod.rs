@@ -133,7 +133,7 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
         TileGrid { log2_across, tiles_down, tiles_across, log2_partitions },
     );
     let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], operations });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     let words = unroll_16(&AfterEpilogue { words, epilogue });
     unroll_16(&MicroTiles::<N::Word, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
@@ -179,10 +179,10 @@ struct AfterEpilogue<N: Scale> {
 }
 
 impl<N: Scale> Unroll for AfterEpilogue<N> {
-    type Of = N::Bits;
+    type Output = N::Bits;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> N::Bits {
-        self.epilogue.of_element(self.words[i])
+    fn value(&self, i: usize) -> N::Bits {
+        self.epilogue.apply_to_element(self.words[i])
     }
 }

@@ -20,7 +20,7 @@ pub(in crate::transpose) struct WordsOfOutput<'a, T: WordAccess, const LEN: usiz
     /// The first slot's column, and the index of the word in that row of the output, if the row began where a word
     /// does; the row begins `past` elements later.
     column: u32,
-    place: usize,
+    index: usize,
     past: u32,
     pitch: usize,
     /// The distance between the words' rows, where slots are columns.
@@ -43,9 +43,9 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
         let row = first + column as usize * pitch;
         let past = output.elements_past(row, size_of::<T::Word>()) as u32;
         let position = shape.top + (q * side) as usize;
-        let (step, place) = (NARROW_BLOCK as u32 >> shape.log2_down, row + position);
+        let (step, index) = (NARROW_BLOCK as u32 >> shape.log2_down, row + position);
         let row_step = step as usize * pitch;
-        Self { output, shape, tile, slot, step, q, column, place, past, pitch, row_step, position }
+        Self { output, shape, tile, slot, step, q, column, index, past, pitch, row_step, position }
     }
 
     /// A slot's column. Linear over XOR.
@@ -58,19 +58,19 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
     /// Word `q` of the slot that is `further` slots after the first.
     #[inline(always)]
     fn load(&self, further: u32, q: u32) -> T::Word {
-        let place = self.shape.place::<T::Word>(self.slot, q) ^ self.shape.place::<T::Word>(further, 0);
-        self.tile.load(place as usize % LEN)
+        let index = self.shape.shared_index::<T::Word>(self.slot, q) ^ self.shape.shared_index::<T::Word>(further, 0);
+        self.tile.load(index as usize % LEN)
     }
 
     /// Stores the elements of a word that are inside of the row, which begins `past` elements into a word.
     #[inline(always)]
-    fn store_part(&self, place: usize, word: T::Word, past: usize) {
+    fn store_part(&self, index: usize, word: T::Word, past: usize) {
         let (position, end, all) = (self.position, past + self.shape.rows, elements_per_word(size_of::<T>()));
         let from = past.saturating_sub(position);
         let to = if position + all <= end { all } else { end.saturating_sub(position) };
         if from < to {
             // SAFETY: elements `from..to` of the word are inside of the row, and it is aligned.
-            unsafe { self.output.store_word_unchecked(place, word, from, to) };
+            unsafe { self.output.store_word_unchecked(index, word, from, to) };
         }
     }
 }
@@ -89,7 +89,7 @@ impl<T: WordAccess, const LEN: usize> WordsOfOutput<'_, T, LEN> {
         let (side, mask) = (elements_per_word(size_of::<T>()) as u32, (1 << self.shape.log2_down) - 1);
         let further = i as u32 * self.step;
         if side == 1 {
-            return (self.load(further, self.q), self.place.wrapping_add(i * self.row_step), 0);
+            return (self.load(further, self.q), self.index.wrapping_add(i * self.row_step), 0);
         }
         let further_column = Self::column(further, self.shape);
         // Wrapping is exact, since `side` is a power of two.
@@ -97,33 +97,33 @@ impl<T: WordAccess, const LEN: usize> WordsOfOutput<'_, T, LEN> {
         // The slot's words begin a row of micro-tiles above the tile.
         let low = self.q + u32::from(past == 0);
         let (low, high) = (self.load(further, low & mask), self.load(further, (low + 1) & mask));
-        let place = self.place.wrapping_add(further_column as usize * self.pitch).wrapping_sub(past as usize);
-        (T::cut(low, high, side.wrapping_sub(past) % side), place, past)
+        let index = self.index.wrapping_add(further_column as usize * self.pitch).wrapping_sub(past as usize);
+        (T::cut(low, high, side.wrapping_sub(past) % side), index, past)
     }
 }
 
 impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfOutput<'_, T, LEN>> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         if i < words_per_thread::<LEN>() {
-            let (word, place, _) = self.0.word(i);
+            let (word, index, _) = self.0.word(i);
             // SAFETY: all of the word is inside of the row, wherever in a word that begins; and it is aligned.
-            unsafe { self.0.output.store_word_unchecked(place, word, 0, elements_per_word(size_of::<T>())) };
+            unsafe { self.0.output.store_word_unchecked(index, word, 0, elements_per_word(size_of::<T>())) };
         }
     }
 }
 
 impl<T: WordAccess, const LEN: usize> Unroll for WordsOfOutput<'_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let column = self.column + Self::column(i as u32 * self.step, self.shape);
         if i < words_per_thread::<LEN>() && self.is_written() && column < self.shape.columns {
-            let (word, place, past) = self.word(i);
-            self.store_part(place, word, past as usize);
+            let (word, index, past) = self.word(i);
+            self.store_part(index, word, past as usize);
         }
     }
 }

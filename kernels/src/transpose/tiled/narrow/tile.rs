@@ -70,7 +70,7 @@ impl Tile {
 
     /// The index of word `q` of slot `slot` in shared memory. Linear over XOR.
     #[inline(always)]
-    pub(in crate::transpose) fn place<W: Word>(&self, slot: u32, q: u32) -> u32 {
+    pub(in crate::transpose) fn shared_index<W: Word>(&self, slot: u32, q: u32) -> u32 {
         (slot << self.log2_down) | (q ^ self.swizzle::<W>(slot))
     }
 }
@@ -85,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tile_is_inside_with_a_square_more_above_and_below() {
+    fn a_tile_is_inside_with_a_micro_tile_more_above_and_below() {
         let is_inside = |columns: u32, top: usize, rows: usize| {
             let tile = Tile { batch: 0, top, left: 0, columns, rows, log2_across: 2, log2_down: 3 };
             (tile.is_inside::<u8>(), tile.is_inside::<u32>())
