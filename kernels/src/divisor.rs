@@ -2,11 +2,12 @@
 
 use cuda_std::bits::mul_hi;
 
-/// A divisor of at least 2 for numbers below 2^16. A quotient is one multiplication; preparing it takes one division.
+/// A divisor of at least 2, for dividends below 2^16. A division takes one multiplication; preparing the divisor takes
+/// one division.
 #[derive(Clone, Copy)]
 pub(crate) struct Divisor {
     value: u32,
-    /// 2^32 divided by it, rounded up.
+    /// 2^32 divided by `value`, rounded up.
     reciprocal: u32,
 }
 
@@ -29,18 +30,18 @@ impl Divisor {
         (quotient, number - quotient * self.value)
     }
 
-    /// [`Divisor::div_rem`] by a 64-bit product, which LLVM turns into two instructions. Not for a number that changes
-    /// in a loop: `ptxas` has been seen to get it [wrong](mul_hi) there. It is faster for short rows (sums of
-    /// 1000003 x 127 `f32` take 127.3 us on an H200 instead of 132.8) and for aligned interleaved rows (8192 x 512 x 3
-    /// `u16` reversed takes 13.1 us instead of 13.7). (`docs/notes/division.md`)
+    /// [`Divisor::div_rem`] by a 64-bit product, which compiles to two instructions. Not for a dividend that changes in
+    /// a loop: `ptxas` compiles some of those [wrongly](mul_hi). This form is faster for short rows (sums of 1000003 x
+    /// 127 `f32` take 127.3 us on an H200 instead of 132.8) and for aligned interleaved rows (8192 x 512 x 3 `u16`
+    /// reversed takes 13.1 us instead of 13.7). (`docs/notes/division.md`)
     #[inline(always)]
     pub fn div_rem_outside_loops(self, number: u32) -> (u32, u32) {
         let quotient = ((u64::from(number) * u64::from(self.reciprocal)) >> 32) as u32;
         (quotient, number - quotient * self.value)
     }
 
-    /// Quotients and remainders of `first` and of the numbers after it in steps of `step`, without a multiplication for
-    /// each.
+    /// The quotient and remainder of `first`, and then of `first + step`, `first + 2 * step`, ..., without further
+    /// multiplications.
     #[inline(always)]
     pub fn walk(self, first: u32, step: u32) -> Walk {
         let (quotient, remainder) = self.div_rem(first);
@@ -48,7 +49,7 @@ impl Divisor {
     }
 }
 
-/// A number's quotient and remainder, which move on in steps.
+/// The quotient and remainder of a dividend that grows in equal steps.
 #[derive(Clone, Copy)]
 pub(crate) struct Walk {
     pub quotient: u32,
@@ -58,7 +59,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// The next step.
+    /// The quotient and remainder one step later.
     #[inline(always)]
     pub fn next(self) -> Self {
         let (quotient, remainder) = (self.quotient + self.step.0, self.remainder + self.step.1);
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_walk_divides_what_it_comes_to() {
+    fn a_walk_gives_each_quotient_and_remainder() {
         for (by, step) in [(2, 256), (3, 256), (127, 256), (256, 256), (1000, 256), (7, 1)] {
             let (divisor, mut walk) = (Divisor::new(by), Divisor::new(by).walk(5, step));
             for number in (5..60000).step_by(step as usize) {

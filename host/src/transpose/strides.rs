@@ -33,8 +33,9 @@ pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item
     (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
 }
 
-/// Whether `few` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `many` of [`REGISTER_TILES_BLOCK`]. They are if
-/// no multiprocessor has two small blocks; for more blocks [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`] is the limit.
+/// Whether `few` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `many` of [`REGISTER_TILES_BLOCK`].
+/// They are if no multiprocessor has two small blocks; for more blocks [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`] is the
+/// limit.
 fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(few, SMALL_REGISTER_TILES_BLOCK) < of_busiest(many, REGISTER_TILES_BLOCK);

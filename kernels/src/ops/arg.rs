@@ -34,16 +34,16 @@ const NO_INDEX: u64 = u64::MAX;
 /// The neutral state: no element's pair is greater.
 const NO_CANDIDATE: Candidate = [u64::MAX, NO_INDEX];
 
-/// The lower of two pairs, without a branch, in which lanes would diverge. Chosen word by word: a choice of arrays is
-/// one of addresses, which puts both in local memory.
+/// The lower of two pairs, without a divergent branch. Each word is selected by itself: selecting one of two arrays
+/// selects an address, which puts both arrays in local memory.
 #[inline(always)]
 fn better([key_a, index_a]: Candidate, [key_b, index_b]: Candidate) -> Candidate {
     let takes_b = (key_b < key_a) | ((key_b == key_a) & (index_b < index_a));
     [if takes_b { key_b } else { key_a }, if takes_b { index_b } else { index_a }]
 }
 
-/// Resolves a partial index: the first element with the found key, from the found index on. The search ends because an
-/// element there has that key.
+/// Resolves a partial index: the first element with the candidate's key, from the candidate's index on. The search ends
+/// because such an element exists.
 #[inline(always)]
 fn first_of_key(found: Candidate, key: impl Fn(u64) -> u64) -> Candidate {
     let [best, mut index] = found;
@@ -55,8 +55,8 @@ fn first_of_key(found: Candidate, key: impl Fn(u64) -> u64) -> Candidate {
     [best, index]
 }
 
-/// The highest of candidates in order of their indices. In registers a candidate's index is its 32-bit position.
-/// Indices are not compared: of equal candidates the left one is the first.
+/// The highest of `LEN` elements in order of their indices. The tree carries 32-bit positions instead of indices, and
+/// does not compare them: of equal elements, the left one is the first.
 #[inline(always)]
 fn highest_of<O: Ordered, const LEN: usize>(
     candidate: impl Fn(usize) -> O,

@@ -12,8 +12,7 @@ pub(crate) use super::{
 /// The calling module imports everything in this one. Types that an operator lacks here use another operator's kernels,
 /// which give the same bits: see `reduce/builtin.rs`.
 ///
-/// The table in `reduce/builtin.rs` says which instance reduces which type; `ops/mod.rs` says how to add
-/// an operator.
+/// The table in `reduce/builtin.rs` says which instance reduces which type; `ops/mod.rs` says how to add an operator.
 macro_rules! builtin_operators {
     ([$($rest:tt)*] $($kernel:tt)*) => {
         #[kernel(

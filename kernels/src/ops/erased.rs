@@ -8,8 +8,8 @@ use cuda_std::prelude::*;
 
 use super::{Operator, tree};
 
-/// The operator whose table the thread entered. `S` and `U`, its states and outputs, are unsigned integers of the real
-/// types' sizes, and so are its elements.
+/// The operator whose table the thread has entered. Its elements, its states `S` and its outputs `U` are unsigned
+/// integers of the real types' sizes.
 pub struct Erased<S = (), U = ()> {
     word: u64,
     types: PhantomData<fn() -> (S, U)>,
@@ -193,7 +193,7 @@ mod tests {
     type ErasedNorm = Erased<u128, u64>;
 
     #[test]
-    fn an_erased_operator_gives_the_bits_of_its_own() {
+    fn an_erased_operator_gives_the_bits_of_the_operator() {
         <Erased as Erase<Norm, i32>>::enter::<u32, u128, u64>();
         let numbers = [100_000_000, 1, -7, 35];
         let erased = ErasedNorm::default();

@@ -33,14 +33,14 @@ pub struct AnyOrAll {
 /// [`CountNonzero`], [`CountNan`] or [`CountFinite`]; of integers always [`CountNonzero`], whatever the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// A float counts if the bits of its magnitude, shifted left by one, are at least this number. It is even, as such
-    /// bits are: bit 0 of the operator's word says `is_below`. The sign is not looked at.
+    /// A float counts if its bits, shifted left by one to drop the sign, are at least this number. The number is even,
+    /// as shifted bits are, so that bit 0 of the operator's word can hold `is_below`.
     pub threshold: u64,
     /// Whether the elements below the threshold count instead.
     pub is_below: bool,
 }
 
-/// The state for whether an element is 0, and whether an element is not.
+/// The state for whether some element is 0, and whether some element is not.
 #[inline(always)]
 fn seen(zero: bool, nonzero: bool) -> u8 {
     u8::from(zero) | u8::from(nonzero) << 1

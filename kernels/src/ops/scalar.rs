@@ -78,7 +78,7 @@ pub trait Integer: Scalar {
     fn plus_wrapping(self, other: Self) -> Self;
     /// The exact sum of `LEN` elements, a power of two up to 16.
     fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial;
-    /// The exact sum of `LEN` elements of a longer sum.
+    /// The exact sum of `LEN` elements, as a part of a longer sum.
     fn total<const LEN: usize>(elements: [Self; LEN]) -> Self::Total;
     /// The exact sum of the squares of `LEN` elements.
     fn squares<const LEN: usize>(elements: [Self; LEN]) -> Self::Squares;
@@ -94,7 +94,7 @@ pub trait Arithmetic: Plain {
     fn times(self, other: Self) -> Self;
 }
 
-/// A number as it is compared. NaN ranks first in both directions, so a minimum and a maximum both give it.
+/// A number in comparisons. NaN ranks before every other value in both a minimum and a maximum.
 pub trait Ordered: Plain {
     /// No value is less.
     const LOWEST: Self;
@@ -220,7 +220,8 @@ macro_rules! ordered_floats {
             }
             #[inline(always)]
             fn descending_key(self) -> u64 {
-                // Bits rise with positive numbers and fall with negative ones. Adding 0 makes -0.0 into 0.0.
+                // The bits of a float rise with a positive value and fall with a negative one. `0.0 - self` is 0.0 for
+                // both zeros.
                 let bits = (0.0 - self).to_bits() as $signed;
                 let rising = (bits ^ (bits >> ($bits::BITS - 1) | $signed::MIN)) as $bits;
                 if self.is_nan() { 0 } else { rising as u64 }
@@ -370,7 +371,7 @@ integers! {
     u8 by u32 in u64, mean by i64, norm by u64;
     i16 by i32 in i64, mean by i64, norm by u128;
     u16 by u32 in u64, mean by i64, norm by u128;
-    // Sums of 2^32 elements of 32 bits, or of their squares if they have 16, overflow 64 bits.
+    // 2^32 elements of 32 bits, or squares of elements of 16 bits, overflow a sum of 64 bits.
     i32 by i64 in i64, mean by i128, norm by u128;
     u32 by u64 in u64, mean by i128, norm by u128;
     i64 by i64 in i64, mean by i128, norm by [u64; 4];

@@ -11,8 +11,8 @@ use super::totals::Total;
 /// Integers are summed in 64 bits, wrapping. Floats give the exact sum, rounded once to nearest even; `f16`, `bf16` and
 /// `f32` give `f32`.
 ///
-/// An exact sum of floats does not depend on their order. It is infinite only if it is beyond the largest number or an
-/// element is infinite, NaN if an element is NaN or infinities of both signs occur, and +0.0 if it is 0.
+/// An exact sum of floats does not depend on their order. It is infinite only if it exceeds the largest number or if an
+/// element is infinite. It is NaN if an element is NaN, or if infinities of both signs occur. A sum of 0 is +0.0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 
@@ -40,7 +40,7 @@ impl<T: Integer> Operator<T> for Sum {
     }
 }
 
-/// Out of line, since it is long and a kernel for columns has four.
+/// Not inlined: it is long, and a kernel for columns calls it four times.
 #[inline(never)]
 fn mean_of_long(sum: i128, count: u64) -> f64 {
     mean(sum, count)
@@ -118,7 +118,7 @@ pub struct SumInF64;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InElementType<O>(pub O);
 
-/// The mean: the exact sum over the number of elements, rounded once to nearest even; of integers to `f64`.
+/// The mean: the exact sum divided by the number of elements, rounded once to nearest even; of integers to `f64`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 

@@ -36,13 +36,13 @@ macro_rules! totals {
 
 totals!(i64 i128 u64 u128);
 
-/// Out of line, since it is long and a kernel for columns has four.
+/// Not inlined: it is long, and a kernel for columns calls it four times.
 #[inline(never)]
 fn root_of_long(square: u128) -> f64 {
     integers::norm(square, Float::sqrt)
 }
 
-/// Out of line for [`root_of_long`]'s reason.
+/// Not inlined, as [`root_of_long`].
 #[inline(never)]
 fn root_of_words(square: [u64; 4]) -> f64 {
     integers::norm_of_words(square)

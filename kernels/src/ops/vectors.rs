@@ -21,7 +21,7 @@ impl<O: Operator<T>, T: Element> VectorVisitor<T> for ReduceVector<O> {
     }
 }
 
-/// A vector with flipped elements: four operations for any number of elements.
+/// The vector with the bits of `flip` flipped in each element, in four operations.
 #[inline(always)]
 pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector {
     let [low, high] = match size_of::<T>() {

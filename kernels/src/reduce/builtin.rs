@@ -14,12 +14,11 @@ use crate::ops::{
 
 /// A built-in operator: its name in messages, and its kernels for each element type.
 ///
-/// For each type `T` the table names the operator that reduces its elements: that operator's value, the kernel's
-/// element type, and the output type.
+/// For each type `T` the table names the operator whose kernels reduce its elements, that operator's value, the
+/// kernels' element type, and the output type.
 ///
-/// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the
-/// output type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in
-/// `ops/builtin.rs`.
+/// The kernels reinterpret the bits of `T` as their element type, which has the same size, and their results have the
+/// bits of the operator's. Each instance is listed in `ops/builtin.rs`.
 macro_rules! builtin {
     ($($operator:ident, $name:literal {
         $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*

@@ -3,8 +3,8 @@
 /// Gives custom [operators](crate::ops::Operator) their kernels, in a crate of kernels.
 ///
 /// Each line names an operator, its element types, and the operator's name in messages. The host then reduces by the
-/// operator as by a built-in one: whole inputs, rows, columns, axes, segments, and by `Reducer`. Each has five kernels
-/// for each element type.
+/// operator as by a built-in one: whole inputs, rows, columns, axes and segments, also with a `Reducer`. An operator
+/// has five kernels for each element type.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -37,7 +37,7 @@
 /// ```
 ///
 /// A module has at most one `reductions!`. The crate depends on `cuda_std` and `kernels` under these names, and the
-/// program gives its PTX to the device: see `examples/operator`.
+/// program loads the crate's PTX: see `examples/operator`.
 #[macro_export]
 macro_rules! reductions {
     ($($operator:ident of $($element:ident),+ : $name:literal;)+) => {

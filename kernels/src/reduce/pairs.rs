@@ -8,7 +8,7 @@ use super::remainder::{elements_per_block, stride};
 use super::tile_range::TileRange;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
-/// 16-byte vectors of each input's tile that a thread folds: over both inputs as many as in a tile of
+/// 16-byte vectors of each input's tile that a thread folds. Both inputs together have the vectors of a tile of
 /// [`long_rows`](mod@super::long_rows).
 pub const VECTORS_IN_FLIGHT: usize = 2;
 
@@ -60,7 +60,7 @@ pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
     split.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
-/// This thread's state over a run of tiles of a row of `len` pairs.
+/// This thread's state over a range of tiles of a row of `len` pairs.
 #[inline(always)]
 fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     (first, second): (&Global<T>, &Global<T>),
@@ -111,7 +111,7 @@ fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     if !tiles.is_last {
         return state;
     }
-    // SAFETY: vectors that begin before the end of whole ones are inside of both rows.
+    // SAFETY: vectors that begin before `whole` are inside both rows.
     let (mut a, mut b) = unsafe {
         (
             first.load_vectors_before::<VECTORS_IN_FLIGHT>(start + rest, stride, start + whole),

@@ -40,12 +40,12 @@ pub trait Reduction<T: Element>: Sized {
 
 /// The kernels of a reduction of elements `T` by states `S` to results `R`.
 ///
-/// Nobody can launch them from it but by an unsafe call.
+/// Only an unsafe call gives out their handles.
 #[doc(hidden)]
 pub enum Kernels<T: Element, S: Plain, R: Plain> {
-    /// Those that combine states.
+    /// Kernels that combine states.
     OfStates(StateKernels<T, S, R>),
-    /// Those that sum exactly.
+    /// Kernels that sum exactly.
     Exact(ExactKernels<T, R>),
 }
 
@@ -59,7 +59,7 @@ pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     handles: StateHandles<T, S, R>,
 }
 
-/// The handles of [`StateKernels`]. They can be launched.
+/// The handles that launch [`StateKernels`].
 #[doc(hidden)]
 pub struct StateHandles<T: Element, S: Plain, R: Plain> {
     /// [`long_rows`](fn@super::long_rows::long_rows).
@@ -150,7 +150,7 @@ pub struct ExactKernels<T: Element, R: Plain> {
     result: PhantomData<fn() -> R>,
 }
 
-/// The handles of [`ExactKernels`]. They can be launched.
+/// The handles that launch [`ExactKernels`].
 #[doc(hidden)]
 pub struct ExactHandles<T: Element> {
     /// [`exact_long_rows`](fn@super::exact::long_rows::exact_long_rows).
@@ -176,7 +176,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         Self { nonzero_at_zero: None, finish, words, states_per_split, handles, result: PhantomData }
     }
 
-    /// The same kernels, if the term of 0 is 0. `name` is for messages: `the sum of magnitudes`.
+    /// The same kernels, with [`ExactKernels::nonzero_at_zero`] set. `name` is for messages: `the sum of magnitudes`.
     pub fn checked<E: ExactTerm<Element = T>>(self, name: &'static str) -> Self {
         let zero = T::default();
         let term = E::term(zero);
@@ -184,7 +184,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         Self { nonzero_at_zero: if is_zero { None } else { Some(name) }, ..self }
     }
 
-    /// The operator in messages, if its term of 0 is not 0: no plan takes it.
+    /// The operator's name if its term of 0 is not 0. No plan accepts such an operator.
     pub fn nonzero_at_zero(&self) -> Option<&'static str> {
         self.nonzero_at_zero
     }

@@ -10,14 +10,14 @@ use crate::ops::{Operator, opaque};
 pub(super) struct Remainder {
     /// The first element of the first vector.
     pub start: usize,
-    /// How many elements of the row precede `start`, fewer than in a vector.
+    /// The elements of the row before `start`, fewer than in a vector.
     pub head: usize,
     /// The range of elements that are in no tile, counted from `start`; shorter than a tile.
     pub from: usize,
     pub to: usize,
 }
 
-/// What a thread has loaded of a [`Remainder`].
+/// The elements of a [`Remainder`] that a thread has loaded.
 #[derive(Clone, Copy)]
 pub(super) struct Loaded<T: Element, const VECTORS: usize> {
     vectors: [T::Vector; VECTORS],
@@ -108,14 +108,14 @@ impl Remainder {
     }
 }
 
-/// Elements from one of a thread's vectors to its next.
+/// Elements from one vector of a thread to its next.
 #[inline(always)]
 pub(super) fn stride<T: Element>() -> usize {
     elements_per_block::<T>(1)
 }
 
-/// The elements of `vectors` vectors of each thread. The 32-bit product takes a quarter of the instructions of a 64-bit
-/// one.
+/// The elements of a block with `vectors` vectors in each thread. The 32-bit product takes a quarter of the
+/// instructions of a 64-bit one.
 #[inline(always)]
 pub(super) fn elements_per_block<T: Element>(vectors: u32) -> usize {
     (thread::block_dim_x() * vectors * T::Vector::LEN as u32) as usize

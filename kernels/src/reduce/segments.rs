@@ -24,11 +24,11 @@ pub const fn entries_per_partial(size_of_state: usize) -> usize {
     size_of_state.div_ceil(16)
 }
 
-/// The note in which [`segments`](fn@segments) counts the queued chunks.
+/// The index in `status` of the number of queued chunks.
 pub const CHUNK_COUNT: usize = 0;
 
-/// The note of segments with invalid offsets: 0 if there are none. Else the greatest `!segment`, and so the first such
-/// segment.
+/// The index in `status` of the first segment with invalid offsets, as `!segment`; 0 if there is none. The first such
+/// segment has the greatest `!segment`.
 pub const INVALID_SEGMENT: usize = 1;
 
 /// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
@@ -44,7 +44,7 @@ pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
     if most < MIN_CHUNK_TILES { MIN_CHUNK_TILES } else { most }
 }
 
-/// The most chunks that long segments of `len` elements in all can have, however the elements are divided.
+/// The most chunks of long segments that have `len` elements in total.
 pub const fn max_chunks(len: usize, size: usize) -> usize {
     len / (tile(BLOCK, size) * MIN_CHUNK_TILES) + len / (MAX_WARP_SEGMENT_VECTORS * (16 / size)) + 1
 }
@@ -62,23 +62,23 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
     pub segments_per_warp: u32,
     /// The chunks of long segments, for the next kernel.
     pub chunks: GlobalMut<[u64; 2]>,
-    /// Notes of all blocks.
+    /// The number of queued chunks and the first invalid segment, at [`CHUNK_COUNT`] and [`INVALID_SEGMENT`].
     pub status: GlobalMut<u64>,
     /// A result for each segment.
     pub output: GlobalMut<R>,
 }
 
 /// Reduces segments to one output each: segment `i` is elements `offsets[i]..offsets[i + 1]` of `input`. `output` has
-/// one place for each segment. A segment whose offsets are not in order, or beyond the input, counts as empty and is
+/// one element for each segment. A segment whose offsets are not in order, or beyond the input, counts as empty and is
 /// reported in `status`.
 ///
-/// Each warp takes `segments_per_warp` segments (up to 32), and a lane the offsets of one. How a segment is folded depends on
-/// its own length alone:
+/// Each warp takes `segments_per_warp` segments (up to 32), and a lane the offsets of one. How a segment is folded
+/// depends on its own length alone:
 ///
 /// - *up to a vector*: by one lane, which loads single elements. Neighbouring lanes load neighbouring segments.
 /// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's vectors
 ///   in flight at once.
-/// - *long*: not here. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
+/// - *long*: not by this kernel. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
 ///
 /// So a few long segments among many short ones, as in a graph with power-law degrees, delay no warp.
 ///
@@ -215,7 +215,7 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
     pub input: Global<T>,
     /// The chunks of long segments.
     pub chunks: Global<[u64; 2]>,
-    /// Notes of all blocks.
+    /// The number of queued chunks and the first invalid segment, at [`CHUNK_COUNT`] and [`INVALID_SEGMENT`].
     pub status: GlobalMut<u64>,
     /// The states that blocks of one segment exchange.
     pub partials: GlobalMut<[u64; 2]>,
@@ -225,8 +225,8 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
     pub output: GlobalMut<R>,
 }
 
-/// Reduces the segments that [`segments`](fn@segments) left in `chunks` to one output each. Blocks take chunks in turn.
-/// The last block to finish a chunk of a segment folds the states of all its chunks, in order.
+/// Reduces the segments that [`segments`](fn@segments) queued in `chunks` to one output each. Blocks take chunks
+/// round-robin. The last block to finish a chunk of a segment folds the states of all its chunks, in order.
 ///
 /// `partials` has [entries](entries_per_partial) for each chunk, and `tickets` one for each chunk and one more, all 0.
 ///
@@ -257,9 +257,9 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let ([segment, chunk], [start, len]) =
             (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
         let (segment, chunk, start, len) = (segment as usize, chunk as usize, start as usize, len as usize);
-        // A chunk of another launch's input, if two launches of one reducer overlap: the output is undefined, and the
-        // elements may not exist here. The chunk counts as empty. Changing its start, too, takes registers, and so one
-        // of four blocks.
+        // If two launches of one reducer overlap, this may be a chunk of the other launch's input, with elements that
+        // this input does not have. The output is then unspecified, and the chunk counts as empty. Clearing `start`,
+        // too, would take registers, and with them one of four resident blocks.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let len = if is_inside { len } else { 0 };
         let (tiles, chunk_count) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
@@ -298,7 +298,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                 }
             }
         }
-        // Before the warps' states are overwritten.
+        // Before `warp_states` is overwritten.
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }
@@ -346,8 +346,8 @@ fn fold_tiny<O: Operator<T>, T: Element>(operator: O, input: &Global<T>, start: 
     state
 }
 
-/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`. The lane takes vectors in turn,
-/// then elements after the last whole vector.
+/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`. The lane takes every `lanes`-th
+/// vector, then elements after the last whole vector.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
     operator: O,
@@ -359,7 +359,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
 ) -> O::State {
     let vector = T::Vector::LEN;
     let (stride, whole) = (lanes * vector, len / vector * vector);
-    // Fewer elements than in a vector: at most four for each of four lanes.
+    // The rest has fewer elements than a vector: at most four for each of four lanes.
     let rest = |k: usize| whole + lane + k * lanes;
     let has_rest = |k: usize| k * SHORT_SEGMENT_LANES < vector && rest(k) < len;
     let load_rest = |k: usize| {
@@ -372,7 +372,7 @@ fn fold_segment<O: Operator<T>, T: Element>(
     let mut i = lane * vector;
     while i < whole {
         let at = |k: usize| i + k * stride;
-        // SAFETY: a vector that begins before the last whole one's end is one of the segment's.
+        // SAFETY: a vector that begins before `whole` is inside the segment.
         let vectors =
             unsafe { input.load_few_vectors_before::<SEGMENT_VECTORS_IN_FLIGHT>(start + i, stride, start + whole) };
         let with = |state: O::State, k: usize| {

@@ -1,10 +1,11 @@
-//! The state of what a thread has loaded together.
+//! The state of the vectors in a thread's registers.
 
 use cuda_std::prelude::*;
 
 use crate::ops::{Operator, tree};
 
-/// The state of vectors: the first begins at index `first`, each further one `stride` after the previous.
+/// The state of `VECTORS` vectors; the first begins at index `first`, each other one `stride` elements after the
+/// previous.
 #[inline(always)]
 pub fn reduce_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     operator: O,

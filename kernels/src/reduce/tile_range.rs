@@ -13,7 +13,7 @@ use crate::ops::{Operator, constant};
 pub(super) struct TileRange {
     /// The tiles' numbers.
     pub tiles: Range<usize>,
-    /// Whether the row's last tile is among them. It may be less than whole, and so may the one before it.
+    /// Whether the row's last tile is in the range. That tile may be partial, and so may the one before it.
     pub is_last: bool,
 }
 
@@ -23,20 +23,19 @@ impl TileRange {
     pub fn elements(&self, tile: usize, len: usize, has_head: bool) -> (usize, usize) {
         let (first, mut end) = (self.tiles.start * tile, self.tiles.end * tile);
         end = if end > len { end - tile } else { end };
-        // Without the elements before the first aligned one, the last tile may not exist.
+        // Without the elements before the first aligned one, there may be no last tile.
         end = if has_head && end > len { end - tile } else { end };
         (if first < end { first } else { end }, end)
     }
 }
 
-/// This thread's state over a run of tiles of the row of `len` elements from `start`. The last run is empty only if all
-/// are.
+/// This thread's state over a range of tiles of the row of `len` elements from `start`. The last range is empty only if
+/// all ranges are.
 ///
-/// The row `is_aligned` only if it begins at a multiple of 16 bytes or may be folded in [any
-/// order](Operator::ANY_ORDER); in the latter case always. An aligned row has two tiles in flight, any other one. The
-/// last round of loads has a whole tile, if one is left, and the [remainder](Remainder): a length that is no multiple
-/// of a tile costs no extra round trip to memory. If not `AT_ONCE`, tile and remainder take two rounds, in fewer
-/// registers.
+/// `is_aligned` is true if the row may be folded in [any order](Operator::ANY_ORDER), and otherwise only if it begins
+/// at a multiple of 16 bytes. An aligned row has two tiles in flight, any other row one tile. The last round of loads
+/// has a whole tile, if one remains, and the [remainder](Remainder): a length that is no multiple of a tile costs no
+/// extra round trip to memory. If not `AT_ONCE`, tile and remainder take two rounds, in fewer registers.
 #[inline(always)]
 pub(super) fn fold_tiles<O: Operator<T>, T: Element, const VECTORS: usize, const AT_ONCE: bool>(
     operator: O,

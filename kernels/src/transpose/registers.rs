@@ -2,7 +2,8 @@
 //!
 //! A small matrix takes about the time of one load, so the launch is bound by latency, not bandwidth. There is no tile
 //! in shared memory and no barrier: a thread loads a micro-tile of few elements (of bytes, two side by side),
-//! transposes it, and stores it. Larger matrices are faster by tiles, whose rows are longer on both sides.
+//! transposes it, and stores it. Larger matrices are faster by tiles in shared memory, whose rows are longer on both
+//! sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
@@ -20,8 +21,8 @@ pub const fn rows(size: usize) -> usize {
     if size < 4 { 4 } else { 16 / size }
 }
 
-/// Columns of a micro-tile: as many as rows, and twice as many of bytes, which then need no more accesses than elements
-/// of 2 bytes.
+/// Columns of a micro-tile: the number of rows, or twice that number for bytes, which then need no more accesses than
+/// elements of 2 bytes.
 pub const fn columns(size: usize) -> usize {
     if size == 1 { 8 } else { rows(size) }
 }
@@ -45,7 +46,7 @@ pub trait RegisterTile: Element {
     /// As of [`RegisterTile::load`].
     unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Column);
 
-    /// The columns of the micro-tile with these rows. What is past its rows and columns is unspecified.
+    /// The columns of the micro-tile with these rows. Rows and columns past the micro-tile's are unspecified.
     fn transpose(micro_tile: [Self::Row; 4]) -> [Self::Column; 8];
 
     /// The column with a function applied to each element.
@@ -153,8 +154,8 @@ by_vectors!(u32, u64, u128);
 /// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart. Sides, pitches and
 /// addresses are multiples of 16 bytes.
 ///
-/// A block takes [`REGISTER_TILES_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and as many down as
-/// its threads allow. The grid covers a matrix in x and y, and the batch in z.
+/// A block takes [`REGISTER_TILES_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and one down for
+/// each row of threads. The grid covers a matrix in x and y, and the batch in z.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
@@ -190,17 +191,17 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     pub columns: u32,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_batch: usize,
     /// The operations on each element: see [`Scaling`].
     pub operations: u32,
     /// The real part of the factor.
     pub real: f64,
-    /// Its imaginary part.
+    /// The imaginary part of the factor.
     pub imaginary: f64,
 }
 
@@ -209,7 +210,8 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTER_TILES_BLOCK, 256 == REGISTER_TILES_BLOCK],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64]
+        x [128 == SMALL_REGISTER_TILES_BLOCK, 256 == REGISTER_TILES_BLOCK],
     block = BLOCK,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]

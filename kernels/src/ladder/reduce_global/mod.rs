@@ -37,7 +37,7 @@ use cuda_std::prelude::*;
 
 use crate::ops::Number;
 
-/// The first index of the block's segment, with `per_thread` elements for each thread.
+/// The first index of the block's segment, which has `per_thread` elements for each thread.
 #[inline(always)]
 fn segment_start(per_thread: usize) -> usize {
     thread::block_idx_x() as usize * thread::block_dim_x() as usize * per_thread
@@ -51,8 +51,8 @@ fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     }
 }
 
-/// Adds to the thread's element the `PER_THREAD - 1` elements one, two, ... blocks after it. All loads are issued before the
-/// first addition.
+/// Adds to the thread's element the `PER_THREAD - 1` elements one, two, ... blocks after it. All loads are issued
+/// before the first addition.
 #[inline(always)]
 fn add_blocks_apart<T: Number, const PER_THREAD: usize>(data: &GlobalMut<T>, start: usize) {
     let first = start + thread::thread_idx_x() as usize;

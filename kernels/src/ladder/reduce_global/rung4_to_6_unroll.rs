@@ -5,8 +5,8 @@ use crate::ops::Number;
 
 /// Rung 4: each thread first adds two elements, so that there are half as many blocks.
 ///
-/// The first addition of a thread needs no barrier, and its two loads do not wait for one another. **Saves:** half of
-/// the blocks with all of their barriers. **Counters:** blocks, bytes in flight.
+/// The first addition of a thread needs no barrier, and its two loads are independent. **Saves:** half of the blocks,
+/// with all their barriers. **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000, `reduceUnroll2`.
 #[kernel(instances = [f32, i32])]
@@ -17,7 +17,7 @@ pub fn unroll2<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>
     finish(&data, &partials, start);
 }
 
-/// Rung 5: four elements. As [`unroll2`](fn@unroll2), twice. **Counters:** blocks, bytes in flight.
+/// Rung 5: four elements instead of the two of [`unroll2`](fn@unroll2). **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]

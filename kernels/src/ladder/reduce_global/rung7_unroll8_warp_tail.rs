@@ -22,8 +22,9 @@ pub fn unroll8_warp_tail<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPl
 
 /// Reduces the segment's first 64 elements to its first, by the first warp.
 ///
-/// As in shared memory: volatile keeps values out of registers, but does not order lanes, which since Volta are not in
-/// lock-step. The warp's barriers order them: one between the reads and the writes of a step, and one after the writes.
+/// As in shared memory, volatile accesses keep values out of registers, but do not order the lanes, which since Volta
+/// do not run in lock-step. The warp's barriers order them: one between the reads and the writes of a step, and one
+/// after the writes.
 #[inline(always)]
 pub(super) fn fold_last_warp<T: Number>(data: &GlobalMut<T>, start: usize) {
     if thread::thread_idx_x() < 32 {

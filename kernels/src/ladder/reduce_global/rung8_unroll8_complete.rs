@@ -4,7 +4,7 @@ use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
 use super::{add, add_blocks_apart, finish, segment_start};
 use crate::ops::Number;
 
-/// Rung 8: no loop. Each step stands by itself and asks whether the block is large enough for it.
+/// Rung 8: no loop. Each step is written out, and tests whether the block is large enough for it.
 ///
 /// **Saves:** the loop's counter and branch; the test of the block's size stays, at run time. **Counter:** instructions
 /// per warp. The seed saw no difference, and neither does an H200: the rung is likely bound by memory.

@@ -7,7 +7,7 @@ use super::thread_columns::{ThreadColumns, per_column};
 use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
 use crate::ops::{Operator, constant};
 
-/// The folded rows that a block reduces, each named by the first of its `folded_rows` rows.
+/// The folded rows that a block reduces, each identified by the first of its `folded_rows` rows.
 pub(super) struct SplitRows<'a> {
     pub(super) begin: usize,
     pub(super) end: usize,
@@ -39,8 +39,8 @@ impl SplitRows<'_> {
         rows.fold::<O, T>(operator, load)
     }
 
-    /// Adds the last rows, too few for a folded row, with `left` elements in all, to `states`. The first row of threads
-    /// folds them. `load` loads an element by its offset from the first of them.
+    /// Adds the last rows, which are too few for a folded row, to `states`. They have `left` elements in total, which
+    /// the first row of threads folds. `load` loads an element by its offset from the first of them.
     #[inline(always)]
     pub(super) fn add_last_rows<O: Operator<T>, T: Element>(
         &self,

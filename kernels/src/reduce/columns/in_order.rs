@@ -14,10 +14,10 @@ use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 
 /// The order in which the rows of a column are combined.
 ///
-/// It is a function of their number and of how many a thread has in flight, which depends on the types. The rows are
-/// cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to chain `i %
-/// chains`. The rows of a chain are combined one after the other, `passes` chains one after the other, their results in
-/// a tree, and the splits' states in a few chains and a tree.
+/// It is a function of the number of rows and of the rows that a thread has in flight, which depend on the types. The
+/// rows are cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to
+/// chain `i % chains`. The rows of a chain are combined one after the other, and so are `passes` chains, which form a
+/// leaf. The leaves are combined in a tree, and the splits' states in a few chains and a tree.
 ///
 /// The number of threads depends on the number of columns: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +61,8 @@ impl Order {
 
     /// The lanes of a row of threads, if `needed` lanes, a power of two, cover all columns.
     ///
-    /// With several splits, a block's threads fold one: with 16 lanes, or with 4 if most of 16 would have no column.
+    /// With several splits, all threads of a block fold one split: with 16 lanes, or with 4 if most of 16 lanes would
+    /// have no column.
     pub const fn lanes(self, needed: usize) -> usize {
         let most = BLOCK / self.leaves;
         if self.passes > 1 {
@@ -144,7 +145,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
             own.fold::<O, T>(operator, load, scratch)
         } else {
             let load = |row: usize| {
-                // Recomputed: otherwise the compiler keeps the place of each element of a round.
+                // Recomputed: otherwise the compiler keeps the address of each element of a round.
                 let row = compute_anew(start + row * pitch);
                 // SAFETY: the column is in the row.
                 per_column(|c| unsafe { input.load_unchecked(row + at[c]) })
@@ -182,7 +183,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
     }
 }
 
-/// What a thread folds of a split.
+/// The chains of a split that a thread folds.
 struct Chains {
     /// The split's rows.
     begin: usize,
@@ -215,7 +216,7 @@ impl Chains {
             let states = if chain < self.height {
                 further
             } else {
-                // The earlier states waited in shared memory, since registers are full of loads.
+                // The earlier states are in shared memory, since registers are full of loads.
                 per_column(|c| O::combine(load_own_state(scratch, c), further[c]))
             };
             chain += self.height;
@@ -238,7 +239,7 @@ impl Chains {
             return states;
         }
         let mut states = states;
-        // The states of the thread `rows` rows on.
+        // The state of column `c` of the thread that is `rows` rows of threads further on.
         let behind = |rows: usize, c: usize| scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>() + rows * lanes);
         store_states(scratch, states);
         if height > order.leaves {

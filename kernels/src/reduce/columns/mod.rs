@@ -19,13 +19,13 @@ use partials::{Partials, thread_shape};
 use store::store_outputs;
 use thread_columns::{ThreadColumns, load_vectorized, per_column};
 
-/// States that `splits` blocks exchange for a matrix of `columns` columns. Each block has one for each column; if rows
-/// are folded, there is another row of them.
+/// The number of partials of a matrix of `columns` columns: one for each split of each column. With folded rows, there
+/// is one row of partials more.
 pub const fn partial_count(columns: usize, folded_rows: usize, splits: usize) -> usize {
     columns * folded_rows * partial_rows(folded_rows, splits)
 }
 
-/// Tickets of these blocks: one for each tile, and one more if rows are folded.
+/// The number of tickets of a matrix: one for each tile, and one more if rows are folded.
 pub const fn ticket_count(tiles: usize, folded_rows: usize) -> usize {
     tiles + (folded_rows > 1) as usize
 }
@@ -44,8 +44,8 @@ struct Matrices<'a, T> {
 }
 
 impl<T: Element> Matrices<'_, T> {
-    /// Whether a thread's columns are one access of several elements. Holds in every row of every matrix or in none, so
-    /// that all threads access memory in the same way.
+    /// Whether a thread loads its columns by vectorized accesses. This holds in every row of every matrix or in none,
+    /// so that all threads access memory in the same way.
     #[inline(always)]
     fn can_vectorize(&self, folded_rows: usize) -> bool {
         let &Self { input, columns, pitch, batch_pitch, .. } = self;
@@ -98,20 +98,21 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 ///
 /// The rows of a matrix are `pitch` elements apart, the matrices `batch_pitch`.
 ///
-/// A block's threads form rows of `lanes` threads (a power of two up to the block), each thread over [`COLUMNS`]
+/// A block's threads form rows of `lanes` threads (a power of two, at most the block), each thread over [`COLUMNS`]
 /// columns. So a block covers a tile of columns, one of `tiles`, and its rows of threads take the matrix's rows in
 /// turn. `splits` blocks share the rows of a tile.
 ///
 /// - *Accesses are coalesced*: a row of threads reads a contiguous segment of one row of the matrix, and no element is
 ///   read twice. If the alignment of all rows allows it, a thread's columns are contiguous and one access; if not, they
 ///   are a row of threads apart, so that each access of a warp is contiguous.
-/// - *Rows are folded* if one alone is no whole number of accesses, but `folded_rows` rows are: these are read as one
-///   row of `folded_rows` times the columns, and the states of a column's places in it are combined at the end.
+/// - *Rows are folded* if one row is not a whole number of accesses, but `folded_rows` rows are. Those rows are read as
+///   one folded row, in which each column occurs `folded_rows` times; the states of its occurrences are combined at the
+///   end.
 /// - *Many rows are in flight* in each thread before the first is used.
 /// - *States are combined once*: those of threads over the same columns in shared memory, those of blocks as partials,
 ///   by the last of the blocks.
 ///
-/// Operators that keep an order have another one: [`in_order`], without folded rows.
+/// Operators that keep an order take the one of [`in_order`], without folded rows.
 ///
 /// With more than one split, each batch has [`partial_count`] entries in `partials`, and [`ticket_count`] in `tickets`,
 /// which are 0. Only then are rows folded, by a power of two. Block numbers count tiles first, then splits, then
@@ -185,7 +186,7 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
         split_rows.fold::<O, T>(operator, load)
     };
     let states = if end < rows && split + 1 == splits as usize {
-        // SAFETY: such a row exists.
+        // SAFETY: the matrix has rows from `end` on.
         let load = |offset: usize| unsafe { input.load_unchecked(start + end * pitch + offset) };
         split_rows.add_last_rows::<O, T>(operator, states, (rows - end) * columns, at, load)
     } else {

@@ -21,8 +21,8 @@ pub(super) fn store_outputs<O: Operator<T>, T: Element>(
     }
 }
 
-/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With 16 rows, one result
-/// is written for every 16 elements read, and every access of a write costs one of L2.
+/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With few rows, stores
+/// count: with 16, one result is written for every 16 elements read, and each store is an access to L2.
 #[inline(always)]
 pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     results: [R; COLUMNS],
@@ -30,7 +30,7 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     first: usize,
     thread_columns: &ThreadColumns,
 ) {
-    // As many columns as an access of the input has.
+    // The columns of an access to the input.
     let together = if size_of::<T>() < 8 { COLUMNS } else { 2 };
     let bytes = size_of::<R>() * together;
     let are_together = thread_columns.are_contiguous(together)

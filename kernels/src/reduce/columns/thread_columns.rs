@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 
 use super::{BLOCK, COLUMNS};
 
-/// A thread's place in a tile.
+/// The columns of a tile that a thread folds.
 #[derive(Clone, Copy)]
 pub(in crate::reduce) struct ThreadColumns {
     /// The thread's row of threads, of `rows` in the block.
@@ -14,17 +14,17 @@ pub(in crate::reduce) struct ThreadColumns {
     pub(in crate::reduce) column: usize,
     second: usize,
     third: usize,
-    /// The number of columns of a folded row, row after row.
+    /// The columns of a folded row.
     pub(in crate::reduce) folded_columns: usize,
-    /// The number of columns of one row.
+    /// The columns of one row.
     row_columns: usize,
 }
 
 impl ThreadColumns {
-    /// The place of a thread of the block.
+    /// The columns of a thread of the block.
     ///
-    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. With wide
-    /// accesses, the columns of an access are contiguous.
+    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. The columns of a
+    /// vectorized access are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
         thread: usize,
@@ -53,7 +53,7 @@ impl ThreadColumns {
         }
     }
 
-    /// Whether each `together` of the thread's columns, two or all of them, are contiguous.
+    /// Whether the thread's columns are contiguous in groups of `together`: two or all of them.
     #[inline(always)]
     pub(in crate::reduce) fn are_contiguous(&self, together: usize) -> bool {
         self.second == 1 && (together == 2 || self.third == 2)
@@ -70,7 +70,7 @@ impl ThreadColumns {
         self.column(c) < self.folded_columns
     }
 
-    /// Whether the thread's first column exists: if not, none does.
+    /// Whether any of the thread's columns exists, and so its first.
     #[inline(always)]
     pub(in crate::reduce) fn has_any(&self) -> bool {
         self.column < self.folded_columns
@@ -96,8 +96,8 @@ impl ThreadColumns {
         }
     }
 
-    /// The offset of the column's element from the first of the folded row, whose rows are `pitch` apart. 0 if there is
-    /// no such column, since a conditional load would be a branch.
+    /// The offset of the column's element from the first of the folded row, whose rows are `pitch` apart. 0 if the
+    /// column does not exist, since a conditional load would be a branch.
     #[inline(always)]
     pub(in crate::reduce) fn offset(&self, c: usize, pitch: usize) -> usize {
         let row = self.folded_row(c);
@@ -105,10 +105,11 @@ impl ThreadColumns {
     }
 }
 
-/// Loads by wide accesses the elements of a thread at [`ThreadColumns::offset`]s `at`, in a folded row that begins at `row`.
+/// Loads a thread's elements by vectorized accesses, at [`ThreadColumns::offset`]s `at` in a folded row that begins at
+/// `row`.
 ///
 /// # Safety
-/// What an access takes is inside the view, and it begins at a multiple of its size.
+/// Each access is inside the view, and aligned to its size.
 #[inline(always)]
 pub(in crate::reduce) unsafe fn load_vectorized<T: Element>(
     input: &Global<T>,
@@ -125,8 +126,7 @@ pub(in crate::reduce) unsafe fn load_vectorized<T: Element>(
     [first.get(0), first.get(1), second.get(0), second.get(1)]
 }
 
-/// One value for each column of a thread. Written out, since arrays that the compiler does not unroll go to local
-/// memory.
+/// One value for each column of a thread. Written out, since an array whose loop is not unrolled goes to local memory.
 #[inline(always)]
 pub(in crate::reduce) fn per_column<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
     [of_column(0), of_column(1), of_column(2), of_column(3)]

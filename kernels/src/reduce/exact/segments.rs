@@ -49,8 +49,8 @@ pub struct ExactSegmentArgs<T: Plain> {
 
 /// [`segments`](fn@crate::reduce::segments::segments) with exact sums.
 ///
-/// Each warp takes `segments_per_warp` segments (up to 32), of which each lane *owns* one. A segment's 16-byte vectors are
-/// divided among *workers* with up to four vectors each. The workers of all of the warp's segments, in order, are
+/// Each warp takes `segments_per_warp` segments (up to 32), of which each lane *owns* one. A segment's 16-byte vectors
+/// are divided among *workers* with up to four vectors each. The workers of all of the warp's segments, in order, are
 /// assigned to its lanes in batches of 32. So lanes have work whatever the lengths are, and their loads are coalesced.
 ///
 /// A worker ignores elements of other segments in its vectors. The sums of a segment's workers are added by shuffles,

@@ -16,8 +16,8 @@ use stage::{Stage, swizzled};
 /// Vectors of a block's rows.
 const VECTORS: usize = BLOCK * VECTORS_PER_LANE;
 
-/// Vectors that hold a block's rows if there are gaps between them. One more for each thread, since each row may begin
-/// inside a vector.
+/// Vectors that hold a block's rows if the rows have gaps between them: one more for each thread, since each row may
+/// begin inside a vector.
 pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_PER_LANE + 1);
 
 /// Lanes that fold a row of `vectors` vectors, a power of two up to 32.
@@ -26,15 +26,15 @@ pub const fn lanes_per_row(vectors: usize) -> usize {
     if lanes < 32 { lanes } else { 32 }
 }
 
-/// The most vectors that a row of `len` elements of `size` bytes lies in. At least 2, since it is a divisor.
+/// The most vectors that a row of `len` elements of `size` bytes spans. At least 2, since it is a divisor.
 pub const fn vectors_per_row(len: usize, size: usize) -> usize {
     let of_vector = 16 / size;
     let vectors = (len + of_vector - 1).div_ceil(of_vector);
     if vectors < 2 { 2 } else { vectors }
 }
 
-/// Rows of `len` elements that fit in a block, with a pitch of `pitch`. If enough fit, each group of `lanes` lanes has
-/// the same number.
+/// Rows of `len` elements, `pitch` elements apart, that a block takes. If enough rows fit, each group of `lanes` lanes
+/// has the same number.
 pub const fn rows_per_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
     let capacity = match (pitch == len, len) {
@@ -76,13 +76,13 @@ pub struct RowArgs<T: Plain, R: Plain> {
 
 /// Reduces `rows` rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// `lanes` are [`lanes_per_row`]. A block takes up to [`rows_per_block`] rows, which lie in `vectors_per_row` vectors
-/// each.
+/// `lanes` is [`lanes_per_row`]. A block takes up to [`rows_per_block`] rows, each of which spans at most
+/// `vectors_per_row` vectors.
 ///
-/// - *All loads of a block are in flight at once*: four vectors in each thread, at multiples of 16 bytes wherever rows
-///   begin, coalesced whatever the rows' length. They go to shared memory unchanged.
-/// - *Rows are cut out of shared memory*, by the fewest lanes that have up to four vectors of a row each. Fewer lanes
-///   need fewer shuffles, and the order in which a row is folded is the same at each alignment.
+/// - *All loads of a block are in flight at once*: four aligned vectors in each thread, coalesced whatever the rows'
+///   length and alignment. They go to shared memory unchanged.
+/// - *Few lanes fold a row from shared memory*: the fewest with up to four vectors each, since fewer lanes need fewer
+///   shuffles. The order in which a row is folded is the same at each alignment.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
@@ -141,8 +141,8 @@ struct StagedRow<'a, T: Element> {
 }
 
 impl<T: Element> StagedRow<'_, T> {
-    /// The state of what the lane folds. The lane has up to four vectors, as far apart as the row has lanes, and
-    /// elements after the last whole vector.
+    /// The lane's state. The lane has every `lanes`-th vector of the row, up to four, and elements after the last whole
+    /// vector.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self, operator: O) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;
@@ -184,7 +184,7 @@ impl<T: Element> StagedRow<'_, T> {
     fn vector<const ALIGNED: bool>(&self, k: u32) -> T::Vector {
         let at = self.start + k * T::Vector::LEN as u32;
         let (low, past) = ((at / T::Vector::LEN as u32) as usize, (at % T::Vector::LEN as u32) as usize);
-        // SAFETY: these are the vectors of its first and its last element.
+        // SAFETY: `low` and `high` are the aligned vectors with the first and the last element of the row's vector.
         unsafe {
             if ALIGNED {
                 return self.tile.load_unchecked(swizzled(low));

@@ -5,14 +5,14 @@ use cuda_std::prelude::*;
 use super::{BLOCK, VECTORS, VECTORS_PER_LANE, VECTORS_WITH_GAPS};
 use crate::divisor::Divisor;
 
-/// A block's capacity in vectors, in whole lines. Rows without gaps need one vector more than they have, as they may
-/// begin and end inside one.
+/// A block's capacity in vectors: whole lines of eight. Rows without gaps span one vector more than they fill, as they
+/// may begin and end inside a vector.
 pub(super) const CAPACITY: usize = VECTORS_WITH_GAPS;
 const _: () = assert!(CAPACITY > VECTORS && CAPACITY.is_multiple_of(8));
 
-/// The swizzled place of vector `i` in shared memory. Its line of eight, which covers all banks, is rotated by the
-/// line's number. So vectors of neighbouring rows are in different banks if a row is shorter than a line and each lane
-/// reads the same vector of another row.
+/// The swizzled index of vector `i` in shared memory. Each line of eight vectors, which covers all banks, is rotated by
+/// the line's number. So lanes that read the same vector of neighbouring rows read different banks, if a row is shorter
+/// than a line.
 #[inline(always)]
 pub(super) fn swizzled(i: usize) -> usize {
     i / 8 * 8 + (i + i / 8) % 8
@@ -20,7 +20,7 @@ pub(super) fn swizzled(i: usize) -> usize {
 
 /// Rows, and their layout in shared memory.
 ///
-/// The layout is the aligned vectors that hold them: of all rows together if there are no gaps between them, else of
+/// Shared memory holds the rows' aligned vectors: those of all rows together if the rows have no gaps, else those of
 /// each row by itself.
 pub(super) struct Stage<'a, T> {
     input: &'a Global<'a, T>,
@@ -39,13 +39,13 @@ impl<'a, T: Element> Stage<'a, T> {
         Self { input, begin, past: input.elements_past(begin, 16) as u32, rows, len, pitch }
     }
 
-    /// Whether there is no gap between rows.
+    /// Whether the rows have no gaps between them.
     #[inline(always)]
     fn is_contiguous(&self) -> bool {
         self.pitch == self.len as usize
     }
 
-    /// How many elements after the start of a vector row `row` begins.
+    /// Elements from the start of a vector to the start of row `row`.
     #[inline(always)]
     fn past(&self, row: u32) -> u32 {
         self.past.wrapping_add(row.wrapping_mul(self.pitch as u32)) % T::Vector::LEN as u32
@@ -87,7 +87,7 @@ impl<'a, T: Element> Stage<'a, T> {
         let vectors = [load(0), load(1), load(2), load(3), load(4)];
         let store = |k: usize| {
             if sources[k].is_valid {
-                // SAFETY: the place is within the capacity.
+                // SAFETY: the index is within the capacity.
                 unsafe { tile.store_unchecked(swizzled(nth(k) as usize), vectors[k]) };
             }
         };
@@ -98,7 +98,7 @@ impl<'a, T: Element> Stage<'a, T> {
         store(4);
     }
 
-    /// The `nth` of the vectors that hold all rows, if there are no gaps between them.
+    /// The `nth` of the vectors that hold all rows, if these have no gaps.
     #[inline(always)]
     fn contiguous_vector(&self, nth: u32) -> Vector {
         self.vector(self.begin, self.past, self.rows * self.len, nth)
@@ -130,13 +130,13 @@ impl<'a, T: Element> Stage<'a, T> {
     #[inline(always)]
     fn load(&self, vector: Vector) -> T::Vector {
         let Vector { is_valid, start, from, to } = vector;
-        // SAFETY: if the vector exists, these elements are the rows', which are inside the view; and `start` is
+        // SAFETY: if the vector is valid, these elements belong to the rows, which are inside the view; and `start` is
         // aligned.
         unsafe { self.input.load_aligned_part_if_unchecked(is_valid, start, from as usize, to as usize) }
     }
 }
 
-/// An aligned vector of the input, which may not exist.
+/// An aligned vector of the input, if `is_valid`.
 #[derive(Clone, Copy)]
 struct Vector {
     is_valid: bool,

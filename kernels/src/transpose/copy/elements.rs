@@ -24,7 +24,7 @@ pub unsafe fn copy_aligned_segments<T: Element>(
 ) {
     launch_dependents();
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_ELEMENTS);
-    // The block's first element takes full divisions; the others are a small distance from it.
+    // The block's first element takes full divisions; the other elements are a small distance from it.
     let segment = first / len;
     let source = SourceIndices {
         columns,
@@ -89,7 +89,7 @@ impl SourceIndices {
 #[derive(Clone, Copy)]
 struct SumDivisor {
     by: usize,
-    /// For a divisor below `LIMIT`. A larger one is contained in the sum once or not at all.
+    /// For a divisor below `LIMIT`. A larger divisor fits in the sum at most once.
     divisor: Divisor,
 }
 
@@ -104,7 +104,7 @@ impl SumDivisor {
     /// The quotient and the remainder of `number + more`.
     #[inline(always)]
     fn div_rem(self, number: usize, more: u32) -> (u32, usize) {
-        // Computes both, so that there is no branch.
+        // Both are computed, so that there is no branch.
         let small = self.divisor.div_rem((number as u32).wrapping_add(more));
         let sum = number + more as usize;
         let large = if sum < self.by { (0, sum) } else { (1, sum - self.by) };

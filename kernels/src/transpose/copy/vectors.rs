@@ -8,7 +8,7 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 /// of the input is segment `j * outer + i` of the output. `vectors` is the most aligned vectors of 16 bytes of a
 /// segment of the output: one more than it fills, if it may begin at any address.
 ///
-/// Consecutive threads write consecutive aligned vectors and cut each out of the input. Each thread has
+/// Consecutive threads write consecutive aligned vectors, each of which they extract from the input. Each thread has
 /// [`COPY_VECTORS`] of them in flight. The ends of a segment are parts of vectors.
 ///
 /// # Safety
@@ -37,7 +37,7 @@ struct Part {
     /// The vector's start in the input and the output, which may be before both views.
     from: usize,
     to: usize,
-    /// The range of its elements that is in the segment; empty if `begin` is not below `end`.
+    /// The range of the vector's elements that is in the segment; empty if `begin` is not below `end`.
     begin: usize,
     end: usize,
 }

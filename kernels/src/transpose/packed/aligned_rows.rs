@@ -27,16 +27,17 @@ pub(in crate::transpose) struct AlignedRows<'a, T> {
 struct Vector {
     /// Whether the thread stores it.
     is_valid: bool,
-    /// Its start in the view, and the range of its elements that is in the segment.
+    /// The vector's start in the view, and the range of its elements that is in the segment.
     start: usize,
     from: u32,
     to: u32,
-    /// Its index in shared memory.
+    /// The vector's index in shared memory.
     shared_index: u32,
 }
 
 impl<T: WordAccess> AlignedRows<'_, T> {
-    /// Stores the segments' vectors to shared memory, at the index that `segment_start` gives for each row. The tile has the capacity for all of them.
+    /// Stores the segments' vectors to shared memory, at the index that `segment_start` gives for each row. The tile
+    /// has the capacity for all of them.
     ///
     /// Each thread has [`PACKED_VECTORS`] vectors in flight, or two if there are few. The block's threads cover all
     /// vectors.
@@ -62,7 +63,7 @@ impl<T: WordAccess> AlignedRows<'_, T> {
         stage(7, vectors[7]);
     }
 
-    /// [`AlignedRows::copy_to`] for elements of 8 bytes, at a fixed pitch. A copy, because through a closure `ptxas`
+    /// [`AlignedRows::copy_to`] for elements of 8 bytes, at a fixed pitch. A duplicate, because with a closure `ptxas`
     /// orders the accesses so that short-wide matrices take 5 % longer.
     #[inline(always)]
     pub fn copy_at_pitch<const LEN: usize>(&self, segment_pitch: u32, tile: &SharedArray<T, LEN>) {
@@ -117,7 +118,7 @@ impl<T: WordAccess> AlignedRows<'_, T> {
     #[inline(always)]
     fn load(&self, vector: Vector) -> T::Vector {
         let Vector { start, from, to, .. } = vector;
-        // Segments are short and begin anywhere: the next block reads what is fetched beside them.
+        // Segments are short and begin anywhere: the next block reads what L2 fetches beside them.
         // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
         unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
     }

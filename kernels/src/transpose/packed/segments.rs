@@ -3,9 +3,9 @@
 //! A tile's rows of the input are loaded by aligned vectors and stored to shared memory as they are. Its rows of the
 //! output are gathered from single elements, as in the other [packed transposes](crate::transpose::packed). The index
 //! of an element in shared memory takes two divisions. So a thread writes the same word of several rows of the output,
-//! one after the other: from one to the next, every index grows by the length of a segment. Rows of the output begin
-//! anywhere in a word, but every few rows, a power of two, they begin at the same place again; a thread writes such
-//! rows.
+//! one after the other: from one row to the next, every index grows by the length of a segment. Rows of the output
+//! begin anywhere in a word, but rows that are a certain power of two apart begin at the same element of a word; a
+//! thread writes such rows.
 //!
 //! [`segments_short_wide`](mod@super::segments_short_wide) is for matrices of few rows, whose tiles are contiguous in
 //! the output.
@@ -25,7 +25,7 @@ use crate::transpose::tuning::{PACKED_BLOCK, elements_per_store};
 /// `vectors_per_row` and `row_pitch` are those of a [`PackedTiling`](super::segment_tiling::PackedTiling);
 /// [`threads_per_row`](super::segment_tiling::PackedTiling::threads_per_row) threads write a row of the output. `step`
 /// is the distance from one row of a thread to its next: a power of two, at least the rows that a block writes at once,
-/// at which rows begin at the same place in a word. `LEN` is the [`capacity`] of a block.
+/// at which rows begin at the same element of a word. `LEN` is the [`capacity`] of a block.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
@@ -94,10 +94,10 @@ pub unsafe fn packed_segments<T: WordAccess, const LEN: usize>(
 
 /// The elements of one store.
 struct StoredWord {
-    /// Their indices in shared memory, in the tile's first column. Elements outside of the row repeat its first or
-    /// last.
+    /// The elements' indices in shared memory, in the tile's first column. Elements outside of the row repeat its first
+    /// or last one.
     shared_indices: [u32; 8],
-    /// The range of them that is in the row.
+    /// The range of the elements that is in the row.
     begin: u32,
     end: u32,
 }

@@ -9,12 +9,12 @@ use super::staged::{SegmentTile, at_most};
 use super::{capacity, store_any};
 use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
-use crate::transpose::tuning::{MIN_OUTPUT_ROW, PACKED_BLOCK, elements_per_store};
+use crate::transpose::tuning::{PACKED_BLOCK, SHORT_WIDE_ROW, elements_per_store};
 
 /// Whether rows of the output are so short that many stores would span two of them, for `rows` segments of `len`
 /// elements of `size` bytes.
 pub const fn is_short_wide(rows: usize, len: usize, size: usize) -> bool {
-    rows * len * size < MIN_OUTPUT_ROW
+    rows * len * size < SHORT_WIDE_ROW
 }
 
 /// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the
@@ -59,8 +59,7 @@ pub unsafe fn packed_segments_short_wide<T: WordAccess, const LEN: usize>(
         let begin = if first < 0 { -first as u32 } else { 0 };
         let remaining = written as i32 - first;
         let end = if remaining < each as i32 { remaining as u32 } else { each };
-        // Elements outside of the segment repeat its first or last one: nearly every warp would take both sides of a
-        // branch.
+        // Elements outside of the segment repeat its first or last one: with a branch, nearly every warp would diverge.
         let element = |k: u32| {
             let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };

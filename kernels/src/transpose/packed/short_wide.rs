@@ -22,8 +22,8 @@ pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usiz
     (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// The pitch of rows in shared memory, in elements. It has room for the vectors, and puts what a warp reads of
-/// neighbouring rows in different banks where that is possible.
+/// The pitch of rows in shared memory, in elements. A row has the capacity for its vectors, and what a warp reads of
+/// neighbouring rows is in different banks where that is possible.
 pub const fn segment_pitch(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let (words, banks) =
@@ -93,7 +93,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     let first = left.saturating_sub(past.div_ceil(rows) as usize);
     let last = if left + (width as usize) < columns { left + width as usize } else { columns };
     if first >= last {
-        // This matrix begins where a sector does, and needs one block less.
+        // This matrix begins where a sector begins, and needs one block less.
         return;
     }
     let segments = AlignedRows {
@@ -129,8 +129,8 @@ struct SegmentRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
     segment_pitch: u32,
-    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives those of the other
-    /// rows.
+    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives this distance for
+    /// the other rows.
     past: u32,
     pitch: u32,
 }
@@ -150,8 +150,8 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         segment_start(row as usize, self.segment_pitch as usize, size_of::<T>()) as u32 + past + column
     }
 
-    /// Writes `len` elements of the output from `to` on. The first of them is element `first_element` of the tile, which may
-    /// be negative; the tile has `tile_len` elements.
+    /// Writes `len` elements of the output from `to` on. The first of them is element `first_element` of the tile,
+    /// which may be negative; the tile has `tile_len` elements.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, first_element: i32, tile_len: u32) {
         let each = elements_per_store(size_of::<T>());
@@ -170,7 +170,7 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         let end = if end < len { end } else { len };
         let mut i = thread::thread_idx_x();
         if (i as i32) < -first_element {
-            // Fewer elements than a sector has precede the first one.
+            // Fewer than a sector's elements precede the first one.
             i += STEP;
         }
         if i >= end {
@@ -204,9 +204,9 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         }
     }
 
-    /// [`SegmentRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows. So each store
-    /// of a thread is of the same rows, and its indices grow by a fixed number of columns. For bytes, computing indices
-    /// is most of the work.
+    /// [`SegmentRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows. So each
+    /// store of a thread is of the same rows, and its indices grow by a fixed number of columns. For bytes, computing
+    /// indices is most of the work.
     #[inline(always)]
     fn store_whole_columns(
         &self,
@@ -223,7 +223,7 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         }
         let mut i = thread::thread_idx_x() * each;
         let mut element_index = first_element + i as i32;
-        // Offset by so many columns that no index is negative.
+        // Offset by [`SECTOR`] columns, so that no index is negative.
         let index = |k: u32| {
             self.shared_index((element_index + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32)
         };

@@ -50,8 +50,8 @@ impl SegmentTile {
 
 /// The indices of the tile's elements in shared memory.
 pub(in crate::transpose) struct StagedSegments {
-    /// Elements from the start of the first row's vectors to the row, and the pitch, which gives those of the other
-    /// rows.
+    /// Elements from the start of the first row's vectors to the row, and the pitch, which gives this distance for the
+    /// other rows.
     past: u32,
     pitch: u32,
     /// Elements from one row to the next.
@@ -69,7 +69,7 @@ impl StagedSegments {
     }
 }
 
-/// The smaller of the two.
+/// The smaller of both numbers.
 #[inline(always)]
 pub(in crate::transpose) fn at_most(left: usize, most: u32) -> u32 {
     if left < most as usize { left as u32 } else { most }

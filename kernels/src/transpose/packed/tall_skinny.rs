@@ -17,7 +17,7 @@ pub const fn halo(size: usize) -> usize {
 
 /// The most positions of a row of the output for one block: whole sectors.
 pub const fn max_positions(columns: usize, size: usize) -> usize {
-    // The segment may begin inside of a vector, and the whole vector needs a place.
+    // The segment may begin inside of a vector, and the whole vector is stored.
     let mut segment = capacity(size) - 16 / size;
     while shared_index((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
         segment -= 16 / size;
@@ -32,7 +32,7 @@ const fn shared_index(i: u32, size: usize) -> u32 {
     i + i / elements_per_bank_row(size) as u32 * left_out as u32
 }
 
-/// Elements of `size` bytes that a block takes of shared memory.
+/// Elements of `size` bytes that a block allocates in shared memory.
 pub const fn allocation(size: usize) -> usize {
     tall_skinny_allocation(capacity(size))
 }
@@ -226,7 +226,7 @@ struct Segment<'a, T> {
     /// The start of the first vector, `past` elements before the segment.
     start: usize,
     past: u32,
-    /// Elements from the first vector's start to the segment's end.
+    /// Elements from the start of the first vector to the end of the segment.
     end: u32,
 }
 

@@ -2,16 +2,16 @@
 //!
 //! # The tile
 //!
-//! A block transposes a tile of micro-tiles, a power of two of them across and a power of two down. A micro-tile has as many rows and
-//! columns as 16 bytes have elements. The number of micro-tiles of a tile is fixed ([`micro_tiles`]), so every shape of
-//! tile fills the same shared memory. The host chooses how many are across: a square tile, or a long one for a matrix
-//! with few rows or columns.
+//! A block transposes a tile of micro-tiles, a power of two of them across and a power of two down. A micro-tile has as
+//! many rows and columns as 16 bytes have elements. The number of micro-tiles of a tile is fixed ([`micro_tiles`]), so
+//! every shape of tile fills the same shared memory. The host chooses how many are across: a square tile, or a long one
+//! for a matrix with few rows or columns.
 //!
 //! # Bank conflicts
 //!
-//! The tile is stored transposed: column after column, each of one 16-byte vector for each micro-tile down. A 16-byte access takes eight
-//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in
-//! micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
+//! The tile is stored transposed: column after column, each of one 16-byte vector for each micro-tile down. A 16-byte
+//! access takes eight lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a
+//! column in micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -102,7 +102,7 @@ impl TileGrid {
 /// A block's tile.
 pub(in crate::transpose) struct Tile {
     pub batch: usize,
-    /// The first row and column in the matrix, and how many rows and columns are inside of the matrix.
+    /// The first row and column in the matrix, and the numbers of rows and columns inside of the matrix.
     pub top: usize,
     pub left: usize,
     pub rows: u32,
@@ -120,8 +120,8 @@ impl Tile {
     /// The block's tile, in a grid of tiles of `micro_tiles` micro-tiles, `1 << log2_across` of them across.
     ///
     /// Consecutive blocks go down [a column of tiles](TileGrid::of_block), so that blocks that run at the same time
-    /// write whole rows of the output. Panels of 32 or 128 rows of tiles, which read longer parts of rows, were 2 to 6
-    /// % slower.
+    /// write whole rows of the output. Panels of 32 or 128 rows of tiles, which read longer parts of rows, are 2 to 6 %
+    /// slower.
     #[inline(always)]
     pub fn of_block(rows: usize, columns: usize, grid: TileGrid, micro_tiles: usize, size: usize) -> Self {
         let side = 16 / size;
@@ -233,7 +233,7 @@ where
     }
 }
 
-/// Transposes micro-tile `k` of the thread into shared memory, if there is one.
+/// Transposes micro-tile `k` of the thread into shared memory, if the thread has it.
 #[inline(always)]
 fn transpose_micro_tile<T: Transpose, const LEN: usize>(
     vectors: &[T::Vector; 16],

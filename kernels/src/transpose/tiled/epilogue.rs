@@ -30,7 +30,7 @@ pub const CONJUGATED: u32 = 1;
 /// The bit of a [`Scaling`]'s `operations` for the factor.
 pub const MULTIPLIED: u32 = 2;
 
-/// `factor * conj(x)`, or one of the two operations, as `operations` says.
+/// `factor * conj(x)`, or one of these two operations alone.
 #[derive(Clone, Copy)]
 pub struct Scaling {
     /// The factor's real and imaginary parts, each exact in the element's type.
@@ -39,7 +39,7 @@ pub struct Scaling {
     pub operations: u32,
 }
 
-/// A number that can be multiplied.
+/// A number that can be scaled.
 pub trait Scale: Plain {
     /// The unsigned number of the same size.
     type Bits: Transpose;
@@ -102,7 +102,7 @@ impl<P: VectorType> Unroll for Elements<P> {
     }
 }
 
-/// Gives every NaN the same bits, because those that an operation gives depend on the machine.
+/// Gives every NaN the same bits, because the bits of a computed NaN depend on the device.
 macro_rules! with_canonical_nan {
     ($x:expr, $type:ty) => {{
         let x: $type = $x;

@@ -15,11 +15,11 @@ pub const fn elements_of_tile(size: usize) -> usize {
 }
 
 /// The tile on or above the diagonal that block `block` exchanges with its mirror image, as row and column, in a matrix
-/// of `tiles` x `tiles` tiles. There are `tiles * (tiles + 1) / 2`.
+/// of `tiles` x `tiles` tiles. There are `tiles * (tiles + 1) / 2` such tiles.
 ///
 /// Blocks are counted in a rectangle. For an even number of tiles, row `r` of the rectangle has the `tiles - r` tiles
-/// of row `r` of the matrix and the `r + 1` of row `tiles - 1 - r`. For an odd number, it has those of row `r` and the
-/// `r` tiles of row `tiles - r`.
+/// of row `r` of the matrix and the `r + 1` of row `tiles - 1 - r`. For an odd number, it has the tiles of row `r` and
+/// the `r` tiles of row `tiles - r`.
 pub const fn tile_pair(block: u32, tiles: u32) -> (u32, u32) {
     let is_even = tiles.is_multiple_of(2) as u32;
     let width = tiles + is_even;
@@ -55,8 +55,8 @@ pub struct InPlaceArgs<T: Plain> {
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [u8] x [16384 == elements_of_tile(1)] + [u16] x [4096 == elements_of_tile(2)] + [u32] x [4096 == elements_of_tile(4)]
-        + [u64] x [1024 == elements_of_tile(8)],
+    instances = [u8] x [16384 == elements_of_tile(1)] + [u16] x [4096 == elements_of_tile(2)]
+        + [u32] x [4096 == elements_of_tile(4)] + [u64] x [1024 == elements_of_tile(8)],
     block = [threads(LEN, size_of::<T>()), in_place_halves(size_of::<T>())],
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]

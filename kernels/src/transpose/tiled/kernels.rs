@@ -29,11 +29,11 @@ pub struct TileArgs<T: Plain> {
     pub columns: usize,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_batch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
@@ -52,7 +52,7 @@ pub struct TileArgs<T: Plain> {
 /// [tile](crate::transpose::tiled::block_tile) is `1 << log2_across` micro-tiles wide. Each matrix has `tiles_down` x
 /// `tiles_across` tiles, in `1 << log2_partitions` partitions that are traversed round-robin.
 ///
-/// `BLOCKS` blocks are to fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
+/// At least `BLOCKS` blocks fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
 /// [`blocks_of_small_tiles`].
 ///
 /// All accesses are 16 bytes wide, so sides, pitches and addresses must be multiples of 16 bytes. Each thread of a
@@ -114,8 +114,8 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
 /// output.
 ///
 /// # Safety
-/// The arguments are as described of [`tiles`](fn@tiles), and the views have every element that they name: accesses are
-/// unchecked.
+/// The arguments are as described for [`tiles`](fn@tiles), and the views have every element that they name: accesses
+/// are unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
@@ -166,11 +166,11 @@ pub struct ScaledTileArgs<T: Plain> {
     pub columns: usize,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_batch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
@@ -184,7 +184,7 @@ pub struct ScaledTileArgs<T: Plain> {
     pub operations: u32,
     /// The real part of the factor.
     pub real: f64,
-    /// Its imaginary part.
+    /// The imaginary part of the factor.
     pub imaginary: f64,
 }
 

@@ -3,8 +3,8 @@
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
 
-/// An unsigned number that stands for all types of its size. Its micro-tile has one vector for each row, and as many
-/// rows as a vector has elements.
+/// An unsigned number that stands for all types of its size. Its micro-tile is square: one vector for each row, and a
+/// row for each element of a vector.
 pub trait Transpose: Element {
     /// The transposed micro-tile. The vectors past its rows are unspecified.
     fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16];

@@ -5,7 +5,8 @@ use crate::transpose::tuning::LINE_PAIR;
 
 /// The strides of a batch of matrices, on the input's or the output's side.
 pub(in crate::transpose) struct Layout {
-    /// Elements from the start of one row to that of the next, and of one matrix to that of the next.
+    /// Elements from the start of a row to that of the next row, and from the start of a matrix to that of the next
+    /// matrix.
     pub pitch: usize,
     pub batch: usize,
 }
@@ -14,7 +15,7 @@ pub(in crate::transpose) struct Layout {
 pub(in crate::transpose) trait RowMap: Copy {
     /// The index of the tile's first element of row `row`.
     fn start(self, row: u32) -> usize;
-    /// Whether rows begin at multiples of [`LINE_PAIR`] bytes from each other, or that is unknown.
+    /// Whether the distance between rows is a multiple of [`LINE_PAIR`] bytes, or unknown.
     fn are_line_aligned<T>(self) -> bool;
 }
 
@@ -43,8 +44,8 @@ pub const MAX_WAYS: usize = 1 << 12;
 /// A divisor above the number of rows of a tile: all rows are in group 0.
 const NOT_INTERLEAVED: u32 = 1 << 31;
 
-/// Interleaved rows of a tile. `ALIGNED` says that all of the tile begins at multiples of 16 bytes; then no row is
-/// computed in a loop.
+/// Interleaved rows of a tile. `ALIGNED` says that the tile's rows begin at multiples of 16 bytes; then no row's
+/// address is computed in a loop.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct InterleavedRows<const ALIGNED: bool> {
     /// Where way 0 of the group of the tile's first row begins.

@@ -64,7 +64,8 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    // Also vectors outside of the matrix: conditional loads would be branches, and would wait for each other.
+    // Vectors outside of the matrix are loaded, too: conditional loads would be branches, and would wait for each
+    // other.
     let vectors = unroll_16(&VectorsOfTile { shape, tile });
     issue_loads();
     unroll_16(&VectorsOfOutput::<T, R, LEN> { output, rows, shape, vectors });

@@ -1,12 +1,13 @@
 //! Loads and stores of a tile by 16-byte accesses, for rows that begin and end at any address: a tile ends where a
 //! sector of the output ends.
 //!
-//! Memory transfers sectors of 32 bytes. A sector that two blocks write parts of is written more than once: 8191 x 8193
-//! elements of 4 bytes took 16.5 million sectors instead of 12.6. So in each row of the output, a tile ends where a
-//! sector ends. Rows of the output begin anywhere in a sector, so these ends are in different rows of the input: each
-//! column of the tile begins up to a sector's elements above or below its neighbours, and the tile's upper and lower
-//! edges are slanted. A block therefore loads a halo of [`HALO`] more rows of micro-tiles than it writes, and its
-//! neighbour writes the rest of them. Only the edges of the matrix have parts of vectors.
+//! Memory transfers sectors of 32 bytes. A sector that two blocks write parts of is written more than once: with tiles
+//! that end anywhere, 8191 x 8193 elements of 4 bytes take 16.5 million sectors instead of 12.6. So in each row of the
+//! output, a tile ends where a sector ends. Rows of the output begin anywhere in a sector, so these ends are in
+//! different rows of the input: each column of the tile begins up to a sector's elements above or below its neighbours,
+//! and the tile's upper and lower edges are slanted. A block therefore loads a halo of [`HALO`] more rows of
+//! micro-tiles than it writes, and its neighbour writes the rest of them. Only the edges of the matrix have parts of
+//! vectors.
 //!
 //! Positions in a row of the output are counted from the start of the sector in which the row begins.
 //!
@@ -64,7 +65,7 @@ pub const fn threads(len: usize, size: usize) -> usize {
     micro_tiles(len, size) << log2_sharing(size) >> log2_micro_tiles(size)
 }
 
-/// Whether the tile is inside of the matrix, with a sector's rows more above and below.
+/// Whether the tile is inside of the matrix, with another sector's rows above and below it.
 #[inline(always)]
 pub(in crate::transpose) fn is_inside<T: Transpose>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
@@ -123,7 +124,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let left = if left < width as i64 { left as i32 } else { width as i32 };
     let pitch = layout.pitch;
     let rows_of_thread = RowsOfThread { input, index, pitch, above, count: end - above, columns, left };
-    // A branch of its own issues all loads before anything after it begins.
+    // A separate branch, so that all loads are issued before any later instruction.
     let has_columns_after = shape.left + (shape.columns as usize) < all_columns;
     let begun = if has_columns_after && is_inside::<T>(rows, shape) {
         unroll_16(&BeginInside(&rows_of_thread))
@@ -131,7 +132,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
         unroll_16(&BeginAtEdge(&rows_of_thread))
     };
     issue_loads();
-    // The addresses of sixteen rows would take as many registers as the rows.
+    // Recomputed: the addresses of sixteen rows would take the registers of the rows.
     let (index, pitch) = (compute_anew(rows_of_thread.index), compute_anew(rows_of_thread.pitch));
     let rows_of_thread = RowsOfThread { index, pitch, ..rows_of_thread };
     let vectors = unroll_16(&FinishLoads { rows: &rows_of_thread, begun });
@@ -185,7 +186,7 @@ impl<T: Transpose> RowsOfThread<'_, T> {
     }
 }
 
-/// Rows that are inside of the matrix, with a column more.
+/// Rows that are inside of the matrix, with another column after theirs.
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginInside<'_, T> {
@@ -206,7 +207,7 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
 
     #[inline(always)]
     fn value(&self, i: usize) -> PendingVector<T::Vector> {
-        // So far past the end that no vector reaches there.
+        // A row outside of the matrix is so far past the end that no vector reaches it.
         let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has these elements, and so has the view.
         unsafe {
@@ -286,7 +287,7 @@ struct VectorsOfThread<'a, T, const LEN: usize> {
     column: u32,
     step: u32,
     k: u32,
-    /// The index of the first vector, if the row began where a sector does; the row begins `past` elements later.
+    /// The index of the first vector if the row began where a sector begins. The row begins `past` elements later.
     index: usize,
     past: u32,
     pitch: usize,

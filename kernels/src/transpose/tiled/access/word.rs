@@ -12,7 +12,8 @@ use crate::transpose::tiled::micro_tile::transpose_bytes;
 pub trait WordAccess: Element {
     /// The word.
     type Word: Word + Default;
-    /// Transposes a micro-tile of as many words as a word has elements. Further words are unspecified.
+    /// Transposes a square micro-tile: a word for each row, and a row for each element of a word. Words past these are
+    /// unspecified.
     fn transpose(micro_tile: [Self::Word; 4]) -> [Self::Word; 4];
     /// The word that begins `elements` elements into `low`; `elements` is less than a word's.
     fn cut(low: Self::Word, high: Self::Word, elements: u32) -> Self::Word;

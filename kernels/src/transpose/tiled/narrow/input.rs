@@ -9,17 +9,17 @@ use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
 
 /// The words of the thread's micro-tiles, one micro-tile after the other. Words outside of the matrix are unspecified.
-/// The micro-tiles lie below each other, so that per-thread values are computed once.
+/// A thread's micro-tiles are in one column of micro-tiles, so that values that they share are computed once.
 pub(in crate::transpose) struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
-    /// The index of the first micro-tile, the distance to the next row, and to the next micro-tile.
+    /// The index of the first micro-tile, and the distances to the next row and to the next micro-tile.
     index: usize,
     pitch: usize,
     step: usize,
     /// The index of the thread's columns in the first of the tile's rows that is inside of the matrix.
     top: usize,
-    /// The first micro-tile's first row, counted from the first of the tile's rows inside of the matrix (wrapped, if it
-    /// is above); the number of those rows; and the rows from one micro-tile to the next.
+    /// Rows are counted from the first of the tile's rows that is inside of the matrix: the first micro-tile's first
+    /// row (wrapped, if it is above the matrix), the number of rows, and the rows from one micro-tile to the next.
     row: u32,
     rows: u32,
     rows_of_step: u32,

@@ -1,8 +1,9 @@
 //! Transposes by 4-byte accesses, or 8-byte accesses of elements of 8 bytes: for rows that begin at any address, in
-//! small or low matrices. [Sector-aligned tiles](crate::transpose::tiled::access::sector_aligned) are for the others.
+//! small matrices and matrices of few rows. [Sector-aligned tiles](crate::transpose::tiled::access::sector_aligned) are
+//! for other matrices.
 //!
 //! A lane moves one word, and neighbouring lanes move neighbouring words. A word has one, two or four elements. With
-//! two or four, a thread takes as many rows, a micro-tile, and transposes it in registers.
+//! two or four, a thread takes a micro-tile of two or four rows and transposes it in registers.
 //!
 //! Elements of a word's size are always aligned. For smaller elements, a row of the input is cut out of its aligned
 //! words, and in each row of the output a tile ends where a word ends. Rows of the output begin anywhere in a word, so

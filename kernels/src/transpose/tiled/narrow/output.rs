@@ -8,7 +8,7 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
 
-/// The words that a thread writes: the same word of several slots. Per-thread values are computed once.
+/// The words that a thread writes: the same word of several slots. Values that they share are computed once.
 pub(in crate::transpose) struct WordsOfOutput<'a, T: WordAccess, const LEN: usize> {
     output: &'a GlobalMut<'a, T>,
     shape: &'a Tile,
@@ -17,8 +17,8 @@ pub(in crate::transpose) struct WordsOfOutput<'a, T: WordAccess, const LEN: usiz
     slot: u32,
     step: u32,
     q: u32,
-    /// The first slot's column, and the index of the word in that row of the output, if the row began where a word
-    /// does; the row begins `past` elements later.
+    /// The first slot's column, and the index of the word in that row of the output if the row began where a word
+    /// begins. The row begins `past` elements later.
     column: u32,
     index: usize,
     past: u32,

@@ -49,8 +49,8 @@ impl Tile {
         }
     }
 
-    /// Whether the tile is inside of the matrix, with enough rows above and below that no row of the output
-    /// begins or ends in it.
+    /// Whether the tile is inside of the matrix, with enough rows above and below that no row of the output begins or
+    /// ends in it.
     #[inline(always)]
     pub(in crate::transpose) fn is_inside<T: WordAccess>(&self) -> bool {
         let side = elements_per_word(size_of::<T>());
