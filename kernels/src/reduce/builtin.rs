@@ -171,8 +171,8 @@ compared! {
     i64 as u64, maximum 1 << 63, minimum i64::MAX as u64;
 }
 
-/// Elements that are counted as another type. An element's bits say whether it is 0, NaN or infinite, the same bits in
-/// all floats of one size.
+/// Elements that are counted as another type. The kernels compare an element's bits with a threshold, and so serve all
+/// floats of one size.
 pub trait CountAs {
     /// The kernels' element type.
     type By: Element;

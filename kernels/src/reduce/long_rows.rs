@@ -56,9 +56,9 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// - *A split is contiguous*: consecutive tiles.
 /// - *Alignment changes instructions, not the order*. A thread's elements are counted from the row's first element, or,
 ///   if [any order](Operator::ANY_ORDER) gives the same result, from the first at a multiple of 16 bytes. For operators
-///   that keep an order, rows begin at multiples of 16 bytes here, and elsewhere in
-///   [`long_rows_unaligned`](fn@long_rows_unaligned): one kernel for both is half as long again, and so is the driver's
-///   work before a program's first sum (`docs/notes/whole-inputs.md`).
+///   that keep an order, this kernel takes rows at multiples of 16 bytes, and
+///   [`long_rows_unaligned`](fn@long_rows_unaligned) other rows: one kernel for both is half as long again, and so is
+///   the driver's work before a program's first sum (`docs/notes/whole-inputs.md`).
 /// - *One block folds the partials*, in the order of the splits. This saves a second launch, which costs more than a
 ///   whole short reduction. Blocks publish partials in [tile states](cuda_std::tile_state), which the last split's
 ///   block clears.

@@ -37,8 +37,8 @@ pub struct PairArgs<T: Plain, R: Plain> {
 
 /// Reduces rows of `len` pairs to one output each.
 ///
-/// Rows are `pitch` elements apart in both inputs. All else is as in [`long_rows`](fn@super::long_rows::long_rows),
-/// with tiles of half as many elements.
+/// Rows are `pitch` elements apart in both inputs. Everything else is as in
+/// [`long_rows`](fn@super::long_rows::long_rows), with tiles of half the elements.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.

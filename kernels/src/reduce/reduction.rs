@@ -1,4 +1,4 @@
-//! Operators with their kernels: what the host needs to reduce by one.
+//! Operators with their kernels: what the host needs for a reduction.
 
 use core::marker::PhantomData;
 
@@ -21,8 +21,8 @@ use crate::ops::Operator;
 
 /// An operator that has kernels for elements of type `T`.
 ///
-/// The operators of [`crate::ops`] have them for the types in the table there. A custom operator gets them from
-/// [`reductions!`](crate::reductions), and a custom exact sum from [`exact_reductions!`](crate::exact_reductions).
+/// The operators of [`crate::ops`] have kernels for the types in the table there. A custom operator gets its kernels
+/// from [`reductions!`](crate::reductions), and a custom exact sum from [`exact_reductions!`](crate::exact_reductions).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not reduce elements of type `{T}`",
     note = "a custom operator needs kernels: list it in `kernels::reductions!`"
@@ -49,7 +49,7 @@ pub enum Kernels<T: Element, S: Plain, R: Plain> {
     Exact(ExactKernels<T, R>),
 }
 
-/// The kernels of an [`Operator`], and what a plan has to know of it.
+/// The kernels of an [`Operator`], and what a plan needs to know about it.
 #[doc(hidden)]
 pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     name: &'static str,
@@ -139,7 +139,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     }
 }
 
-/// The kernels of exact sums, and what a plan has to know of them.
+/// The kernels of exact sums, and what a plan needs to know about them.
 #[doc(hidden)]
 pub struct ExactKernels<T: Element, R: Plain> {
     nonzero_at_zero: Option<&'static str>,
@@ -176,7 +176,8 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         Self { nonzero_at_zero: None, finish, words, states_per_split, handles, result: PhantomData }
     }
 
-    /// The same kernels, with [`ExactKernels::nonzero_at_zero`] set. `name` is for messages: `the sum of magnitudes`.
+    /// The same kernels, with [`ExactKernels::nonzero_at_zero`] set if the term of 0 is not 0. `name` is for messages:
+    /// `the sum of magnitudes`.
     pub fn checked<E: ExactTerm<Element = T>>(self, name: &'static str) -> Self {
         let zero = T::default();
         let term = E::term(zero);

@@ -91,8 +91,8 @@ pub const LOG2_PARTITIONED_PITCHES: [u32; 2] = [17, 19];
 /// Bytes of a partition, as a power of two: 64 KiB, measured with [`LOG2_PARTITIONED_PITCHES`].
 pub const LOG2_PARTITION: u32 = 16;
 
-/// Bytes of a column of tiles from which on it is cut in panels: L2 does not keep the rest of the fetched lines until
-/// the next column of tiles reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
+/// The least bytes of a column of tiles that is cut in panels: L2 does not keep the rest of the fetched lines until the
+/// next column of tiles reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
 pub const LONG_COLUMN: usize = 16 << 20;
 
 /// Bytes of a column of tiles in a panel of sector-aligned tiles, which fetch single lines. 200003 x 1001 elements of 4
@@ -249,7 +249,7 @@ pub const fn tall_skinny_allocation(capacity: usize) -> usize {
     capacity / 2 * 3
 }
 
-/// The shift in shared memory, in elements, of each eight rows of a short-wide tile against the previous eight: one
+/// The shift in shared memory, in elements, of every eight rows of a short-wide tile against the previous eight: one
 /// word for elements of 1 byte. Measured at 127 rows: reads take little more than two passes, and four to six without
 /// the shift.
 pub const fn short_wide_skew(size: usize) -> usize {

@@ -124,8 +124,8 @@ impl<T: WordAccess> AlignedRows<'_, T> {
     }
 }
 
-/// Stores a vector to shared memory. Checked, because `ptxas` saves registers by storing the first vectors before it
-/// loads the last ones, but not across the branches of checks.
+/// Stores a vector to shared memory. The stores are checked: without the branches of the checks, `ptxas` would save
+/// registers by storing the first vectors before it loads the last ones.
 #[inline(always)]
 fn stage<T: WordAccess, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
     if !at.is_valid {

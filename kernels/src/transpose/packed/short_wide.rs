@@ -58,8 +58,8 @@ pub const fn max_columns(rows: usize, size: usize) -> usize {
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows of the input begin `input_pitch` elements apart;
 /// the output has no gaps; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes as many rows of the output,
-/// counted from the start of the sector in which the first begins. Each matrix takes `blocks` blocks.
+/// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes the same number of rows of
+/// the output, counted from the start of the sector in which the first row begins. Each matrix takes `blocks` blocks.
 /// `vectors_per_segment` and `segment_pitch` are the results of the functions of those names. `LEN` is the [`capacity`]
 /// of a block.
 ///
@@ -118,7 +118,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
         past: input.elements_past(segments.begin, 16) as u32,
         pitch: input_pitch as u32,
     };
-    // The tile's first element, counted from the output of its first column; negative in the first tile.
+    // The number, in the tile, of the first element that is written; negative in the first tile.
     let first_element = ((left - first) as u32 * rows) as i32 - past as i32;
     let to = (start + left * rows as usize).wrapping_sub(past as usize);
     segment_rows.store_to(&output, to, width * rows, first_element, segments.len * rows);
@@ -150,8 +150,8 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         segment_start(row as usize, self.segment_pitch as usize, size_of::<T>()) as u32 + past + column
     }
 
-    /// Writes `len` elements of the output from `to` on. The first of them is element `first_element` of the tile,
-    /// which may be negative; the tile has `tile_len` elements.
+    /// Writes `len` elements of the output from `to` on. The first one is element `first_element` of the tile's
+    /// `tile_len` elements; the number may be negative.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, first_element: i32, tile_len: u32) {
         let each = elements_per_store(size_of::<T>());
@@ -204,8 +204,8 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         }
     }
 
-    /// [`SegmentRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows. So each
-    /// store of a thread is of the same rows, and its indices grow by a fixed number of columns. For bytes, computing
+    /// [`SegmentRows::store_to`] by `threads` threads, which together write whole columns. So all stores of a thread
+    /// have elements of the same rows, and their indices grow by a fixed number of columns. For bytes, computing
     /// indices is most of the work.
     #[inline(always)]
     fn store_whole_columns(
@@ -223,7 +223,7 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         }
         let mut i = thread::thread_idx_x() * each;
         let mut element_index = first_element + i as i32;
-        // Offset by [`SECTOR`] columns, so that no index is negative.
+        // Offset by `SECTOR` columns, so that no index is negative.
         let index = |k: u32| {
             self.shared_index((element_index + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32)
         };
@@ -251,7 +251,8 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         }
     }
 
-    /// Writes the elements of one store that the tile has: the first is element `element_index`, of `tile_len`.
+    /// Writes those elements of one store that the tile has. The store begins at element `element_index` of the tile's
+    /// `tile_len` elements.
     #[inline(always)]
     fn store_at(&self, output: &GlobalMut<T>, to: usize, element_index: i32, tile_len: u32) {
         let each = elements_per_store(size_of::<T>());

@@ -20,9 +20,9 @@ pub(in crate::transpose) struct SegmentTile {
 }
 
 impl SegmentTile {
-    /// Stores the segments' vectors to shared memory, and says where their elements are. The vectors of a row and the
-    /// pitch are those of a [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). Other threads may
-    /// read them after the next barrier.
+    /// Stores the segments' vectors to shared memory, and returns the layout of their elements. The vectors of a row
+    /// and the pitch are those of a [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). Other
+    /// threads may read them after the next barrier.
     #[inline(always)]
     pub fn copy_to<T: WordAccess, const LEN: usize>(
         &self,
@@ -48,7 +48,7 @@ impl SegmentTile {
     }
 }
 
-/// The indices of the tile's elements in shared memory.
+/// The layout of the tile's elements in shared memory.
 pub(in crate::transpose) struct StagedSegments {
     /// Elements from the start of the first row's vectors to the row, and the pitch, which gives this distance for the
     /// other rows.

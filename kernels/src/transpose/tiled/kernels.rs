@@ -52,7 +52,7 @@ pub struct TileArgs<T: Plain> {
 /// [tile](crate::transpose::tiled::block_tile) is `1 << log2_across` micro-tiles wide. Each matrix has `tiles_down` x
 /// `tiles_across` tiles, in `1 << log2_partitions` partitions that are traversed round-robin.
 ///
-/// At least `BLOCKS` blocks fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
+/// `BLOCKS` is the kernel's `min_blocks`: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
 /// [`blocks_of_small_tiles`].
 ///
 /// All accesses are 16 bytes wide, so sides, pitches and addresses must be multiples of 16 bytes. Each thread of a

@@ -3,7 +3,7 @@
 //! | module | contents |
 //! |---|---|
 //! | [`kernels`] | large matrices: 16-byte accesses, aligned or sector-aligned, with and without an epilogue |
-//! | [`narrow`] | small matrices and matrices of few rows, which begin anywhere: accesses of 4 or 8 bytes |
+//! | [`narrow`] | small matrices, and matrices of few rows, at any alignment: accesses of 4 or 8 bytes |
 //! | [`interleaved`] | three axes reversed, of which one is short: tiles with interleaved rows |
 //! | [`in_place`] | square matrices, in place |
 //! | [`block_tile`] | a block's tile: where it lies in the matrix and in shared memory |
