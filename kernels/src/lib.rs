@@ -3,20 +3,19 @@
 //! One source, two backends: `cargo xtask build-ptx` compiles this crate to PTX, and the host crate links it to run the
 //! same functions in the executor.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`ops`] | the operators of reductions |
 //! | [`reduce`] | reductions: the kernels that the library launches |
 //! | [`transpose`] | transposes: the kernels that the library launches |
 //! | `ladder` | the teaching kernels, behind the feature `ladder` |
 //!
-//! The feature `ladder` is off by default, so that the PTX of a program that uses the library has no entry of a
-//! teaching kernel.
+//! The feature `ladder` is off by default, so that the PTX of a library's user has no teaching kernels.
 #![no_std]
 
-/// The widest grid whose blocks read their parameters while they wait for the grid before: four blocks for each
-/// multiprocessor of an H200. Most blocks of a wider one find them in the cache, and each would lose the instructions
-/// that it takes, up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
+/// The widest grid whose blocks prefetch their parameters while they wait for the previous grid: four blocks for each
+/// multiprocessor of an H200. In a wider grid, most blocks find the parameters in the cache, and the extra instructions
+/// cost up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
 pub const PREFETCH_BLOCKS: u32 = 4 * MULTIPROCESSORS as u32;
 
 /// Multiprocessors of an H200, the device that grids are planned for.

@@ -16,7 +16,7 @@ use warpfold::{Gpu, Shape};
 /// A type whose sums are computed with the kernels' own parameters.
 pub trait Launched: Exact<Sum = Self> + Binary {
     /// The sums of the segments between offsets, with this many in each warp.
-    fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], per_warp: u32) -> Vec<Self>;
+    fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], segments_per_warp: u32) -> Vec<Self>;
     /// The sums of the columns of some matrices, by a plan: lanes, splits, and folded rows.
     fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3]) -> Vec<Self>;
 }
@@ -24,9 +24,9 @@ pub trait Launched: Exact<Sum = Self> + Binary {
 macro_rules! launched {
     ($($type:ident)*) => {$(
         impl Launched for $type {
-            fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], per_warp: u32) -> Vec<Self> {
+            fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], segments_per_warp: u32) -> Vec<Self> {
                 let (input, of_device) = (gpu.upload(elements).unwrap(), gpu.upload(offsets).unwrap());
-                let (mut chunks, mut notes) = (gpu.zeroed(0).unwrap(), gpu.zeroed(2).unwrap());
+                let (mut chunks, mut status) = (gpu.zeroed(0).unwrap(), gpu.zeroed(2).unwrap());
                 let segments = offsets.len() - 1;
                 let mut sums = gpu.zeroed::<u8>(segments * size_of::<Self>()).unwrap();
                 // SAFETY: the blocks' warps have all segments, each of which a warp sums, so that none is queued.
@@ -34,13 +34,13 @@ macro_rules! launched {
                 let arguments = ExactSegmentArgs {
                     input: input.view(),
                     offsets: of_device.view(),
-                    per_warp,
+                    segments_per_warp,
                     chunks: chunks.view_mut(),
-                    notes: notes.view_mut(),
+                    status: status.view_mut(),
                     finish: 0,
                     output: sums.view_mut(),
                 };
-                gpu.launch(kernel, (segments as u32).div_ceil(8 * per_warp), arguments).unwrap();
+                gpu.launch(kernel, (segments as u32).div_ceil(8 * segments_per_warp), arguments).unwrap();
                 let bytes = gpu.download(&sums).unwrap();
                 bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
             }
@@ -84,18 +84,18 @@ launched! { f32 f64 }
 fn warps_have_a_segment_for_each_lane() {
     fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
         let vector = 16 / size_of::<T>();
-        for per_warp in [2, 8, 16, 32] {
+        for segments_per_warp in [2, 8, 16, 32] {
             for most in [vector, 30 * vector, 100 * vector] {
                 let (mut elements, mut offsets) = (Vec::new(), vec![0]);
-                for _ in 0..3 * per_warp + 1 {
+                for _ in 0..3 * segments_per_warp + 1 {
                     let data = exact::ALL[source.random_range(0..exact::ALL.len())];
                     elements.extend(exact::numbers::<T>(data, source.random_range(0..most), source));
                     offsets.push(elements.len() as u64);
                 }
-                let sums = T::of_segments(gpu, &elements, &offsets, per_warp);
+                let sums = T::of_segments(gpu, &elements, &offsets, segments_per_warp);
                 for (i, (ends, sum)) in offsets.windows(2).zip(sums).enumerate() {
                     let right: ExactSum<T> = elements[ends[0] as usize..ends[1] as usize].iter().copied().collect();
-                    let case = format!("segment {i} of less than {most} {}, {per_warp} in a warp", T::NAME);
+                    let case = format!("segment {i} of less than {most} {}, {segments_per_warp} in a warp", T::NAME);
                     exact::same(sum, right.value(), &case).unwrap();
                 }
             }
@@ -295,7 +295,7 @@ fn chunks_of_another_input_are_not_read() {
     let gpu = Gpu::simt();
     let input = gpu.zeroed::<f32>(0).unwrap();
     for chunk in [[[0, 0], [0, 1]], [[0, 0], [5, 3]], [[0, 3], [0, 300_000]], [[0, 2], [u64::MAX, 100_000]]] {
-        let (chunks, mut notes) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
+        let (chunks, mut status) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
         let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
         let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, f32>()).unwrap();
         let mut sum = gpu.zeroed::<u8>(4).unwrap();
@@ -304,7 +304,7 @@ fn chunks_of_another_input_are_not_read() {
         let arguments = ExactLongSegmentArgs {
             input: input.view(),
             chunks: chunks.view(),
-            notes: notes.view_mut(),
+            status: status.view_mut(),
             partials: partials.view_mut(),
             tickets: tickets.view_mut(),
             superaccumulators: superaccumulators.view_mut(),
@@ -312,7 +312,7 @@ fn chunks_of_another_input_are_not_read() {
             output: sum.view_mut(),
         };
         gpu.launch(kernel, 2, arguments).unwrap_or_else(|error| panic!("{chunk:?}: {error}"));
-        assert_eq!(gpu.download(&notes).unwrap(), [0, 0], "{chunk:?}");
+        assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{chunk:?}");
         assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{chunk:?}");
     }
 }

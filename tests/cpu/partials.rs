@@ -1,6 +1,6 @@
 //! Reductions whose blocks publish partial results, with numbers of partials around each change of path.
 
-use kernels::reduce::segments::WARP_VECTORS;
+use kernels::reduce::segments::MAX_WARP_SEGMENT_VECTORS;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::executor;
@@ -34,7 +34,7 @@ fn each_number_of_partials_is_folded_once() {
 #[test]
 fn segments_around_the_limit_of_a_warp_are_folded_once() {
     let gpu = executor();
-    let most = WARP_VECTORS * 16;
+    let most = MAX_WARP_SEGMENT_VECTORS * 16;
     let lengths = [most - 1, most, most + 1, 1, most, 0, most + 1, most - 16, most + 16];
     let offsets: Vec<u64> = std::iter::once(0)
         .chain(lengths.iter().scan(0, |end, &len| {
@@ -55,7 +55,7 @@ fn segments_around_the_limit_of_a_warp_are_folded_once() {
 #[test]
 fn one_segment_above_the_limit_of_a_warp() {
     let gpu = executor();
-    let numbers = bytes(WARP_VECTORS * 16 + 1);
+    let numbers = bytes(MAX_WARP_SEGMENT_VECTORS * 16 + 1);
     let offsets = gpu.upload(&[0, numbers.len() as u64]).unwrap();
     let sums = gpu.reduce_segments(Sum, &gpu.upload(&numbers).unwrap(), &offsets).unwrap();
     assert_eq!(gpu.download(&sums).unwrap(), [sum(&numbers)]);
@@ -77,7 +77,7 @@ fn neighbouring_columns_have_results_of_any_size() {
 #[test]
 fn more_chunks_than_blocks_are_folded_in_turn() {
     let gpu = Gpu::simt();
-    let (segments, len) = (600, WARP_VECTORS * 16 + 16);
+    let (segments, len) = (600, MAX_WARP_SEGMENT_VECTORS * 16 + 16);
     let numbers = bytes(segments * len);
     let offsets: Vec<u64> = (0..=segments).map(|i| (i * len) as u64).collect();
     let sums = gpu
@@ -92,7 +92,7 @@ fn more_chunks_than_blocks_are_folded_in_turn() {
 #[test]
 fn long_segments_among_many_short_ones_are_folded_once() {
     let gpu = executor();
-    let long = WARP_VECTORS * 16 + 16;
+    let long = MAX_WARP_SEGMENT_VECTORS * 16 + 16;
     let length = |segment: usize| if segment.is_multiple_of(2809) { long + segment % 7 * long } else { segment % 3 };
     let lengths: Vec<usize> = (0..4 * 8448).map(length).collect();
     let mut offsets = vec![0];

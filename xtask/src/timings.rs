@@ -41,15 +41,15 @@ const fn step(name: &'static str, command: &'static str, minutes: u64, seconds: 
 /// A line of one kernel and an equivalent line, which still triggers a build.
 const KERNEL: (&str, &str, &str) = (
     "kernels/src/transpose/tiled/access/unaligned.rs",
-    "let mask = (1 << self.shape.down) - 1;",
-    "let mask = (1_u32 << self.shape.down).wrapping_sub(1);",
+    "let mask = (1 << self.shape.log2_down) - 1;",
+    "let mask = (1_u32 << self.shape.log2_down).wrapping_sub(1);",
 );
 
 /// A line of one plan and an equivalent line.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
-    "if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {",
-    "if (rows > 1 || !is_any_order) && vectors <= VECTORS_OF_A_SHORT_ROW {",
+    "if vectors <= MAX_SHORT_ROW_VECTORS && (rows > 1 || !is_any_order) {",
+    "if (rows > 1 || !is_any_order) && vectors <= MAX_SHORT_ROW_VECTORS {",
 );
 
 impl Row {

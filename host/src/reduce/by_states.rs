@@ -4,7 +4,7 @@ use cuda_std::element::{Element, Plain};
 use kernels::reduce::columns::ColumnArgs;
 use kernels::reduce::long_rows::LongRowArgs;
 use kernels::reduce::reduction::StateKernels;
-use kernels::reduce::rows::{RowArgs, vectors_of_row};
+use kernels::reduce::rows::{RowArgs, vectors_per_row};
 
 use super::Shape;
 use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
@@ -21,7 +21,7 @@ pub(super) struct ByStates<T: Element, S: Plain, R: Plain> {
 impl<T: Element, S: Plain, R: Plain> ByStates<T, S, R> {
     /// Plans the reduction of a shape, if possible.
     pub(super) fn plan(kernels: StateKernels<T, S, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty() {
+        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty_result() {
             return Err(Error::Empty { operator: kernels.name() });
         }
         let elements =
@@ -69,11 +69,11 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
                 }
                 Ok(())
             }
-            Plan::Rows { rows, len, pitch, lanes, rows_of_block } => {
-                let vectors_of_row = vectors_of_row(len, size_of::<T>()) as u32;
+            Plan::Rows { rows, len, pitch, lanes, rows_per_block } => {
+                let vectors_per_row = vectors_per_row(len, size_of::<T>()) as u32;
                 let len = len as u32;
                 let arguments =
-                    RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output };
+                    RowArgs { operator, input, rows, len, pitch, lanes, rows_per_block, vectors_per_row, output };
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, splits, .. } => {

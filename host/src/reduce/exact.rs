@@ -1,11 +1,11 @@
 //! Exact sums of floats, and the results computed from them.
 
 use cuda_std::element::{Element, Plain};
-use kernels::reduce::exact::columns::{BLOCKS_AT_ONCE, ExactColumnArgs, rows_in_flight};
+use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
-use kernels::reduce::tuning::exact_rows::COALESCED;
+use kernels::reduce::tuning::exact_rows::COALESCED_LANES;
 
 use super::Shape;
 use super::plan::{AtOnce, Blocks, Tiles};
@@ -67,7 +67,7 @@ impl Plan {
 impl<T: Element, R: Plain> Exact<T, R> {
     /// Plans the reduction of a shape, if possible.
     pub(super) fn plan(kernels: ExactKernels<T, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
-        if let Some(operator) = kernels.not_zero() {
+        if let Some(operator) = kernels.nonzero_at_zero() {
             return Err(Error::TermOfZero { operator });
         }
         let size = size_of::<T>();
@@ -78,7 +78,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.has_columns() {
                 true => {
-                    let at_once = AtOnce { rows: rows_in_flight(size), blocks: BLOCKS_AT_ONCE * MULTIPROCESSORS };
+                    let at_once = AtOnce { rows: rows_in_flight(size), blocks: MIN_BLOCKS * MULTIPROCESSORS };
                     let tiles = Tiles::filling(rows, columns, batches, size, at_once);
                     // A single batch does not use its pitch, so the pitch must not make it look misaligned.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
@@ -129,8 +129,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
-                let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
-                let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
+                let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
+                let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
                 let (lanes_log, vectors_log) = (lanes.ilog2(), vectors.ilog2());
                 let has_singles = u32::from(has_singles);
                 let arguments =
@@ -206,7 +206,7 @@ pub(super) struct Lanes {
     pub lanes: u32,
     /// Vectors of a row for each of these lanes.
     pub vectors: u32,
-    pub rows_of_block: usize,
+    pub rows_per_block: usize,
 }
 
 impl Lanes {
@@ -219,11 +219,14 @@ impl Lanes {
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
         let vectors_of_row = len / (16 / size);
         let least = if has_singles { min_lanes(size) as usize } else { 1 };
-        let lanes =
-            vectors_of_row.div_ceil(rows::VECTORS).max(vectors_of_row.min(COALESCED)).next_power_of_two().max(least);
+        let lanes = vectors_of_row
+            .div_ceil(rows::VECTORS)
+            .max(vectors_of_row.min(COALESCED_LANES))
+            .next_power_of_two()
+            .max(least);
         let vectors = vectors_of_row.div_ceil(lanes).next_power_of_two();
-        let rows_of_block = rows::BLOCK / lanes * rows::VECTORS / vectors;
-        Self { lanes: lanes as u32, vectors: vectors as u32, rows_of_block }
+        let rows_per_block = rows::BLOCK / lanes * rows::VECTORS / vectors;
+        Self { lanes: lanes as u32, vectors: vectors as u32, rows_per_block }
     }
 }
 
@@ -241,12 +244,12 @@ mod tests {
                         assert!(len * size > 32 * 4 * 16, "{len} of {size} bytes");
                         continue;
                     }
-                    let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
+                    let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
                     assert!((lanes * vectors) as usize * 16 / size + if has_singles { 16 / size } else { 0 } > len - 1);
                     assert!(lanes <= 32 && vectors <= 4 && lanes.is_power_of_two() && vectors.is_power_of_two());
                     // Two singles for each lane: those before the first vector and those after the last.
                     assert!(!has_singles || lanes as usize * 2 >= 2 * (16 / size - 1));
-                    assert_eq!(rows_of_block, 128 / lanes as usize * 4 / vectors as usize);
+                    assert_eq!(rows_per_block, 128 / lanes as usize * 4 / vectors as usize);
                 }
             }
         }

@@ -8,10 +8,12 @@ use cuda_std::element::Plain;
 use cuda_std::tile_state;
 use kernels::reduce::columns::{self, in_order::Order};
 use kernels::reduce::exact::superaccumulator_words::MAX_WARPS;
-use kernels::reduce::tuning::columns::{ENOUGH_COLUMNS, FEW_PARTIALS, LINE, MANY_COLUMNS, MANY_LANES};
+use kernels::reduce::tuning::columns::{
+    CACHE_LINE, MAX_FOLDED_COLUMNS, MIN_FOLDED_COLUMNS, PARTIALS_PER_THREAD, WIDE_TILE_LANES,
+};
 use kernels::reduce::tuning::exact_long_rows;
 use kernels::reduce::tuning::long_rows::{
-    LARGE_BLOCKS, MOST_THREADS, SMALL_BLOCKS, VECTORS_OF_A_SHORT_ROW, VERY_MANY_ROWS,
+    MAX_SHORT_ROW_VECTORS, MAX_THREADS, RESIDENT_LARGE_BLOCKS, RESIDENT_SMALL_BLOCKS, ROWS_WITHOUT_TAIL_EFFECT,
 };
 use kernels::reduce::{long_rows, rows};
 
@@ -35,7 +37,7 @@ pub(super) enum Plan {
         len: usize,
         pitch: usize,
         lanes: u32,
-        rows_of_block: u32,
+        rows_per_block: u32,
     },
     Columns {
         batches: usize,
@@ -60,10 +62,11 @@ impl Plan {
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
             Kind::Rows { rows, len, pitch } => {
                 let vectors = len.div_ceil(16 / size);
-                if vectors <= VECTORS_OF_A_SHORT_ROW && (rows > 1 || !is_any_order) {
-                    let lanes = rows::lanes_of_row(vectors);
-                    let rows_of_block = rows_of_block(rows, rows::rows_of_block(len, pitch, lanes, size), lanes) as u32;
-                    return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_of_block };
+                if vectors <= MAX_SHORT_ROW_VECTORS && (rows > 1 || !is_any_order) {
+                    let lanes = rows::lanes_per_row(vectors);
+                    let rows_per_block =
+                        rows_per_block(rows, rows::rows_per_block(len, pitch, lanes, size), lanes) as u32;
+                    return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_per_block };
                 }
                 // Empty rows do not use the pitch, which may be beyond any address.
                 let pitch = if len == 0 { 0 } else { pitch };
@@ -79,7 +82,7 @@ impl Plan {
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
                 let (Tiles { folded_rows, lanes, splits }, batches_of_block) = if is_any_order {
-                    let at_once = AtOnce { rows: in_flight, blocks: SMALL_BLOCKS };
+                    let at_once = AtOnce { rows: in_flight, blocks: RESIDENT_SMALL_BLOCKS };
                     (Tiles::of(rows, columns, batches, size, at_once), 1)
                 } else {
                     Tiles::in_order(rows, columns, in_flight)
@@ -113,9 +116,9 @@ impl Plan {
                 WorkspaceSize {
                     // An entry has 16 bytes.
                     partials: batches
-                        * columns::partials_of(columns, folded_rows, splits as usize)
+                        * columns::partial_count(columns, folded_rows, splits as usize)
                         * size_of::<S>().div_ceil(16),
-                    tickets: batches * columns::tickets_of(tiles, folded_rows),
+                    tickets: batches * columns::ticket_count(tiles, folded_rows),
                     ..WorkspaceSize::default()
                 }
             }
@@ -128,7 +131,7 @@ impl Plan {
         match *self {
             Self::Nothing => (0, 0),
             Self::LongRows { rows, blocks, .. } => blocks.grid(blocks.rows_of_launch(rows)),
-            Self::Rows { rows, rows_of_block, .. } => (rows.div_ceil(rows_of_block as usize), 1),
+            Self::Rows { rows, rows_per_block, .. } => (rows.div_ceil(rows_per_block as usize), 1),
             Self::Columns { batches, columns, folded_rows, lanes, splits, batches_of_block, .. } => {
                 let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize);
                 (tiles * splits as usize * batches.div_ceil(batches_of_block), 1)
@@ -170,24 +173,24 @@ impl Blocks {
 
     /// The blocks that sum rows exactly, at least one. They do not change the results.
     pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
-        use exact_long_rows::{MOST_THREADS, THREADS};
-        const { assert!(MOST_THREADS <= 32 * MAX_WARPS) };
+        use exact_long_rows::{MAX_THREADS, THREADS};
+        const { assert!(MAX_THREADS <= 32 * MAX_WARPS) };
         let vectors = len.div_ceil(16 / size);
         let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if rows > 1 {
             // Small blocks, so that other blocks load while one rounds: all rows run at once, or each has one warp.
-            let of_row = (MOST_THREADS * MULTIPROCESSORS / rows).clamp(32, MOST_THREADS);
+            let of_row = (MAX_THREADS * MULTIPROCESSORS / rows).clamp(32, MAX_THREADS);
             alone.min(1 << of_row.ilog2())
-        } else if alone <= MOST_THREADS {
+        } else if alone <= MAX_THREADS {
             alone
         } else if 2 * steps(THREADS) > 3 * MULTIPROCESSORS {
-            MOST_THREADS
+            MAX_THREADS
         } else {
             THREADS
         };
         // A block has at least what its threads have in flight, and at most a tile more than any other.
-        let splits = steps(threads).min((MOST_THREADS / threads * MULTIPROCESSORS / rows).max(1));
+        let splits = steps(threads).min((MAX_THREADS / threads * MULTIPROCESSORS / rows).max(1));
         Self::of(threads, vectors.div_ceil(threads).max(1), splits)
     }
 
@@ -222,8 +225,8 @@ impl Blocks {
 
 /// Rows that a block folds, of `rows` and up to `most`. The blocks are one wave, and each group of `lanes` lanes has
 /// the same number of rows. It does not change how a row is folded.
-fn rows_of_block(rows: usize, most: usize, lanes: usize) -> usize {
-    let places = SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
+fn rows_per_block(rows: usize, most: usize, lanes: usize) -> usize {
+    let places = RESIDENT_SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
     rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
 }
 
@@ -256,7 +259,7 @@ impl Tiles {
     /// The tiles for an operator that keeps an order, and the matrices of which a block has a tile. The number of
     /// splits depends on the number of rows alone.
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
-        let order = Order::of(rows, in_flight);
+        let order = Order::new(rows, in_flight);
         let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
         let tiles = Self { folded_rows: 1, lanes: lanes as u32, splits: order.splits(rows) as u32 };
         (tiles, order.batches_of_block(lanes))
@@ -299,12 +302,12 @@ fn rows_to_fold(rows: usize, columns: usize, batches: usize, size: usize, at_onc
     let (lanes, splits) = blocks_of_columns(rows, columns, batches, at_once);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
     let is_much = elements >= at_once.blocks * columns::BLOCK * columns::COLUMNS * at_once.rows;
-    if splits == 1 || !is_much && splits * lanes * columns::COLUMNS <= FEW_PARTIALS * columns::BLOCK {
+    if splits == 1 || !is_much && splits * lanes * columns::COLUMNS <= PARTIALS_PER_THREAD * columns::BLOCK {
         return 1;
     }
-    let most = if is_much { MANY_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { ENOUGH_COLUMNS };
+    let most = if is_much { MAX_FOLDED_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { MIN_FOLDED_COLUMNS };
     let is_even = |folded_rows: usize| {
-        (columns * folded_rows * size).is_multiple_of(LINE) && columns * folded_rows >= ENOUGH_COLUMNS
+        (columns * folded_rows * size).is_multiple_of(CACHE_LINE) && columns * folded_rows >= MIN_FOLDED_COLUMNS
     };
     let is_possible = |folded_rows: usize| {
         columns * folded_rows <= most
@@ -339,8 +342,8 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
 /// to the whole block, if there are too few rows for more rows of threads with four rounds of loads each.
 fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
-    let fewest = if tiles_of_columns(columns, MANY_LANES).saturating_mul(batches) >= at_once.blocks {
-        MANY_LANES
+    let fewest = if tiles_of_columns(columns, WIDE_TILE_LANES).saturating_mul(batches) >= at_once.blocks {
+        WIDE_TILE_LANES
     } else if columns.is_multiple_of(columns::COLUMNS) {
         16
     } else {
@@ -351,7 +354,7 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
     needed.min(widest)
 }
 
-/// Threads of a block that folds a row of `vectors` vectors, one of `rows`; at most [`MOST_THREADS`].
+/// Threads of a block that folds a row of `vectors` vectors, one of `rows`; at most [`MAX_THREADS`].
 ///
 /// A thread has two tiles in flight. A row that one block can load this way has no partials, and gets no more threads
 /// than its loads take, since every further warp lengthens the block's last fold. A single longer row is first spread
@@ -362,12 +365,12 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce
 fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
     let most = match rows {
-        1 if of_one_round <= MOST_THREADS => MOST_THREADS,
-        1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MOST_THREADS),
-        2..LARGE_BLOCKS => MOST_THREADS,
-        LARGE_BLOCKS..SMALL_BLOCKS => 256,
-        SMALL_BLOCKS..VERY_MANY_ROWS => 128,
-        _ => (of_one_round / 2).clamp(128, MOST_THREADS),
+        1 if of_one_round <= MAX_THREADS => MAX_THREADS,
+        1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MAX_THREADS),
+        2..RESIDENT_LARGE_BLOCKS => MAX_THREADS,
+        RESIDENT_LARGE_BLOCKS..RESIDENT_SMALL_BLOCKS => 256,
+        RESIDENT_SMALL_BLOCKS..ROWS_WITHOUT_TAIL_EFFECT => 128,
+        _ => (of_one_round / 2).clamp(128, MAX_THREADS),
     };
     of_one_round.clamp(32, most)
 }
@@ -377,7 +380,7 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
 /// As many as run at once, but at most one for each two tiles: two tiles in flight take less time than the partials of
 /// two blocks.
 fn splits_of_row(tiles: usize, rows: usize) -> usize {
-    (LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
+    (RESIDENT_LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use cuda_std::element::{Element, Plain};
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, max_superaccumulators};
 use kernels::reduce::exact::segments::ExactSegmentArgs;
 use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles};
-use kernels::reduce::segments::{self, FAULT, LongSegmentArgs, SegmentArgs};
+use kernels::reduce::segments::{self, INVALID_SEGMENT, LongSegmentArgs, SegmentArgs};
 
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
@@ -48,7 +48,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                 Ok(Self::OfStates { operator: kernels.operator(), segments, long_segments, places })
             }
             Kernels::Exact(kernels) => {
-                if let Some(operator) = kernels.not_zero() {
+                if let Some(operator) = kernels.nonzero_at_zero() {
                     return Err(Error::TermOfZero { operator });
                 }
                 // SAFETY: as above, and the results' type is the reducer's.
@@ -89,7 +89,7 @@ pub struct SegmentReducer<T: Element, R: Plain> {
     elements: usize,
     chunks: Buffer<[u64; 2]>,
     /// 0 between launches, except for a fault not yet read.
-    notes: Buffer<u64>,
+    status: Buffer<u64>,
     partials: Buffer<[u64; 2]>,
     /// 0 between launches.
     tickets: Buffer<u32>,
@@ -119,8 +119,8 @@ impl Gpu {
             return Err(Error::Shape { operation: OPERATION, what, found, expected });
         }
         // If one warp folds the input, there is nothing to queue.
-        let has_long = elements > segments::WARP_VECTORS * (16 / size);
-        let capacity = if has_long { segments::most_chunks(elements, size) } else { 0 };
+        let has_long = elements > segments::MAX_WARP_SEGMENT_VECTORS * (16 / size);
+        let capacity = if has_long { segments::max_chunks(elements, size) } else { 0 };
         let (places, superaccumulators) = match &kernels {
             SegmentKernels::OfStates { places, .. } => (*places, 0),
             SegmentKernels::Exact { words, .. } => (1, max_superaccumulators(elements, size) * words),
@@ -132,7 +132,7 @@ impl Gpu {
             segments,
             elements,
             chunks: self.zeroed(capacity * segments::ENTRIES_PER_CHUNK)?,
-            notes: Buffer::workspace(&backend, 2)?,
+            status: Buffer::workspace(&backend, 2)?,
             partials: self.zeroed(capacity * places)?,
             tickets: Buffer::workspace(&backend, 1 + capacity)?,
             superaccumulators: Buffer::workspace(&backend, superaccumulators)?,
@@ -220,8 +220,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
             return Ok(());
         }
         let (warps, blocks) = at_once(matches!(self.kernels, SegmentKernels::Exact { .. }));
-        let per_warp = per_warp(self.segments, warps);
-        let grid = u32::try_from(blocks_of(self.segments, per_warp)).map_err(|_| Error::Shape {
+        let segments_per_warp = segments_per_warp(self.segments, warps);
+        let grid = u32::try_from(blocks_of(self.segments, segments_per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
             what: "the number of segments",
             found: self.segments,
@@ -229,36 +229,43 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         })?;
         let has_long = !self.chunks.is_empty();
         let long_grid = blocks.min(self.partials.len()) as u32;
-        let per_warp = per_warp as u32;
-        let (chunks, notes) = (self.chunks.view_mut(), self.notes.view_mut());
+        let segments_per_warp = segments_per_warp as u32;
+        let (chunks, status) = (self.chunks.view_mut(), self.status.view_mut());
         match self.kernels {
             SegmentKernels::OfStates { operator, segments, long_segments, .. } => {
-                let arguments =
-                    SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output: output.reborrow() };
+                let arguments = SegmentArgs {
+                    operator,
+                    input,
+                    offsets,
+                    segments_per_warp,
+                    chunks,
+                    status,
+                    output: output.reborrow(),
+                };
                 self.gpu.launch(segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
-                let (notes, partials, tickets) =
-                    (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
+                let (status, partials, tickets) =
+                    (self.status.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
                 let chunks = self.chunks.view();
-                let arguments = LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output };
+                let arguments = LongSegmentArgs { operator, input, chunks, status, partials, tickets, output };
                 self.gpu.launch(long_segments, long_grid, arguments)
             }
             SegmentKernels::Exact { segments, long_segments, finish, .. } => {
                 let mut results = output.cast::<u8>();
                 let output = results.reborrow();
-                let arguments = ExactSegmentArgs { input, offsets, per_warp, chunks, notes, finish, output };
+                let arguments = ExactSegmentArgs { input, offsets, segments_per_warp, chunks, status, finish, output };
                 self.gpu.launch(segments, grid, arguments)?;
                 if !has_long {
                     return Ok(());
                 }
-                let (notes, partials, tickets) =
-                    (self.notes.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
+                let (status, partials, tickets) =
+                    (self.status.view_mut(), self.partials.view_mut(), self.tickets.view_mut());
                 let arguments = ExactLongSegmentArgs {
                     input,
                     chunks: self.chunks.view(),
-                    notes,
+                    status,
                     partials,
                     tickets,
                     superaccumulators: self.superaccumulators.view_mut(),
@@ -276,24 +283,24 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// Some offsets were not in order, or beyond their input (the error names the first such segment, which is then
     /// forgotten); or work has failed.
     pub fn check(&mut self) -> Result<(), Error> {
-        let fault = self.gpu.download(&self.notes)?[FAULT];
+        let fault = self.gpu.download(&self.status)?[INVALID_SEGMENT];
         if fault == 0 {
             return Ok(());
         }
-        self.gpu.fill_bytes(&self.notes, 0)?;
+        self.gpu.fill_bytes(&self.status, 0)?;
         Err(Error::Offsets { segment: !fault })
     }
 }
 
 /// Segments of each warp: several only if all warps have one.
-fn per_warp(segments: usize, warps: usize) -> usize {
+fn segments_per_warp(segments: usize, warps: usize) -> usize {
     let each = (segments / warps).clamp(1, 32);
     1 << each.ilog2()
 }
 
-/// The blocks for all segments, `per_warp` in each warp.
-fn blocks_of(segments: usize, per_warp: usize) -> usize {
-    segments.div_ceil(per_warp * (segments::BLOCK / 32))
+/// The blocks for all segments, `segments_per_warp` in each warp.
+fn blocks_of(segments: usize, segments_per_warp: usize) -> usize {
+    segments.div_ceil(segments_per_warp * (segments::BLOCK / 32))
 }
 
 #[cfg(test)]
@@ -303,20 +310,20 @@ mod tests {
     #[test]
     fn no_block_is_without_a_segment() {
         let warps = segments::BLOCK / 32;
-        for per_warp in [1, 8] {
+        for segments_per_warp in [1, 8] {
             for blocks in [1, 2, 40, 1000] {
-                let segments = blocks * warps * per_warp;
-                let of = [segments - 1, segments, segments + 1].map(|segments| blocks_of(segments, per_warp));
-                assert_eq!(of, [blocks, blocks, blocks + 1], "{segments} segments, {per_warp} each warp");
+                let segments = blocks * warps * segments_per_warp;
+                let of = [segments - 1, segments, segments + 1].map(|segments| blocks_of(segments, segments_per_warp));
+                assert_eq!(of, [blocks, blocks, blocks + 1], "{segments} segments, {segments_per_warp} each warp");
             }
         }
     }
 
     #[test]
     fn warps_share_segments_when_there_are_many() {
-        let per_warp = |segments| per_warp(segments, 8448);
-        assert_eq!([1, 8448, 16_895].map(per_warp), [1, 1, 1]);
-        assert_eq!([16_896, 100_000, 10_000_000].map(per_warp), [2, 8, 32]);
+        let segments_per_warp = |segments| segments_per_warp(segments, 8448);
+        assert_eq!([1, 8448, 16_895].map(segments_per_warp), [1, 1, 1]);
+        assert_eq!([16_896, 100_000, 10_000_000].map(segments_per_warp), [2, 8, 32]);
     }
 
     #[test]
@@ -331,14 +338,14 @@ mod tests {
     #[test]
     fn there_is_room_for_every_chunk() {
         for size in [1, 2, 4, 8] {
-            let longest_of_warp = segments::WARP_VECTORS * (16 / size);
+            let longest_of_warp = segments::MAX_WARP_SEGMENT_VECTORS * (16 / size);
             for elements in [longest_of_warp + 1, 1 << 20, (1 << 20) + 1, 1 << 31, (1 << 33) + 7] {
                 // The most long segments possible, a single one, and numbers between.
                 for len in [longest_of_warp + 1, 3 * longest_of_warp, 1 << 19, elements] {
                     if len <= elements && len > longest_of_warp {
                         let count = elements / len;
                         let needed = count * segments::chunks(len, size);
-                        let room = segments::most_chunks(elements, size);
+                        let room = segments::max_chunks(elements, size);
                         assert!(needed <= room, "{count} of {len}: {needed}, room for {room}");
                     }
                 }

@@ -2,8 +2,8 @@
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements, in_place_tiles};
-use kernels::transpose::tuning::{FEW_TILES, small_in_place_elements};
+use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements_of_tile, in_place_tiles};
+use kernels::transpose::tuning::{MIN_LARGE_TILES, small_in_place_elements};
 
 use super::strides::grids;
 use super::{OPERATION, Transposition};
@@ -73,9 +73,9 @@ impl Gpu {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
-                        in_place_tiles::handle::<u8, { elements(1) }>(),
+                        in_place_tiles::handle::<u8, { elements_of_tile(1) }>(),
                         [
-                            aligned_in_place_tiles::handle::<u8, { elements(1) }>(),
+                            aligned_in_place_tiles::handle::<u8, { elements_of_tile(1) }>(),
                             aligned_in_place_tiles::handle::<u8, { small_in_place_elements(1) }>(),
                         ],
                     )
@@ -86,9 +86,9 @@ impl Gpu {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
-                        in_place_tiles::handle::<u16, { elements(2) }>(),
+                        in_place_tiles::handle::<u16, { elements_of_tile(2) }>(),
                         [
-                            aligned_in_place_tiles::handle::<u16, { elements(2) }>(),
+                            aligned_in_place_tiles::handle::<u16, { elements_of_tile(2) }>(),
                             aligned_in_place_tiles::handle::<u16, { small_in_place_elements(2) }>(),
                         ],
                     )
@@ -99,9 +99,9 @@ impl Gpu {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
-                        in_place_tiles::handle::<u32, { elements(4) }>(),
+                        in_place_tiles::handle::<u32, { elements_of_tile(4) }>(),
                         [
-                            aligned_in_place_tiles::handle::<u32, { elements(4) }>(),
+                            aligned_in_place_tiles::handle::<u32, { elements_of_tile(4) }>(),
                             aligned_in_place_tiles::handle::<u32, { small_in_place_elements(4) }>(),
                         ],
                     )
@@ -112,8 +112,8 @@ impl Gpu {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
-                        in_place_tiles::handle::<u64, { elements(8) }>(),
-                        [aligned_in_place_tiles::handle::<u64, { elements(8) }>(); 2],
+                        in_place_tiles::handle::<u64, { elements_of_tile(8) }>(),
+                        [aligned_in_place_tiles::handle::<u64, { elements_of_tile(8) }>(); 2],
                     )
                 };
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
@@ -121,7 +121,7 @@ impl Gpu {
             _ => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements(16) }>(); 2] };
+                let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements_of_tile(16) }>(); 2] };
                 self.launch_in_place(aligned[0], aligned, shape, matrices.cast())
             }
         }
@@ -142,11 +142,11 @@ impl Gpu {
             let tiles = side.div_ceil(elements.isqrt());
             tiles * (tiles + 1) / 2
         };
-        let are_few = pairs(elements(size)).saturating_mul(batch) < FEW_TILES;
+        let are_few = pairs(elements_of_tile(size)).saturating_mul(batch) < MIN_LARGE_TILES;
         let (kernel, pairs) = match shape.strides().is_aligned(matrices.device_address(), size) {
-            false => (kernel, pairs(elements(size))),
+            false => (kernel, pairs(elements_of_tile(size))),
             true if are_few => (aligned[1], pairs(small_in_place_elements(size))),
-            true => (aligned[0], pairs(elements(size))),
+            true => (aligned[0], pairs(elements_of_tile(size))),
         };
         let distance = side * pitch;
         for squares in grids(batch, pairs) {

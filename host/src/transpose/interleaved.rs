@@ -108,10 +108,19 @@ impl Gpu {
         let is_aligned =
             Strides::of_matrix(rows, columns).is_aligned(input.device_address() | output.device_address(), size);
         let tiling = Tiling::of_vectors(tile_elements(size), size);
-        let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+        let (log2_across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         let (input_ways, output_ways) = (input_ways as u32, output_ways as u32);
-        let arguments =
-            InterleavedArgs { input, output, rows, columns, input_ways, output_ways, across, tiles_down, tiles_across };
+        let arguments = InterleavedArgs {
+            input,
+            output,
+            rows,
+            columns,
+            input_ways,
+            output_ways,
+            log2_across,
+            tiles_down,
+            tiles_across,
+        };
         self.launch(kernels[usize::from(is_aligned)], tiling.tiles(rows, columns) as u32, arguments)
     }
 }

@@ -9,7 +9,7 @@ use kernels::transpose::registers::register_tiles;
 use kernels::transpose::tiled::kernels::{TileArgs, sector_aligned_tiles, tiles};
 use kernels::transpose::tiled::narrow::narrow_tiles;
 use kernels::transpose::tuning::{
-    REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles,
+    REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, blocks_in_many_waves, blocks_in_one_wave, blocks_of_small_tiles,
     narrow_tile_words, small_tile_elements, tile_elements,
 };
 
@@ -32,8 +32,8 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
-                            register_tiles::handle::<u8, SMALL_REGISTERS_BLOCK>(),
-                            register_tiles::handle::<u8, REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u8, SMALL_REGISTER_TILES_BLOCK>(),
+                            register_tiles::handle::<u8, REGISTER_TILES_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
                             many: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_many_waves(1, true) }>(),
@@ -58,8 +58,8 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
-                            register_tiles::handle::<u16, SMALL_REGISTERS_BLOCK>(),
-                            register_tiles::handle::<u16, REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u16, SMALL_REGISTER_TILES_BLOCK>(),
+                            register_tiles::handle::<u16, REGISTER_TILES_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
                             many: if strides.are_line_aligned(2) {
@@ -88,8 +88,8 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
-                            register_tiles::handle::<u32, SMALL_REGISTERS_BLOCK>(),
-                            register_tiles::handle::<u32, REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u32, SMALL_REGISTER_TILES_BLOCK>(),
+                            register_tiles::handle::<u32, REGISTER_TILES_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
                             many: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_many_waves(4, true) }>(),
@@ -114,8 +114,8 @@ impl Gpu {
                 let kernels = unsafe {
                     Kernels {
                         in_registers: [
-                            register_tiles::handle::<u64, SMALL_REGISTERS_BLOCK>(),
-                            register_tiles::handle::<u64, REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u64, SMALL_REGISTER_TILES_BLOCK>(),
+                            register_tiles::handle::<u64, REGISTER_TILES_BLOCK>(),
                         ],
                         by_vectors: ByVectors {
                             many: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_many_waves(8, true) }>(),
@@ -149,8 +149,8 @@ impl Gpu {
                     // SAFETY: as above.
                     let kernels = unsafe {
                         [
-                            register_tiles::handle::<u128, SMALL_REGISTERS_BLOCK>(),
-                            register_tiles::handle::<u128, REGISTERS_BLOCK>(),
+                            register_tiles::handle::<u128, SMALL_REGISTER_TILES_BLOCK>(),
+                            register_tiles::handle::<u128, REGISTER_TILES_BLOCK>(),
                         ]
                     };
                     return self.transpose_in_registers(kernels, strides, input.cast(), output.cast());
@@ -216,8 +216,8 @@ impl Gpu {
     ) -> Result<(), Error> {
         strides.in_panels(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-            let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-            let partitions = strides.partitions(size_of::<T>());
+            let (log2_across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+            let log2_partitions = strides.partitions(size_of::<T>());
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
                 let arguments = TileArgs {
                     input,
@@ -228,10 +228,10 @@ impl Gpu {
                     output_pitch,
                     input_batch,
                     output_batch,
-                    across,
+                    log2_across,
                     tiles_down,
                     tiles_across,
-                    partitions,
+                    log2_partitions,
                 };
                 self.launch(kernel, grid, arguments)
             })

@@ -9,7 +9,7 @@ use kernels::transpose::tiled::kernels::{
     ScaledTileArgs, aligned_scaled_tiles, scaled_tiles, sector_aligned_scaled_tiles,
 };
 use kernels::transpose::tiled::narrow::scaled_narrow_tiles;
-use kernels::transpose::tuning::{REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, narrow_tile_words, tile_elements};
+use kernels::transpose::tuning::{REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, narrow_tile_words, tile_elements};
 use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
@@ -99,8 +99,8 @@ macro_rules! scaled {
                 unsafe {
                     ScaledKernels {
                         in_registers: [
-                            scaled_register_tiles::handle::<$type, SMALL_REGISTERS_BLOCK>(),
-                            scaled_register_tiles::handle::<$type, REGISTERS_BLOCK>(),
+                            scaled_register_tiles::handle::<$type, SMALL_REGISTER_TILES_BLOCK>(),
+                            scaled_register_tiles::handle::<$type, REGISTER_TILES_BLOCK>(),
                         ],
                         aligned: aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
                         anywhere: $anywhere,
@@ -219,7 +219,7 @@ impl Gpu {
         }
         let strides = shape.strides();
         let [real, imaginary] = scaling.factor.map_or([0.0; 2], private::Sealed::parts);
-        let how =
+        let operations =
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
         let (kernels, size) = (T::kernels(), size_of::<T>());
@@ -236,7 +236,7 @@ impl Gpu {
                 output_pitch,
                 input_batch,
                 output_batch,
-                how,
+                operations,
                 real,
                 imaginary,
             };
@@ -246,8 +246,8 @@ impl Gpu {
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
         strides.in_panels(tiling, input, output, |strides, input, output| {
             let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
-            let (across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
-            let partitions = strides.partitions(size);
+            let (log2_across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
+            let log2_partitions = strides.partitions(size);
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
                 let arguments = ScaledTileArgs {
                     input,
@@ -258,11 +258,11 @@ impl Gpu {
                     output_pitch,
                     input_batch,
                     output_batch,
-                    across,
+                    log2_across,
                     tiles_down,
                     tiles_across,
-                    partitions,
-                    how,
+                    log2_partitions,
+                    operations,
                     real,
                     imaginary,
                 };

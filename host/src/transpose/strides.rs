@@ -6,8 +6,8 @@ use cuda_std::element::Plain;
 use cuda_std::launch::{Dim3, Kernel};
 use kernels::transpose::registers;
 use kernels::transpose::tuning::{
-    LINE_PAIR, PARTITION, PARTITIONED_PITCH, REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_BLOCKS_OF_BUSIEST,
-    SMALL_REGISTERS_BLOCK, in_registers_bytes,
+    LINE_PAIR, LOG2_PARTITION, LOG2_PARTITIONED_PITCHES, MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR, REGISTER_TILES_ACROSS,
+    REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, max_register_tiles_bytes,
 };
 
 use crate::{Error, MULTIPROCESSORS, View, ViewMut};
@@ -33,13 +33,14 @@ pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item
     (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
 }
 
-/// Whether `few` blocks of [`SMALL_REGISTERS_BLOCK`] threads are better than `many` of [`REGISTERS_BLOCK`]. They are if
-/// no multiprocessor has two small blocks; for more blocks [`SMALL_BLOCKS_OF_BUSIEST`] is the limit.
+/// Whether `few` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `many` of [`REGISTER_TILES_BLOCK`].
+/// They are if no multiprocessor has two small blocks; for more blocks [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`] is the
+/// limit.
 fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
-    let is_more_even = of_busiest(few, SMALL_REGISTERS_BLOCK) < of_busiest(many, REGISTERS_BLOCK);
+    let is_more_even = of_busiest(few, SMALL_REGISTER_TILES_BLOCK) < of_busiest(many, REGISTER_TILES_BLOCK);
     few <= MULTIPROCESSORS
-        || (few <= SMALL_BLOCKS_OF_BUSIEST * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+        || (few <= MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
 }
 
 impl Strides {
@@ -68,11 +69,11 @@ impl Strides {
     }
 
     /// The base-2 logarithm of the partitions of the input's rows, whose columns of tiles are traversed round-robin.
-    /// Rows at some pitches are slow to read down a column of tiles: [`PARTITIONED_PITCH`].
+    /// Rows at some pitches are slow to read down a column of tiles: [`LOG2_PARTITIONED_PITCHES`].
     pub(super) fn partitions(&self, size: usize) -> u32 {
         let zeros = (self.input_pitch * size).trailing_zeros();
-        let [first, last] = PARTITIONED_PITCH;
-        if (first..=last).contains(&zeros) { zeros - PARTITION } else { 0 }
+        let [first, last] = LOG2_PARTITIONED_PITCHES;
+        if (first..=last).contains(&zeros) { zeros - LOG2_PARTITION } else { 0 }
     }
 
     /// Whether the input's rows begin a multiple of [`LINE_PAIR`] bytes apart. If not, L2 fetches more than tiles read,
@@ -86,7 +87,7 @@ impl Strides {
         let Self { rows, columns, batch, .. } = *self;
         let bytes = rows.saturating_mul(columns).saturating_mul(batch).saturating_mul(size);
         // CUDA's limit for the grid's y and z is 65535.
-        bytes <= in_registers_bytes(size) && batch <= 65535
+        bytes <= max_register_tiles_bytes(size) && batch <= 65535
     }
 
     /// The better of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer threads.
@@ -101,8 +102,8 @@ impl Strides {
     }
 
     fn register_grid(&self, size: usize, threads: usize) -> Dim3 {
-        let across = self.columns.div_ceil(REGISTERS_ACROSS * registers::columns(size));
-        let down = self.rows.div_ceil(threads / REGISTERS_ACROSS * registers::rows(size));
+        let across = self.columns.div_ceil(REGISTER_TILES_ACROSS * registers::columns(size));
+        let down = self.rows.div_ceil(threads / REGISTER_TILES_ACROSS * registers::rows(size));
         Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
@@ -150,7 +151,7 @@ mod tests {
     fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
         let is_small = |rows: usize, columns: usize, size: usize| {
             let blocks = |threads| Strides::of_matrix(rows, columns).register_grid(size, threads).count() as usize;
-            prefers_small_blocks(blocks(SMALL_REGISTERS_BLOCK), blocks(REGISTERS_BLOCK), size)
+            prefers_small_blocks(blocks(SMALL_REGISTER_TILES_BLOCK), blocks(REGISTER_TILES_BLOCK), size)
         };
         // Small blocks on the busiest multiprocessor: one, one, three, four.
         let cases = [(512, 512), (704, 384), (768, 768), (1024, 1024)];
@@ -167,10 +168,10 @@ mod tests {
     #[test]
     fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
         for size in [1, 2, 4, 8, 16] {
-            let rows = in_registers_bytes(size) / 16;
+            let rows = max_register_tiles_bytes(size) / 16;
             let high = Strides::of_matrix(rows, 16 / size);
             assert!(high.is_small(size) && !Strides::of_matrix(rows + 16, 16 / size).is_small(size), "{size}");
-            assert!(high.register_grid(size, SMALL_REGISTERS_BLOCK).y <= 65535, "{size}");
+            assert!(high.register_grid(size, SMALL_REGISTER_TILES_BLOCK).y <= 65535, "{size}");
         }
     }
 

@@ -5,7 +5,9 @@ use cuda_std::launch::Kernel;
 use kernels::transpose::packed::SECTOR;
 use kernels::transpose::packed::short_wide::{self, max_columns, segment_pitch, vectors_per_segment};
 use kernels::transpose::packed::tall_skinny::{self, max_positions};
-use kernels::transpose::tuning::{ASPECT_RATIO, FEWEST_SECTORS, MAX_SHORT_SIDE, PACKED_BLOCKS, TALL_SKINNY_OF_VECTORS};
+use kernels::transpose::tuning::{
+    ASPECT_RATIO, MAX_PACKED_ROW_OF_VECTORS, MAX_SHORT_SIDE, MIN_SECTORS, RESIDENT_PACKED_BLOCKS,
+};
 
 use super::strides::Strides;
 use crate::{Error, Gpu, View, ViewMut};
@@ -40,7 +42,7 @@ impl Thin {
     /// [`Thin::of`] matrices whose rows begin and end at multiples of 16 bytes, if packing is better than tiles:
     /// tall-skinny ones whose rows are one or two vectors. Tiles would load each row in another lane, far apart.
     pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
-        let [columns, bytes] = TALL_SKINNY_OF_VECTORS;
+        let [columns, bytes] = MAX_PACKED_ROW_OF_VECTORS;
         Self::of(strides).filter(|&thin| thin == Self::TallSkinny && strides.columns <= columns && size <= bytes)
     }
 }
@@ -48,8 +50,8 @@ impl Thin {
 /// The elements of the long side for a block: at most `most`, and few enough that there are enough blocks.
 fn extent_of_block(long: usize, batch: usize, most: usize, size: usize) -> usize {
     let sector = SECTOR / size;
-    let enough = long.saturating_mul(batch).div_ceil(PACKED_BLOCKS).next_multiple_of(sector);
-    enough.clamp((FEWEST_SECTORS * sector).min(most), most)
+    let enough = long.saturating_mul(batch).div_ceil(RESIDENT_PACKED_BLOCKS).next_multiple_of(sector);
+    enough.clamp((MIN_SECTORS * sector).min(most), most)
 }
 
 impl Gpu {
@@ -134,7 +136,7 @@ mod tests {
                 let (positions, columns) = (max_positions(few, size), max_columns(few, size));
                 for extent_of_block in [positions, columns] {
                     assert!(
-                        extent_of_block >= FEWEST_SECTORS * sector && extent_of_block % sector == 0,
+                        extent_of_block >= MIN_SECTORS * sector && extent_of_block % sector == 0,
                         "{few} of {size} bytes: {extent_of_block}"
                     );
                 }

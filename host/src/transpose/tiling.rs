@@ -5,8 +5,8 @@ use kernels::transpose::tiled::access::sector_aligned::{HALO, overlap};
 use kernels::transpose::tiled::block_tile::micro_tiles;
 use kernels::transpose::tiled::narrow;
 use kernels::transpose::tuning::{
-    FEW_TILES, LONG_COLUMN, NARROW_BLOCK, PANEL_OF_LINES, SECTOR_ALIGNED_TILES, TILES_IN_ONE_WAVE, narrow_tile_words,
-    panel_of_line_pairs, small_tile_elements, tile_elements,
+    LONG_COLUMN, MIN_LARGE_TILES, MIN_SECTOR_ALIGNED_TILES, NARROW_BLOCK, PANEL_OF_LINES, TILES_IN_ONE_WAVE,
+    narrow_tile_words, panel_of_line_pairs, small_tile_elements, tile_elements,
 };
 
 use super::strides::Strides;
@@ -28,7 +28,7 @@ pub(super) enum Waves {
     Many,
     /// All tiles run at once.
     One,
-    /// Fewer than [`FEW_TILES`](kernels::transpose::tuning::FEW_TILES), which are small tiles.
+    /// Fewer than [`MIN_LARGE_TILES`](kernels::transpose::tuning::MIN_LARGE_TILES), which are small tiles.
     Partial,
 }
 
@@ -159,8 +159,8 @@ impl Tiling {
 pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
     let large = Tiling::of_vectors(tile_elements(size), size);
     match large.tiles(strides.rows, strides.columns).saturating_mul(strides.batch) {
-        ..FEW_TILES => (Tiling::of_vectors(small_tile_elements(size), size), Waves::Partial),
-        FEW_TILES..=TILES_IN_ONE_WAVE => (large, Waves::One),
+        ..MIN_LARGE_TILES => (Tiling::of_vectors(small_tile_elements(size), size), Waves::Partial),
+        MIN_LARGE_TILES..=TILES_IN_ONE_WAVE => (large, Waves::One),
         _ => (large, Waves::Many),
     }
 }
@@ -169,8 +169,8 @@ pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
 pub(super) fn sector_aligned_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
     let Strides { rows, columns, batch, .. } = *strides;
     let sector_aligned = Tiling::sector_aligned(size);
-    let are_high = sector_aligned.height(rows, columns).is_some_and(|height| rows >= SECTOR_ALIGNED_TILES * height);
-    let are_many = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= FEW_TILES;
+    let are_high = sector_aligned.height(rows, columns).is_some_and(|height| rows >= MIN_SECTOR_ALIGNED_TILES * height);
+    let are_many = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= MIN_LARGE_TILES;
     // Lanes of a row shuffle vectors to each other, so a row must fit a warp. Tiles of high matrices always do.
     let has_warps = sector_aligned.side << sector_aligned.across(rows, columns) <= 32 * sector_aligned.overlap;
     (are_high && are_many && has_warps).then_some(sector_aligned)
@@ -181,7 +181,7 @@ pub(super) fn narrow_tiling(strides: &Strides, size: usize) -> (Tiling, bool) {
     let Strides { rows, columns, batch, .. } = *strides;
     let large = Tiling::narrow(size, false);
     let are_few =
-        large.tiles(rows, columns).saturating_mul(batch) < FEW_TILES || large.is_mostly_outside(rows, columns);
+        large.tiles(rows, columns).saturating_mul(batch) < MIN_LARGE_TILES || large.is_mostly_outside(rows, columns);
     (if are_few { Tiling::narrow(size, true) } else { large }, are_few)
 }
 

@@ -39,7 +39,7 @@ pub const fn shift_step(x: u32) -> u32 {
     x ^ x << 5
 }
 
-/// `steps` of the first kind.
+/// `steps` times [`multiply_step`].
 #[inline(always)]
 pub const fn multiply(x: u32, steps: u32) -> u32 {
     let (mut x, mut i) = (x, 0);
@@ -50,7 +50,7 @@ pub const fn multiply(x: u32, steps: u32) -> u32 {
     x
 }
 
-/// `steps` of the second kind.
+/// `steps` times [`shift_step`].
 #[inline(always)]
 pub const fn shift(x: u32, steps: u32) -> u32 {
     let (mut x, mut i) = (x, 0);
@@ -63,7 +63,7 @@ pub const fn shift(x: u32, steps: u32) -> u32 {
 
 /// The thread's index in arrays of one number for each thread of the grid.
 #[inline(always)]
-fn place() -> usize {
+fn global_index() -> usize {
     thread::block_idx_x() as usize * BLOCK + thread::index_in_block::<BLOCK>()
 }
 
@@ -86,7 +86,7 @@ pub struct SteppedArgs {
 /// Source: seed 001, (1): a branch inside of a warp.
 #[kernel(block = BLOCK)]
 pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
-    let i = place();
+    let i = global_index();
     let x = input.load_or(i, 0);
     let y = if thread::thread_idx_x().is_multiple_of(2) { multiply(x, steps) } else { shift(x, steps) };
     if i < output.len() {
@@ -94,16 +94,16 @@ pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
     }
 }
 
-/// Every second warp does one kind of work, the others the other kind: as much of each as in `branch_by_thread`.
+/// Every second warp does one kind of work, the others the other kind: the same work as in `branch_by_thread`.
 ///
 /// The condition is the same in all lanes of a warp, so each warp runs one branch. **Saves:** half of the instructions.
 /// **Counter:** lanes active (32 of 32).
 ///
-/// Source: seed 001, (1): `threadIdx / warpSize`, which it says cannot be written so for a block of several axes; the
-/// linear index can ([`thread::linear_index`]).
+/// Source: seed 001, (1): `threadIdx / warpSize`. The seed says that this does not work in a block of several
+/// dimensions; with the linear index ([`thread::linear_index`]) it does.
 #[kernel(block = BLOCK)]
 pub fn branch_by_warp(SteppedArgs { input, output, steps }: SteppedArgs) {
-    let i = place();
+    let i = global_index();
     let x = input.load_or(i, 0);
     let y = if (thread::linear_index() / 32).is_multiple_of(2) { multiply(x, steps) } else { shift(x, steps) };
     if i < output.len() {
@@ -111,7 +111,7 @@ pub fn branch_by_warp(SteppedArgs { input, output, steps }: SteppedArgs) {
     }
 }
 
-/// The arguments of the other kernels for numbers.
+/// The arguments of the kernels that take no number of steps.
 #[arguments]
 pub struct PlainArgs {
     /// The numbers.
@@ -122,13 +122,13 @@ pub struct PlainArgs {
 
 /// Adds 8 to odd numbers and 1 to even ones.
 ///
-/// The branch is so small that the compiler computes both and chooses: no jump, no divergence, whatever the lanes hold.
-/// **Counter:** branches (the choice makes none: it is `selp` in PTX).
+/// The branch is so small that the compiler computes both values and selects one: no jump and no divergence, whatever
+/// the lanes hold. **Counter:** branches (none: the selection is `selp` in PTX).
 ///
 /// Source: seed 001, (3): predication.
 #[kernel(block = BLOCK)]
 pub fn predicated(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     if i < output.len() {
         let x = input.load(i);
         output.store(i, if x % 2 == 1 { x.wrapping_add(8) } else { x.wrapping_add(1) });
@@ -137,14 +137,14 @@ pub fn predicated(PlainArgs { input, output }: PlainArgs) {
 
 /// `steps` steps in a loop whose length comes with the launch.
 ///
-/// Each step is a multiplication and an addition. The loop adds a counter, a comparison and a jump: no lane diverges,
-/// and it still costs. Without [`keep_rolled`] the compiler unrolls this loop too, and the two kernels are the same.
-/// **Counters:** instructions per warp, branches.
+/// Each step is a multiplication and an addition. The loop adds a counter, a comparison and a jump, which cost time
+/// although no lane diverges. Without [`keep_rolled`] the compiler unrolls this loop, too, and it is the same as
+/// [`loop_unrolled`](fn@loop_unrolled). **Counters:** instructions per warp, branches.
 ///
 /// Source: seed 001, (2): the cost of a loop's control.
 #[kernel(block = BLOCK)]
 pub fn loop_rolled(SteppedArgs { input, output, steps }: SteppedArgs) {
-    let i = place();
+    let i = global_index();
     if i < output.len() {
         let mut x = input.load(i);
         let mut left = steps;
@@ -164,7 +164,7 @@ pub fn loop_rolled(SteppedArgs { input, output, steps }: SteppedArgs) {
 /// Source: seed 001, (2): `do_something(); do_something(); ...`
 #[kernel(block = BLOCK)]
 pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     if i < output.len() {
         let mut x = input.load(i);
         let mut left = STEPS / 8;
@@ -180,13 +180,13 @@ pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
 
 /// Gives each thread the number of odd numbers in its block.
 ///
-/// The barrier counts: one instruction instead of a reduction. **Counters:** barriers per block (1),
-/// shared requests (0).
+/// The barrier counts: one instruction instead of a reduction. **Counters:** barriers per block (1), shared requests
+/// (0).
 ///
 /// Source: seed 001, on `__syncthreads_count`.
 #[kernel(block = BLOCK)]
 pub fn sync_count(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     let count = thread::sync_threads_count(input.load_or(i, 0) & 1);
     if i < output.len() {
         output.store(i, count);
@@ -198,7 +198,7 @@ pub fn sync_count(PlainArgs { input, output }: PlainArgs) {
 /// Source: seed 001, on `__syncthreads_and`.
 #[kernel(block = BLOCK)]
 pub fn sync_and(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     let all = thread::sync_threads_and(input.load_or(i, 1) & 1);
     if i < output.len() {
         output.store(i, all);
@@ -210,7 +210,7 @@ pub fn sync_and(PlainArgs { input, output }: PlainArgs) {
 /// Source: seed 001, on `__syncthreads_or`.
 #[kernel(block = BLOCK)]
 pub fn sync_or(PlainArgs { input, output }: PlainArgs) {
-    let i = place();
+    let i = global_index();
     let any = thread::sync_threads_or(input.load_or(i, 0) & 1);
     if i < output.len() {
         output.store(i, any);

@@ -2,7 +2,7 @@
 //!
 //! Each rung is one kernel that changes one thing of the rung before it.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`reduce_global`] | sums in global memory, in place: the first source document |
 //! | [`reduce_shared`] | sums in shared memory: the next two source documents, and on to the library's own kernel |

@@ -6,7 +6,7 @@
 use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
-use super::vectors::{Gather, Highest, flip_vector};
+use super::vectors::{Highest, ReduceVector, flip_vector};
 use super::{Operator, tree};
 
 /// The index of the smallest element.
@@ -18,34 +18,34 @@ pub struct ArgMin;
 pub struct ArgMax;
 
 /// [`ArgMin`] or [`ArgMax`]: the index of the largest element after some bits are flipped, as in
-/// [`Extreme`](super::Extreme).
+/// [`MinOrMax`](super::MinOrMax).
 #[derive(Clone, Copy, Debug, Default)]
-pub struct IndexOfExtreme {
+pub struct ArgMinOrMax {
     /// The bits to flip.
     pub flip: u64,
 }
 
 /// An element's key (lower is better) and its index. The best is the lowest pair.
-type Found = [u64; 2];
+type Candidate = [u64; 2];
 
 /// The index in the state of no elements.
 const NO_INDEX: u64 = u64::MAX;
 
 /// The neutral state: no element's pair is greater.
-const NONE: Found = [u64::MAX, NO_INDEX];
+const NO_CANDIDATE: Candidate = [u64::MAX, NO_INDEX];
 
-/// The lower of two pairs, without a branch, in which lanes would diverge. Chosen word by word: a choice of arrays is
-/// one of addresses, which puts both in local memory.
+/// The lower of two pairs, without a divergent branch. Each word is selected by itself: selecting one of two arrays
+/// selects an address, which puts both arrays in local memory.
 #[inline(always)]
-fn better([key_a, index_a]: Found, [key_b, index_b]: Found) -> Found {
+fn better([key_a, index_a]: Candidate, [key_b, index_b]: Candidate) -> Candidate {
     let takes_b = (key_b < key_a) | ((key_b == key_a) & (index_b < index_a));
     [if takes_b { key_b } else { key_a }, if takes_b { index_b } else { index_a }]
 }
 
-/// Resolves a partial index: the first element with the found key, from the found index on. The search ends because an
-/// element there has that key.
+/// Resolves a partial index: the first element with the candidate's key, from the candidate's index on. The search ends
+/// because such an element exists.
 #[inline(always)]
-fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
+fn first_of_key(found: Candidate, key: impl Fn(u64) -> u64) -> Candidate {
     let [best, mut index] = found;
     if index != NO_INDEX {
         while key(index) != best {
@@ -55,27 +55,30 @@ fn first_of_key(found: Found, key: impl Fn(u64) -> u64) -> Found {
     [best, index]
 }
 
-/// The highest of candidates in order of their indices. In registers a candidate's index is its 32-bit position.
-/// Indices are not compared: of equal candidates the left one is the first.
+/// The highest of `LEN` elements in order of their indices. The tree carries 32-bit positions instead of indices, and
+/// does not compare them: of equal elements, the left one is the first.
 #[inline(always)]
-fn highest_of<O: Ordered, const LEN: usize>(candidate: impl Fn(usize) -> O, at: impl Fn(usize) -> u64) -> Found {
+fn highest_of<O: Ordered, const LEN: usize>(
+    candidate: impl Fn(usize) -> O,
+    index_of: impl Fn(usize) -> u64,
+) -> Candidate {
     let leaf = |i: usize| (candidate(i), i as u32);
-    let (best, place) = tree::<_, LEN>(leaf, |a, b| if b.0.is_above(a.0) { b } else { a });
-    [best.key_from_highest(), at(place as usize)]
+    let (best, position) = tree::<_, LEN>(leaf, |a, b| if b.0.is_above(a.0) { b } else { a });
+    [best.descending_key(), index_of(position as usize)]
 }
 
 /// The key of an element: the higher the flipped element, the lower the key.
 #[inline(always)]
 fn key<T: Scalar>(element: T, flip: u64) -> u64 {
-    element.flipped(flip).ordered().key_from_highest()
+    element.flipped(flip).ordered().descending_key()
 }
 
-impl<T: Scalar> Operator<T> for IndexOfExtreme {
-    type State = Found;
+impl<T: Scalar> Operator<T> for ArgMinOrMax {
+    type State = Candidate;
     type Output = u64;
-    const NEUTRAL: Found = NONE;
+    const NEUTRAL: Candidate = NO_CANDIDATE;
     const ANY_ORDER: bool = true;
-    const HAS_EMPTY: bool = false;
+    const HAS_EMPTY_RESULT: bool = false;
 
     fn to_word(self) -> u64 {
         self.flip
@@ -85,32 +88,36 @@ impl<T: Scalar> Operator<T> for IndexOfExtreme {
         Self { flip }
     }
     #[inline(always)]
-    fn lift(self, element: T, index: u64) -> Found {
+    fn lift(self, element: T, index: u64) -> Candidate {
         [key(element, self.flip), index]
     }
     #[inline(always)]
-    fn combine(a: Found, b: Found) -> Found {
+    fn combine(a: Candidate, b: Candidate) -> Candidate {
         better(a, b)
     }
     #[inline(always)]
-    fn finish(self, state: Found, _count: u64) -> u64 {
+    fn finish(self, state: Candidate, _count: u64) -> u64 {
         state[1]
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Found {
-        highest_of::<_, LEN>(|i| elements[i].flipped(self.flip).ordered(), at)
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], index_of: impl Fn(usize) -> u64) -> Candidate {
+        highest_of::<_, LEN>(|i| elements[i].flipped(self.flip).ordered(), index_of)
     }
     #[inline(always)]
-    fn gather_vector(self, vector: T::Vector, first: u64) -> Found {
-        // The vector is flipped already, so `Gather` flips nothing.
-        flip_vector::<T>(vector, self.flip).visit(Gather { first, operator: Self { flip: 0 } })
+    fn reduce_vector(self, vector: T::Vector, first: u64) -> Candidate {
+        // The vector is flipped already, so `ReduceVector` flips nothing.
+        flip_vector::<T>(vector, self.flip).visit(ReduceVector { first, operator: Self { flip: 0 } })
     }
     #[inline(always)]
-    fn gather_partial<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> Found {
-        highest_of::<_, VECTORS>(|k| flip_vector::<T>(vectors[k], self.flip).visit(Highest), at)
+    fn reduce_to_partial_index<const VECTORS: usize>(
+        self,
+        vectors: [T::Vector; VECTORS],
+        index_of: impl Fn(usize) -> u64,
+    ) -> Candidate {
+        highest_of::<_, VECTORS>(|k| flip_vector::<T>(vectors[k], self.flip).visit(Highest), index_of)
     }
     #[inline(always)]
-    fn resolve_index(self, state: Found, element: impl Fn(u64) -> T) -> Found {
+    fn resolve_index(self, state: Candidate, element: impl Fn(u64) -> T) -> Candidate {
         first_of_key(state, |i| key(element(i), self.flip))
     }
 }

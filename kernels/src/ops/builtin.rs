@@ -3,7 +3,7 @@
 pub(crate) use half::{bf16, f16};
 
 pub(crate) use super::{
-    AnyOrAll, BothExtremes, Count, Extreme, IndexOfExtreme, Mean, Norm, Product, SquaresOrNorm, Sum, SumOfSquares,
+    AnyOrAll, ArgMinOrMax, Count, Mean, MinAndMax, MinOrMax, Norm, Product, SquaresOrNorm, Sum, SumOfSquares,
     SumOrMean, WrappingSum,
 };
 
@@ -12,12 +12,11 @@ pub(crate) use super::{
 /// The calling module imports everything in this one. Types that an operator lacks here use another operator's kernels,
 /// which give the same bits: see `reduce/builtin.rs`.
 ///
-/// The table in `reduce/builtin.rs` says which instance reduces which type; `ops/mod.rs` says how to add
-/// an operator.
+/// The table in `reduce/builtin.rs` says which instance reduces which type; `ops/mod.rs` says how to add an operator.
 macro_rules! builtin_operators {
     ([$($rest:tt)*] $($kernel:tt)*) => {
         #[kernel(
-            instances = [Extreme, BothExtremes, IndexOfExtreme] x [f32, f64, f16, bf16, u8, u16, u32, u64]
+            instances = [MinOrMax, MinAndMax, ArgMinOrMax] x [f32, f64, f16, bf16, u8, u16, u32, u64]
                 + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
                 + [SumOrMean] x [i8, i16, u8, u16]
                 + [Sum] x [i32, i64, u32]

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn words_tell_what_their_bytes_are() {
+    fn words_give_the_results_of_their_bytes() {
         let mut state = 1_u32;
         for _ in 0..1000 {
             let mut bytes = [0_u8; 16];

@@ -20,7 +20,7 @@ fn product<T: Integer>(a: T, b: T) -> T::Wide {
 impl<T: Integer> Operator<T> for Dot {
     type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: T::Wide = T::NOTHING;
+    const NEUTRAL: T::Wide = T::WIDE_ZERO;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> Self::State {
@@ -42,7 +42,7 @@ impl<T: Integer> PairOperator<T> for Dot {
         product(a, b)
     }
     #[inline(always)]
-    fn gather_pairs(a: T::Vector, b: T::Vector) -> Self::State {
+    fn reduce_pairs(a: T::Vector, b: T::Vector) -> Self::State {
         let of = |i: usize| product(a.get(i), b.get(i));
         match T::Vector::LEN {
             2 => tree::<_, 2>(of, T::Wide::plus),

@@ -8,8 +8,8 @@ use cuda_std::prelude::*;
 
 use super::{Operator, tree};
 
-/// The operator whose table the thread entered. `S` and `U`, its states and outputs, are unsigned integers of the real
-/// types' sizes, and so are its elements.
+/// The operator whose table the thread has entered. Its elements, its states `S` and its outputs `U` are unsigned
+/// integers of the real types' sizes.
 pub struct Erased<S = (), U = ()> {
     word: u64,
     types: PhantomData<fn() -> (S, U)>,
@@ -29,7 +29,7 @@ impl<S, U> Default for Erased<S, U> {
 }
 
 /// Maps a position to the index of the element, or of the vector's first element.
-type At<'a> = &'a dyn Fn(usize) -> u64;
+type IndexOf<'a> = &'a dyn Fn(usize) -> u64;
 
 /// An operator's functions, on bits. Those that take `self` take the operator's word first.
 struct Table<T: Element, S, U> {
@@ -38,8 +38,8 @@ struct Table<T: Element, S, U> {
     lift: fn(u64, T, u64) -> S,
     combine: fn(S, S) -> S,
     finish: fn(u64, S, u64) -> U,
-    gather: fn(u64, &[T], At<'_>) -> S,
-    gather_partial: fn(u64, &[T::Vector], At<'_>) -> S,
+    reduce_elements: fn(u64, &[T], IndexOf<'_>) -> S,
+    reduce_to_partial_index: fn(u64, &[T::Vector], IndexOf<'_>) -> S,
     resolve_index: fn(u64, S, &dyn Fn(u64) -> T) -> S,
 }
 
@@ -61,8 +61,8 @@ const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() 
         lift: lift::<O, T, B, S>,
         combine: combine::<O, T, S>,
         finish: finish::<O, T, S, U>,
-        gather: gather::<O, T, B, S>,
-        gather_partial: gather_partial::<O, T, B, S>,
+        reduce_elements: reduce_elements::<O, T, B, S>,
+        reduce_to_partial_index: reduce_to_partial_index::<O, T, B, S>,
         resolve_index: resolve_index::<O, T, B, S>,
     }
 }
@@ -85,22 +85,30 @@ fn finish<O: Operator<T>, T: Element, S: Plain, U: Plain>(word: u64, state: S, c
     same_bits(O::from_word(word).finish(same_bits(state), count))
 }
 
-fn gather<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, elements: &[B], at: At<'_>) -> S {
+fn reduce_elements<O: Operator<T>, T: Element, B: Element, S: Plain>(
+    word: u64,
+    elements: &[B],
+    index_of: IndexOf<'_>,
+) -> S {
     let operator = O::from_word(word);
     same_bits(match elements.len() {
-        2 => operator.gather(elements_of::<T, B, 2>(elements), at),
-        4 => operator.gather(elements_of::<T, B, 4>(elements), at),
-        8 => operator.gather(elements_of::<T, B, 8>(elements), at),
-        16 if T::Vector::LEN == 16 => operator.gather(elements_of::<T, B, 16>(elements), at),
+        2 => operator.reduce_elements(elements_of::<T, B, 2>(elements), index_of),
+        4 => operator.reduce_elements(elements_of::<T, B, 4>(elements), index_of),
+        8 => operator.reduce_elements(elements_of::<T, B, 8>(elements), index_of),
+        16 if T::Vector::LEN == 16 => operator.reduce_elements(elements_of::<T, B, 16>(elements), index_of),
         len => unreachable!("{len} elements are neither a vector nor rows of columns"),
     })
 }
 
-fn gather_partial<O: Operator<T>, T: Element, B: Element, S: Plain>(word: u64, vectors: &[B::Vector], at: At<'_>) -> S {
+fn reduce_to_partial_index<O: Operator<T>, T: Element, B: Element, S: Plain>(
+    word: u64,
+    vectors: &[B::Vector],
+    index_of: IndexOf<'_>,
+) -> S {
     let operator = O::from_word(word);
     same_bits(match vectors.len() {
-        1 => operator.gather_partial(vectors_of::<T, B, 1>(vectors), at),
-        4 => operator.gather_partial(vectors_of::<T, B, 4>(vectors), at),
+        1 => operator.reduce_to_partial_index(vectors_of::<T, B, 1>(vectors), index_of),
+        4 => operator.reduce_to_partial_index(vectors_of::<T, B, 4>(vectors), index_of),
         len => unreachable!("no engine takes {len} vectors by the table"),
     })
 }
@@ -148,17 +156,21 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
     fn finish(self, state: S, count: u64) -> U {
         (table::<T, S, U>().finish)(self.word, state, count)
     }
-    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> S {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], index_of: impl Fn(usize) -> u64) -> S {
         match LEN {
-            1 => self.lift(elements[0], at(0)),
-            _ => (table::<T, S, U>().gather)(self.word, &elements, &at),
+            1 => self.lift(elements[0], index_of(0)),
+            _ => (table::<T, S, U>().reduce_elements)(self.word, &elements, &index_of),
         }
     }
-    fn gather_partial<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], at: impl Fn(usize) -> u64) -> S {
+    fn reduce_to_partial_index<const VECTORS: usize>(
+        self,
+        vectors: [T::Vector; VECTORS],
+        index_of: impl Fn(usize) -> u64,
+    ) -> S {
         match VECTORS {
-            1 | 4 => (table::<T, S, U>().gather_partial)(self.word, &vectors, &at),
+            1 | 4 => (table::<T, S, U>().reduce_to_partial_index)(self.word, &vectors, &index_of),
             _ => tree::<_, VECTORS>(
-                |k| Operator::<T>::gather_vector(self, vectors[k], at(k)),
+                |k| Operator::<T>::reduce_vector(self, vectors[k], index_of(k)),
                 <Self as Operator<T>>::combine,
             ),
         }
@@ -175,18 +187,18 @@ fn table<T: Element, S: Plain, U: Plain>() -> &'static Table<T, S, U> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{IndexOfExtreme, Norm};
+    use super::super::{ArgMinOrMax, Norm};
     use super::*;
 
     type ErasedNorm = Erased<u128, u64>;
 
     #[test]
-    fn an_erased_operator_gives_the_bits_of_its_own() {
+    fn an_erased_operator_gives_the_bits_of_the_operator() {
         <Erased as Erase<Norm, i32>>::enter::<u32, u128, u64>();
         let numbers = [100_000_000, 1, -7, 35];
         let erased = ErasedNorm::default();
-        let of_bits = erased.gather(numbers.map(|x| x as u32), |_| 0);
-        let own = Operator::<i32>::gather(Norm, numbers, |_| 0);
+        let of_bits = erased.reduce_elements(numbers.map(|x| x as u32), |_| 0);
+        let own = Operator::<i32>::reduce_elements(Norm, numbers, |_| 0);
         assert_eq!(of_bits, same_bits::<_, u128>(own));
         let twice = <ErasedNorm as Operator<u32>>::combine(of_bits, <ErasedNorm as Operator<u32>>::neutral());
         let norm = Operator::<i32>::finish(Norm, own, 4);
@@ -196,10 +208,10 @@ mod tests {
 
     #[test]
     fn the_operators_value_and_indices_reach_its_functions() {
-        <Erased as Erase<IndexOfExtreme, u8>>::enter::<u8, u128, u64>();
+        <Erased as Erase<ArgMinOrMax, u8>>::enter::<u8, u128, u64>();
         for (flip, index) in [(0, 11), (0x80, 12), (0xFF, 10), (0x7F, 11)] {
             let erased = <Erased<u128, u64> as Operator<u8>>::from_word(flip);
-            let found = erased.gather([1_u8, 255, 7, 3], |i| 10 + i as u64);
+            let found = erased.reduce_elements([1_u8, 255, 7, 3], |i| 10 + i as u64);
             assert_eq!(Operator::<u8>::finish(erased, found, 4), index, "bits {flip} flipped");
         }
     }

@@ -34,24 +34,24 @@ pub struct MinMax;
 /// Flipping the sign of a signed integer makes it an unsigned one in the same order. Flipping all bits of an unsigned
 /// integer, or the sign of a float, reverses the order.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Extreme {
+pub struct MinOrMax {
     /// The bits to flip.
     pub flip: u64,
 }
 
 /// [`MinMax`] of elements with some bits flipped, flipped back: the sign of signed integers, no bits of others.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BothExtremes {
+pub struct MinAndMax {
     /// The bits to flip.
     pub flip: u64,
 }
 
-impl<T: Scalar> Operator<T> for Extreme {
+impl<T: Scalar> Operator<T> for MinOrMax {
     type State = T::Ordered;
     type Output = T;
     const NEUTRAL: T::Ordered = T::Ordered::LOWEST;
     const ANY_ORDER: bool = true;
-    const HAS_EMPTY: bool = false;
+    const HAS_EMPTY_RESULT: bool = false;
 
     fn to_word(self) -> u64 {
         self.flip
@@ -69,11 +69,11 @@ impl<T: Scalar> Operator<T> for Extreme {
         a.maximum(b)
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Ordered {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> T::Ordered {
         T::highest(elements.map(|element| element.flipped(self.flip)))
     }
     #[inline(always)]
-    fn gather_vector(self, vector: T::Vector, _first: u64) -> T::Ordered {
+    fn reduce_vector(self, vector: T::Vector, _first: u64) -> T::Ordered {
         flip_vector::<T>(vector, self.flip).visit(Highest)
     }
     #[inline(always)]
@@ -82,12 +82,12 @@ impl<T: Scalar> Operator<T> for Extreme {
     }
 }
 
-impl<T: Scalar> Operator<T> for BothExtremes {
+impl<T: Scalar> Operator<T> for MinAndMax {
     type State = <T::Ordered as Ordered>::Pair;
     type Output = T::Pair;
-    const NEUTRAL: Self::State = <T::Ordered as Ordered>::WIDEST;
+    const NEUTRAL: Self::State = <T::Ordered as Ordered>::NEUTRAL_PAIR;
     const ANY_ORDER: bool = true;
-    const HAS_EMPTY: bool = false;
+    const HAS_EMPTY_RESULT: bool = false;
 
     fn to_word(self) -> u64 {
         self.flip
@@ -107,12 +107,12 @@ impl<T: Scalar> Operator<T> for BothExtremes {
         T::Ordered::pair(min_of_a.minimum(min_of_b), max_of_a.maximum(max_of_b))
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> Self::State {
         let elements = elements.map(|element| element.flipped(self.flip));
         T::Ordered::pair(T::lowest(elements), T::highest(elements))
     }
     #[inline(always)]
-    fn gather_vector(self, vector: T::Vector, _first: u64) -> Self::State {
+    fn reduce_vector(self, vector: T::Vector, _first: u64) -> Self::State {
         let vector = flip_vector::<T>(vector, self.flip);
         T::Ordered::pair(vector.visit(Lowest), vector.visit(Highest))
     }

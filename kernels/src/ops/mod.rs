@@ -30,9 +30,9 @@
 //! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If an operator below has
 //!    the same state, give that operator another value instead: `docs/notes/operators.md` says which share their
 //!    kernels.
-//! 2. List its instances in `builtin.rs`. The kernels of all shapes have them then.
-//! 3. Say in `reduce/builtin.rs` which instance reduces which type, and what it gives out; and give
-//!    `host/src/reduce/calls.rs` a call, if it is to have a method of its own.
+//! 2. List its instances in `builtin.rs`: the kernels of every shape are compiled for them.
+//! 3. In `reduce/builtin.rs`, map each element type to its instance and output type. If the operator gets its own
+//!    method, add it to `host/src/reduce/calls.rs`.
 //! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu every_kernel_is_there`.
 //! 5. Give `tests/support/src/reductions` its reference, and `bench/src/reduce/cases.rs` its name.
 
@@ -54,10 +54,10 @@ mod vectors;
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
-pub use arg::{ArgMax, ArgMin, IndexOfExtreme};
+pub use arg::{ArgMax, ArgMin, ArgMinOrMax};
 pub use dot::Dot;
 pub use erased::Erased;
-pub use extremes::{BothExtremes, Extreme, Max, Min, MinMax};
+pub use extremes::{Max, Min, MinAndMax, MinMax, MinOrMax};
 pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
 pub use number::Number;
 pub use predicates::{All, Any, AnyOrAll, Count, CountFinite, CountNan, CountNonzero};
@@ -71,7 +71,7 @@ pub use totals::{Squares, Total};
 /// The engines give each thread some of the elements and fold the threads' states in a tree, so `combine` must be
 /// associative and commutative up to rounding. The order is a function of the number of elements reduced to a result,
 /// of the sizes of elements and states, and of whether the elements are contiguous, a column, or a segment by offsets;
-/// for an operator with [`Operator::ANY_ORDER`] also of the rest of the input.
+/// for an operator with [`Operator::ANY_ORDER`], it may also depend on the rest of the input.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -128,12 +128,13 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
 
     /// Whether a reduction of no elements has a result. If not, it is an error, except for an empty segment among
     /// others, which gets `finish(NEUTRAL, 0)`.
-    const HAS_EMPTY: bool = true;
+    const HAS_EMPTY_RESULT: bool = true;
 
     /// Whether the output has the same bits in any order of combination.
     ///
     /// If so, the engines choose the fastest order for the shape and the address. If not, they keep a fixed order: they
-    /// cut each unaligned vector out of two loads, and a block may take fewer rows or columns than it could fold.
+    /// cut each unaligned vector out of two aligned ones, and a block may take fewer rows or columns than it has
+    /// threads for.
     const ANY_ORDER: bool = false;
 
     /// [`Operator::NEUTRAL`], also of an [`Erased`] operator.
@@ -153,32 +154,32 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// The output for a state of `count` elements. Runs once for each result.
     fn finish(self, state: Self::State, count: u64) -> Self::Output;
 
-    /// The state of `LEN` elements, a power of two, that a thread holds in registers; `at` gives each index. An
-    /// operator overrides this if it has something cheaper than lifting each element.
+    /// The state of `LEN` elements, a power of two, in a thread's registers. `index_of` maps a position to the
+    /// element's index. An operator overrides this if there is a cheaper way than to lift each element.
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], at: impl Fn(usize) -> u64) -> Self::State {
-        tree::<_, LEN>(|place| self.lift(elements[place], at(place)), Self::combine)
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], index_of: impl Fn(usize) -> u64) -> Self::State {
+        tree::<_, LEN>(|i| self.lift(elements[i], index_of(i)), Self::combine)
     }
 
-    /// The state of a vector whose first element has the index `first`: [`Operator::gather`] of its elements.
+    /// The state of a vector whose first element has the index `first`: [`Operator::reduce_elements`] of its elements.
     #[inline(always)]
-    fn gather_vector(self, vector: T::Vector, first: u64) -> Self::State {
-        vector.visit(vectors::Gather { first, operator: self })
+    fn reduce_vector(self, vector: T::Vector, first: u64) -> Self::State {
+        vector.visit(vectors::ReduceVector { first, operator: self })
     }
 
-    /// The state of the vectors that a thread has loaded together. `at` gives the index of each vector's first element,
+    /// The state of several vectors in a thread's registers. `index_of` gives the index of each vector's first element,
     /// in rising order.
     ///
-    /// The state's index may be partial: the right vector, but not yet the element. [`Operator::resolve_index`]
-    /// resolves it, for the one state left in a block. An operator that returns an index overrides both, since carrying
-    /// each element's index costs more than comparing it.
+    /// The state's index may be partial: the first of the right vector, not yet the right element.
+    /// [`Operator::resolve_index`] resolves the index of a block's final state. An operator that returns an index
+    /// overrides both, since carrying each element's index costs more than comparing it.
     #[inline(always)]
-    fn gather_partial<const VECTORS: usize>(
+    fn reduce_to_partial_index<const VECTORS: usize>(
         self,
         vectors: [T::Vector; VECTORS],
-        at: impl Fn(usize) -> u64,
+        index_of: impl Fn(usize) -> u64,
     ) -> Self::State {
-        tree::<_, VECTORS>(|k| self.gather_vector(vectors[k], at(k)), Self::combine)
+        tree::<_, VECTORS>(|k| self.reduce_vector(vectors[k], index_of(k)), Self::combine)
     }
 
     /// Resolves the state's partial index; `element` loads an element by its index.
@@ -202,10 +203,10 @@ pub(crate) use constant;
 
 /// The same operator, opaque to the compiler; costs no instruction.
 ///
-/// Without it, the compiler combines the operator's value with each element where it is loaded, so that later loads
+/// Without this, the compiler combines the operator's value with each element where it is loaded, so that later loads
 /// wait.
 #[inline(always)]
-pub(crate) fn anew<O: Operator<T>, T: Element>(operator: O) -> O {
+pub(crate) fn opaque<O: Operator<T>, T: Element>(operator: O) -> O {
     O::from_word(compute_anew(operator.to_word() as usize) as u64)
 }
 
@@ -215,7 +216,7 @@ pub trait PairOperator<T: Element>: Operator<T> {
     fn lift_pair(a: T, b: T) -> Self::State;
 
     /// The state of the pairs of two vectors.
-    fn gather_pairs(a: T::Vector, b: T::Vector) -> Self::State;
+    fn reduce_pairs(a: T::Vector, b: T::Vector) -> Self::State;
 }
 
 /// Combines `LEN` leaves, a power of two up to 16, in a balanced tree.
@@ -223,7 +224,7 @@ pub trait PairOperator<T: Element>: Operator<T> {
 /// Neighbours are combined first, so every leaf is rounded log2(`LEN`) times.
 #[inline(always)]
 pub fn tree<S: Copy, const LEN: usize>(leaf: impl Fn(usize) -> S, combine: impl Fn(S, S) -> S) -> S {
-    // No loops or arrays: the compiler puts those that it does not unroll in local memory.
+    // No loops over arrays: an array whose loop is not unrolled goes to local memory.
     const { assert!(LEN.is_power_of_two() && LEN <= 16) };
     match LEN {
         1 => leaf(0),
@@ -257,7 +258,7 @@ mod tests {
 
     use super::tree;
 
-    /// Shows the tree's shape: a pair of brackets is one combination.
+    /// The first leaf of a subtree, the one after its last, and the subtree's height.
     #[derive(Clone, Copy)]
     struct Leaves(usize, usize, usize);
 

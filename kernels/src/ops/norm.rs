@@ -19,7 +19,7 @@ fn square<T: Arithmetic>(number: T) -> T {
 impl<T: Integer> Operator<T> for SumOfSquares {
     type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: T::Wide = T::NOTHING;
+    const NEUTRAL: T::Wide = T::WIDE_ZERO;
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
@@ -35,7 +35,7 @@ impl<T: Integer> Operator<T> for SumOfSquares {
         state
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> Self::State {
         tree::<_, LEN>(|i| square(T::wide(elements[i].partial())), T::Wide::plus)
     }
 }
@@ -62,10 +62,10 @@ impl<T: Integer> Operator<T> for Norm {
     }
     #[inline(always)]
     fn finish(self, state: T::Squares, _count: u64) -> f64 {
-        state.root()
+        state.sqrt()
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Squares {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> T::Squares {
         T::squares(elements)
     }
 }
@@ -100,10 +100,10 @@ impl<T: Integer<Squares = u64>> Operator<T> for SquaresOrNorm {
     }
     #[inline(always)]
     fn finish(self, state: u64, _count: u64) -> u64 {
-        if self.is_norm { state.root().to_bits() } else { state }
+        if self.is_norm { state.sqrt().to_bits() } else { state }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u64 {
         T::squares(elements)
     }
 }

@@ -33,14 +33,14 @@ pub struct AnyOrAll {
 /// [`CountNonzero`], [`CountNan`] or [`CountFinite`]; of integers always [`CountNonzero`], whatever the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// A float counts if the bits of its magnitude, shifted left by one, are at least this number. It is even, as such
-    /// bits are: bit 0 of the operator's word says `is_below`. The sign is not looked at.
+    /// A float counts if its bits, shifted left by one to drop the sign, are at least this number. The number is even,
+    /// as shifted bits are, so that bit 0 of the operator's word can hold `is_below`.
     pub threshold: u64,
     /// Whether the elements below the threshold count instead.
     pub is_below: bool,
 }
 
-/// The state for whether an element is 0, and whether an element is not.
+/// The state for whether some element is 0, and whether some element is not.
 #[inline(always)]
 fn seen(zero: bool, nonzero: bool) -> u8 {
     u8::from(zero) | u8::from(nonzero) << 1
@@ -73,7 +73,7 @@ impl<T: Scalar> Operator<T> for AnyOrAll {
         if self.is_all { u8::from(state & 1 == 0) } else { state >> 1 }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u8 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u8 {
         seen(T::has_zero(elements), T::has_nonzero(elements))
     }
 }
@@ -104,7 +104,7 @@ impl<T: Scalar> Operator<T> for Count {
         if self.is_below { count - state } else { state }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> u64 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u64 {
         u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_at_least(self.threshold)), |a, b| a + b))
     }
 }

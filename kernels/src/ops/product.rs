@@ -27,10 +27,10 @@ impl<T: Scalar> Operator<T> for Product {
     }
     #[inline(always)]
     fn finish(self, state: T::Wide, _count: u64) -> T::Wide {
-        state.with_one_nan()
+        state.with_canonical_nan()
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Wide {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> T::Wide {
         tree::<_, LEN>(|i| T::wide(elements[i].partial()), T::Wide::times)
     }
 }

@@ -73,12 +73,12 @@ pub trait Integer: Scalar {
     /// The neutral element of addition.
     const ZERO: Self;
     /// The neutral element of addition in [`Scalar::Wide`].
-    const NOTHING: Self::Wide;
+    const WIDE_ZERO: Self::Wide;
     /// The sum, wrapping.
     fn plus_wrapping(self, other: Self) -> Self;
     /// The exact sum of `LEN` elements, a power of two up to 16.
     fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial;
-    /// The exact sum of `LEN` elements of a longer sum.
+    /// The exact sum of `LEN` elements, as a part of a longer sum.
     fn total<const LEN: usize>(elements: [Self; LEN]) -> Self::Total;
     /// The exact sum of the squares of `LEN` elements.
     fn squares<const LEN: usize>(elements: [Self; LEN]) -> Self::Squares;
@@ -94,7 +94,7 @@ pub trait Arithmetic: Plain {
     fn times(self, other: Self) -> Self;
 }
 
-/// A number as it is compared. NaN ranks first in both directions, so a minimum and a maximum both give it.
+/// A number in comparisons. NaN ranks before every other value in both a minimum and a maximum.
 pub trait Ordered: Plain {
     /// No value is less.
     const LOWEST: Self;
@@ -103,7 +103,7 @@ pub trait Ordered: Plain {
     /// A pair of values.
     type Pair: Plain;
     /// [`Ordered::HIGHEST`] and [`Ordered::LOWEST`]: the neutral pair of a minimum and a maximum.
-    const WIDEST: Self::Pair;
+    const NEUTRAL_PAIR: Self::Pair;
 
     /// The smaller; NaN if either is; of zeros of both signs, -0.0.
     fn minimum(self, other: Self) -> Self;
@@ -112,9 +112,9 @@ pub trait Ordered: Plain {
     /// Whether it is greater than `other`, or is NaN and `other` is not. Zeros are equal.
     fn is_above(self, other: Self) -> bool;
     /// Gives every NaN the same bits; leaves other values as they are.
-    fn with_one_nan(self) -> Self;
+    fn with_canonical_nan(self) -> Self;
     /// A key that falls as the value rises; 0 for NaN, and equal for both zeros.
-    fn key_from_highest(self) -> u64;
+    fn descending_key(self) -> u64;
     /// The pair of two values.
     fn pair(first: Self, second: Self) -> Self::Pair;
     /// The two values of a pair.
@@ -162,7 +162,7 @@ macro_rules! ordered_integers {
             const LOWEST: Self = Self::MIN;
             const HIGHEST: Self = Self::MAX;
             type Pair = [Self; 2];
-            const WIDEST: [Self; 2] = [Self::HIGHEST, Self::LOWEST];
+            const NEUTRAL_PAIR: [Self; 2] = [Self::HIGHEST, Self::LOWEST];
             #[inline(always)]
             fn minimum(self, other: Self) -> Self {
                 if other < self { other } else { self }
@@ -176,11 +176,11 @@ macro_rules! ordered_integers {
                 self > other
             }
             #[inline(always)]
-            fn with_one_nan(self) -> Self {
+            fn with_canonical_nan(self) -> Self {
                 self
             }
             #[inline(always)]
-            fn key_from_highest(self) -> u64 {
+            fn descending_key(self) -> u64 {
                 (!(self ^ Self::MIN)) as $unsigned as u64
             }
             #[inline(always)]
@@ -201,7 +201,7 @@ macro_rules! ordered_floats {
             const LOWEST: Self = Self::NEG_INFINITY;
             const HIGHEST: Self = Self::INFINITY;
             type Pair = [Self; 2];
-            const WIDEST: [Self; 2] = [Self::HIGHEST, Self::LOWEST];
+            const NEUTRAL_PAIR: [Self; 2] = [Self::HIGHEST, Self::LOWEST];
             #[inline(always)]
             fn minimum(self, other: Self) -> Self {
                 float::Float::minimum(self, other)
@@ -215,12 +215,13 @@ macro_rules! ordered_floats {
                 (self > other) | (self.is_nan() & !other.is_nan())
             }
             #[inline(always)]
-            fn with_one_nan(self) -> Self {
+            fn with_canonical_nan(self) -> Self {
                 if self.is_nan() { Self::NAN } else { self }
             }
             #[inline(always)]
-            fn key_from_highest(self) -> u64 {
-                // Bits rise with positive numbers and fall with negative ones. Adding 0 makes -0.0 into 0.0.
+            fn descending_key(self) -> u64 {
+                // The bits of a float rise with a positive value and fall with a negative one. `0.0 - self` is 0.0 for
+                // both zeros.
                 let bits = (0.0 - self).to_bits() as $signed;
                 let rising = (bits ^ (bits >> ($bits::BITS - 1) | $signed::MIN)) as $bits;
                 if self.is_nan() { 0 } else { rising as u64 }
@@ -327,7 +328,7 @@ macro_rules! integers {
             type Total = $total;
             type Squares = $squares;
             const ZERO: Self = 0;
-            const NOTHING: $wide = 0;
+            const WIDE_ZERO: $wide = 0;
             #[inline(always)]
             fn plus_wrapping(self, other: Self) -> Self {
                 self.wrapping_add(other)
@@ -356,8 +357,8 @@ macro_rules! integers {
                 // In the narrowest type that fits: a vector holds many short elements.
                 let short = |i: usize| (magnitude(i) as u32).wrapping_mul(magnitude(i) as u32);
                 match size_of::<Self>() {
-                    1 => Squares::of(tree::<_, LEN>(short, u32::wrapping_add).into()),
-                    2 => Squares::of(tree::<_, LEN>(|i| u64::from(short(i)), u64::wrapping_add)),
+                    1 => Squares::from_u64(tree::<_, LEN>(short, u32::wrapping_add).into()),
+                    2 => Squares::from_u64(tree::<_, LEN>(|i| u64::from(short(i)), u64::wrapping_add)),
                     _ => tree::<_, LEN>(|i| Squares::square(magnitude(i) as u64), Total::plus),
                 }
             }
@@ -370,7 +371,7 @@ integers! {
     u8 by u32 in u64, mean by i64, norm by u64;
     i16 by i32 in i64, mean by i64, norm by u128;
     u16 by u32 in u64, mean by i64, norm by u128;
-    // Sums of 2^32 elements of 32 bits, or of their squares if they have 16, overflow 64 bits.
+    // 2^32 elements of 32 bits, or squares of elements of 16 bits, overflow a sum of 64 bits.
     i32 by i64 in i64, mean by i128, norm by u128;
     u32 by u64 in u64, mean by i128, norm by u128;
     i64 by i64 in i64, mean by i128, norm by [u64; 4];

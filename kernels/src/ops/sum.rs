@@ -11,15 +11,15 @@ use super::totals::Total;
 /// Integers are summed in 64 bits, wrapping. Floats give the exact sum, rounded once to nearest even; `f16`, `bf16` and
 /// `f32` give `f32`.
 ///
-/// An exact sum of floats does not depend on their order. It is infinite only if it is beyond the largest number or an
-/// element is infinite, NaN if an element is NaN or infinities of both signs occur, and +0.0 if it is 0.
+/// An exact sum of floats does not depend on their order. It is infinite only if it exceeds the largest number or if an
+/// element is infinite. It is NaN if an element is NaN, or if infinities of both signs occur. A sum of 0 is +0.0.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Sum;
 
 impl<T: Integer> Operator<T> for Sum {
     type State = T::Wide;
     type Output = T::Wide;
-    const NEUTRAL: T::Wide = T::NOTHING;
+    const NEUTRAL: T::Wide = T::WIDE_ZERO;
     const ANY_ORDER: bool = true;
 
     #[inline(always)]
@@ -35,12 +35,12 @@ impl<T: Integer> Operator<T> for Sum {
         state
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> Self::State {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> Self::State {
         T::wide(T::sum(elements))
     }
 }
 
-/// Out of line, since it is long and a kernel for columns has four.
+/// Not inlined: it is long, and a kernel for columns calls it four times.
 #[inline(never)]
 fn mean_of_long(sum: i128, count: u64) -> f64 {
     mean(sum, count)
@@ -79,7 +79,7 @@ impl<T: Integer<Total = i64>> Operator<T> for SumOrMean {
         if self.is_mean { mean_of_long(state.into(), count).to_bits() } else { state as u64 }
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> i64 {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> i64 {
         T::total(elements)
     }
 }
@@ -118,7 +118,7 @@ pub struct SumInF64;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InElementType<O>(pub O);
 
-/// The mean: the exact sum over the number of elements, rounded once to nearest even; of integers to `f64`.
+/// The mean: the exact sum divided by the number of elements, rounded once to nearest even; of integers to `f64`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 
@@ -141,7 +141,7 @@ impl<T: Integer> Operator<T> for Mean {
         mean_of_long(state.into(), count)
     }
     #[inline(always)]
-    fn gather<const LEN: usize>(self, elements: [T; LEN], _at: impl Fn(usize) -> u64) -> T::Total {
+    fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> T::Total {
         T::total(elements)
     }
 }

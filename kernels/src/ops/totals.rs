@@ -15,11 +15,11 @@ pub trait Total: Plain {
 /// A sum of squares.
 pub trait Squares: Total {
     /// Converts a sum of up to 64 bits.
-    fn of(number: u64) -> Self;
+    fn from_u64(number: u64) -> Self;
     /// The square of an element of this magnitude.
     fn square(magnitude: u64) -> Self;
     /// The square root, rounded to nearest even.
-    fn root(self) -> f64;
+    fn sqrt(self) -> f64;
 }
 
 macro_rules! totals {
@@ -36,13 +36,13 @@ macro_rules! totals {
 
 totals!(i64 i128 u64 u128);
 
-/// Out of line, since it is long and a kernel for columns has four.
+/// Not inlined: it is long, and a kernel for columns calls it four times.
 #[inline(never)]
 fn root_of_long(square: u128) -> f64 {
     integers::norm(square, Float::sqrt)
 }
 
-/// Out of line for [`root_of_long`]'s reason.
+/// Not inlined, as [`root_of_long`].
 #[inline(never)]
 fn root_of_words(square: [u64; 4]) -> f64 {
     integers::norm_of_words(square)
@@ -50,7 +50,7 @@ fn root_of_words(square: [u64; 4]) -> f64 {
 
 impl Squares for u64 {
     #[inline(always)]
-    fn of(number: u64) -> Self {
+    fn from_u64(number: u64) -> Self {
         number
     }
     #[inline(always)]
@@ -58,14 +58,14 @@ impl Squares for u64 {
         magnitude.wrapping_mul(magnitude)
     }
     #[inline(always)]
-    fn root(self) -> f64 {
+    fn sqrt(self) -> f64 {
         root_of_long(self.into())
     }
 }
 
 impl Squares for u128 {
     #[inline(always)]
-    fn of(number: u64) -> Self {
+    fn from_u64(number: u64) -> Self {
         number.into()
     }
     /// For magnitudes of up to 32 bits.
@@ -74,7 +74,7 @@ impl Squares for u128 {
         magnitude.wrapping_mul(magnitude).into()
     }
     #[inline(always)]
-    fn root(self) -> f64 {
+    fn sqrt(self) -> f64 {
         root_of_long(self)
     }
 }
@@ -93,7 +93,7 @@ impl Total for [u64; 4] {
 
 impl Squares for [u64; 4] {
     #[inline(always)]
-    fn of(number: u64) -> Self {
+    fn from_u64(number: u64) -> Self {
         [number, 0, 0, 0]
     }
     #[inline(always)]
@@ -102,7 +102,7 @@ impl Squares for [u64; 4] {
         [square as u64, (square >> 64) as u64, 0, 0]
     }
     #[inline(always)]
-    fn root(self) -> f64 {
+    fn sqrt(self) -> f64 {
         match self {
             [low, high, 0, 0] => root_of_long(pair(low, high)),
             _ => root_of_words(self),

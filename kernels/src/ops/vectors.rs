@@ -6,22 +6,22 @@ use cuda_std::prelude::*;
 use super::Operator;
 use super::scalar::Scalar;
 
-/// [`Operator::gather`] of a vector whose first element has the index `first`.
-pub(super) struct Gather<O> {
+/// [`Operator::reduce_elements`] of a vector whose first element has the index `first`.
+pub(super) struct ReduceVector<O> {
     pub first: u64,
     pub operator: O,
 }
 
-impl<O: Operator<T>, T: Element> VectorVisitor<T> for Gather<O> {
+impl<O: Operator<T>, T: Element> VectorVisitor<T> for ReduceVector<O> {
     type Result = O::State;
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> O::State {
-        self.operator.gather(elements, |place| self.first + place as u64)
+        self.operator.reduce_elements(elements, |i| self.first + i as u64)
     }
 }
 
-/// A vector with flipped elements: four operations for any number of elements.
+/// The vector with the bits of `flip` flipped in each element, in four operations.
 #[inline(always)]
 pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector {
     let [low, high] = match size_of::<T>() {

@@ -14,12 +14,11 @@ use crate::ops::{
 
 /// A built-in operator: its name in messages, and its kernels for each element type.
 ///
-/// For each type `T` the table names the operator that reduces its elements: that operator's value, the kernel's
-/// element type, and the output type.
+/// For each type `T` the table names the operator whose kernels reduce its elements, that operator's value, the
+/// kernels' element type, and the output type.
 ///
-/// The bits of `T` are taken as the kernel's element type, which has the same size, and the kernel's results as the
-/// output type; the kernel gives the bits that the operator gives. Each kernel operator and element type is listed in
-/// `ops/builtin.rs`.
+/// The kernels reinterpret the bits of `T` as their element type, which has the same size, and their results have the
+/// bits of the operator's. Each instance is listed in `ops/builtin.rs`.
 macro_rules! builtin {
     ($($operator:ident, $name:literal {
         $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*
@@ -96,24 +95,24 @@ builtin! {
     }
     Min, "the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Extreme(Extreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to T;
+            => MinOrMax(MinOrMax { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to T;
     }
     Max, "the maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => Extreme(Extreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to T;
+            => MinOrMax(MinOrMax { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to T;
     }
     MinMax, "the minimum and maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => BothExtremes(BothExtremes { flip: T::FLIP_OF_MAX })
+            => MinAndMax(MinAndMax { flip: T::FLIP_OF_MAX })
                 in_any_order of <T as CompareAs>::By, to <T as Scalar>::Pair;
     }
     ArgMin, "the index of the minimum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to u64;
+            => ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MIN }) in_any_order of <T as CompareAs>::By, to u64;
     }
     ArgMax, "the index of the maximum" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
-            => IndexOfExtreme(IndexOfExtreme { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to u64;
+            => ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MAX }) in_any_order of <T as CompareAs>::By, to u64;
     }
     Any, "whether any is nonzero" {
         f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64
@@ -137,7 +136,7 @@ builtin! {
     }
 }
 
-/// Elements that are compared as another type, with some bits flipped: see [`Extreme`].
+/// Elements that are compared as another type, with some bits flipped: see [`MinOrMax`].
 pub trait CompareAs {
     /// The kernels' element type.
     type By: Element;
@@ -172,8 +171,8 @@ compared! {
     i64 as u64, maximum 1 << 63, minimum i64::MAX as u64;
 }
 
-/// Elements that are counted as another type. An element's bits say whether it is 0, NaN or infinite, the same bits in
-/// all floats of one size.
+/// Elements that are counted as another type. The kernels compare an element's bits with a threshold, and so serve all
+/// floats of one size.
 pub trait CountAs {
     /// The kernels' element type.
     type By: Element;

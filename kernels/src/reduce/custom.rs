@@ -3,8 +3,8 @@
 /// Gives custom [operators](crate::ops::Operator) their kernels, in a crate of kernels.
 ///
 /// Each line names an operator, its element types, and the operator's name in messages. The host then reduces by the
-/// operator as by a built-in one: whole inputs, rows, columns, axes, segments, and by `Reducer`. Each has five kernels
-/// for each element type.
+/// operator as by a built-in one: whole inputs, rows, columns, axes and segments, also with a `Reducer`. An operator
+/// has five kernels for each element type.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -37,7 +37,7 @@
 /// ```
 ///
 /// A module has at most one `reductions!`. The crate depends on `cuda_std` and `kernels` under these names, and the
-/// program gives its PTX to the device: see `examples/operator`.
+/// program loads the crate's PTX: see `examples/operator`.
 #[macro_export]
 macro_rules! reductions {
     ($($operator:ident of $($element:ident),+ : $name:literal;)+) => {
@@ -46,13 +46,13 @@ macro_rules! reductions {
             use super::*;
             use $crate::ops::Operator;
             use $crate::reduce::columns::{self, ColumnArgs};
-            use $crate::reduce::long_rows::{LongRowArgs, MOST_THREADS, fold_long_rows};
+            use $crate::reduce::long_rows::{LongRowArgs, MAX_THREADS, fold_long_rows};
             use $crate::reduce::rows::{self, RowArgs};
             use $crate::reduce::segments::{self, LongSegmentArgs, SegmentArgs};
 
             #[::cuda_std::kernel(
                 instances = $([$operator] x [$($element),+] +)+,
-                max_threads = MOST_THREADS, min_blocks = 2, dependent_launch
+                max_threads = MAX_THREADS, min_blocks = 2, dependent_launch
             )]
             pub unsafe fn long_rows<O: Operator<T>, T: ::cuda_std::element::Element>(
                 args: LongRowArgs<T, <O as Operator<T>>::Output>,
@@ -64,7 +64,7 @@ macro_rules! reductions {
             #[::cuda_std::kernel(
                 instances = $([$operator] x [$($element),+] +)+,
                 block = rows::BLOCK,
-                min_blocks = rows::blocks_at_once(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
+                min_blocks = rows::min_blocks(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
                 dependent_launch
             )]
             pub unsafe fn short_rows<O: Operator<T>, T: ::cuda_std::element::Element>(
@@ -78,7 +78,7 @@ macro_rules! reductions {
                 instances = $([$operator] x [$($element),+] +)+,
                 block = columns::BLOCK,
                 min_blocks =
-                    columns::blocks_at_once(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
+                    columns::min_blocks(size_of::<<O as Operator<T>>::State>(), <O as Operator<T>>::ANY_ORDER),
                 dependent_launch
             )]
             pub unsafe fn all_columns<O: Operator<T>, T: ::cuda_std::element::Element>(
@@ -91,7 +91,7 @@ macro_rules! reductions {
             #[::cuda_std::kernel(
                 instances = $([$operator] x [$($element),+] +)+,
                 block = segments::BLOCK,
-                min_blocks = segments::blocks_at_once(size_of::<T>()),
+                min_blocks = segments::min_blocks(size_of::<T>()),
                 dependent_launch
             )]
             pub unsafe fn short_segments<O: Operator<T>, T: ::cuda_std::element::Element>(
@@ -185,7 +185,7 @@ macro_rules! exact_reductions {
 
             #[::cuda_std::kernel(
                 instances = $([$term] x [$element] +)+,
-                max_threads = long_rows::MOST_THREADS, min_blocks = 1, dependent_launch
+                max_threads = long_rows::MAX_THREADS, min_blocks = 1, dependent_launch
             )]
             pub unsafe fn sum_of_long_rows<O: ExactOperator<T>, T: ::cuda_std::element::Element>(
                 args: ExactLongRowArgs<T>,
@@ -197,7 +197,7 @@ macro_rules! exact_reductions {
             #[::cuda_std::kernel(
                 instances = $([$term] x [$element] +)+,
                 block = rows::BLOCK,
-                min_blocks = rows::blocks_at_once::<O, T>(),
+                min_blocks = rows::min_blocks::<O, T>(),
                 dependent_launch
             )]
             pub unsafe fn sum_of_rows<O: ExactOperator<T>, T: ::cuda_std::element::Element>(args: ExactRowArgs<T>) {
@@ -234,7 +234,7 @@ macro_rules! exact_reductions {
             #[::cuda_std::kernel(
                 instances = $([$term] x [$element] +)+,
                 block = segments::BLOCK,
-                min_blocks = long_segments::blocks_at_once::<O, T>(),
+                min_blocks = long_segments::min_blocks::<O, T>(),
                 dependent_launch
             )]
             pub unsafe fn sum_of_long_segments<O: ExactOperator<T>, T: ::cuda_std::element::Element>(

@@ -1,5 +1,5 @@
-//! Folds of the states of lanes, warps and blocks. The block's size, the number of lanes and the number of partials fix
-//! their shape, never which of them is first.
+//! Folds of the states of lanes, warps and blocks. Their shape depends on the block's size and on the numbers of lanes
+//! and partials, not on which lane or block is first.
 
 use cuda_std::atomic::{self, Scope};
 use cuda_std::prelude::*;
@@ -17,7 +17,7 @@ pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O:
     let mut state = state;
     let mut delta = lanes / 2;
     while delta > 0 {
-        // A group's last lanes combine states of other groups, but the first lane folds none of those lanes.
+        // A group's last lanes combine states of the next group, but their results do not reach the group's first lane.
         state = O::combine(state, warp_shuffle_down_plain(FULL_MASK, state, delta, 32));
         delta /= 2;
     }
@@ -41,21 +41,27 @@ pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scrat
     if thread < 32 { fold_lanes::<O, T>(own, warps.next_power_of_two()) } else { own }
 }
 
-/// Whether this block is the last of `blocks` to call this. If so, it sees all that the others wrote before. All
-/// threads of the block must call this. `ticket` in `tickets` is 0 before the first call, and again after the last.
+/// Whether this block is the last of `blocks` to call this. The last block sees all that the other blocks wrote before
+/// their calls. All threads of the block must call this. `tickets[ticket]` is 0 before the first call, and again after
+/// the last.
 ///
 /// The first thread's fence covers the whole block: the other threads' writes precede the barrier, and the barrier
 /// precedes the fence.
 ///
 /// Source: `threadFenceReduction` in NVIDIA's samples; PTX ISA, "Memory Consistency Model", on fences being cumulative.
 #[inline(always)]
-pub fn is_last_block(tickets: &GlobalMut<u32>, ticket: usize, blocks: u32, drawn: &SharedArray<u32, 1>) -> bool {
+pub fn is_last_block(
+    tickets: &GlobalMut<u32>,
+    ticket: usize,
+    blocks: u32,
+    shared_ticket: &SharedArray<u32, 1>,
+) -> bool {
     thread::sync_threads();
     if thread::thread_idx_x() == 0 {
         atomic::fence(Scope::Device);
-        drawn.store(0, atomic::inc(tickets, ticket, blocks - 1, Scope::Device));
+        shared_ticket.store(0, atomic::inc(tickets, ticket, blocks - 1, Scope::Device));
         atomic::fence(Scope::Device);
     }
     thread::sync_threads();
-    drawn.load(0) == blocks - 1
+    shared_ticket.load(0) == blocks - 1
 }

@@ -7,8 +7,8 @@ use cuda_std::tile_state;
 use cuda_std::warp::{FULL_MASK, warp_vote_any};
 
 use super::fold::{WarpStates, fold_warps};
-use super::run::{Run, fold_run};
-pub use super::tuning::long_rows::{MOST_THREADS, VECTORS_IN_FLIGHT};
+use super::tile_range::{TileRange, fold_tiles};
+pub use super::tuning::long_rows::{MAX_THREADS, VECTORS_IN_FLIGHT};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant};
 
@@ -43,25 +43,25 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
 /// A row is split among `splits` blocks. The first `longer_splits` splits have `tiles + 1` tiles, the others `tiles`;
-/// the row's last tile counts even if it is not whole. (The host divides, since a division would take a block as long
-/// as a tile.) With one split, blocks count rows; with more, the grid is `splits` wide and has a block row for each
+/// the row's last tile may be partial. (The host divides, since a division would take a block as long as a tile.) With
+/// one split, block `i` reduces row `i`; with more, the grid is `splits` blocks wide and has a row of blocks for each
 /// row.
 ///
 /// - *Loads are 16 bytes wide and coalesced*. Each thread has eight in flight, those of two tiles, before it uses the
-///   first. Bytes in flight bound a reduction (Little's law): two blocks of 512 threads, which is what their registers
-///   allow, have 128 KiB in flight on each multiprocessor of an H200. One tile has half of that, and an input that one
-///   block folds took up to a fifth longer; two vectors of 1024 threads have a quarter, and took 5 % longer at 2^28
-///   elements (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads together only if it knows how many blocks must
-///   fit (`min_blocks`).
+///   first. Bytes in flight bound a reduction (Little's law): the two blocks of 512 threads for which a multiprocessor
+///   of an H200 has registers have 128 KiB in flight. With one tile in flight, 64 KiB, an input that one block folds
+///   takes up to a fifth longer. With 1024 threads of two vectors each, 32 KiB, 2^28 elements take 5 % longer
+///   (`docs/notes/whole-inputs.md`). `ptxas` keeps the loads together only if it knows how many blocks must fit
+///   (`min_blocks`).
 /// - *A split is contiguous*: consecutive tiles.
 /// - *Alignment changes instructions, not the order*. A thread's elements are counted from the row's first element, or,
 ///   if [any order](Operator::ANY_ORDER) gives the same result, from the first at a multiple of 16 bytes. For operators
-///   that keep an order, rows begin at multiples of 16 bytes here, and elsewhere in
-///   [`long_rows_unaligned`](fn@long_rows_unaligned): one kernel for both was half as long again, and so was the
-///   driver's work before a program's first sum (`docs/notes/whole-inputs.md`).
-/// - *One block folds the partials*, in the order of the splits. This saves a second launch, which costs more than all
-///   of a short reduction. Blocks publish partials in [tile states](cuda_std::tile_state), which the last split's block
-///   clears.
+///   that keep an order, this kernel takes rows at multiples of 16 bytes, and
+///   [`long_rows_unaligned`](fn@long_rows_unaligned) other rows: one kernel for both is half as long again, and so is
+///   the driver's work before a program's first sum (`docs/notes/whole-inputs.md`).
+/// - *One block folds the partials*, in the order of the splits. This saves a second launch, which costs more than a
+///   whole short reduction. Blocks publish partials in [tile states](cuda_std::tile_state), which the last split's
+///   block clears.
 ///
 /// With more than one split, `tile_states` has [the tile states](cuda_std::tile_state::tile_states_per_value) for the
 /// states of all blocks, 0 before and after the launch.
@@ -71,7 +71,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// operator [resolves](Operator::resolve_index) indices with elements of the row alone.
 #[kernel(
     instances = builtin_operators!,
-    max_threads = MOST_THREADS,
+    max_threads = MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
@@ -107,7 +107,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Product] x [f32, f64, f16, bf16],
-    max_threads = MOST_THREADS,
+    max_threads = MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
@@ -136,8 +136,8 @@ pub unsafe fn long_rows_unaligned<O: Operator<T>, T: Element>(
     );
 }
 
-/// The body of a custom operator's kernel: that of [`long_rows`](fn@long_rows), or, for an
-/// unaligned row, of [`long_rows_unaligned`](fn@long_rows_unaligned).
+/// The body of a custom operator's kernel: that of [`long_rows`](fn@long_rows), or, for an unaligned row, of
+/// [`long_rows_unaligned`](fn@long_rows_unaligned).
 ///
 /// # Safety
 /// The arguments are as described for [`long_rows`](fn@long_rows), and the views have all elements that they name:
@@ -168,8 +168,8 @@ pub unsafe fn fold_long_rows<O: Operator<T>, T: Element>(
     );
 }
 
-/// The body of [`fold_long_rows`]. `is_aligned` says whether the row from an element [is aligned](fold_run); `element`
-/// loads the elements that resolve indices.
+/// The body of [`fold_long_rows`]. `is_aligned` says whether the row that begins at an element [is
+/// aligned](fold_tiles). `element` loads the elements that resolve indices.
 #[inline(always)]
 #[allow(clippy::too_many_arguments, reason = "they are the kernel's")]
 fn fold_split<O: Operator<T>, T: Element>(
@@ -189,13 +189,13 @@ fn fold_split<O: Operator<T>, T: Element>(
     split.launch_dependents();
     let start = split.row * pitch;
     let of_thread =
-        fold_run::<O, T, VECTORS_IN_FLIGHT, true>(operator, input, start, len, split.run(), is_aligned(start));
-    split.launch_dependents_at_last();
+        fold_tiles::<O, T, VECTORS_IN_FLIGHT, true>(operator, input, start, len, split.tile_range(), is_aligned(start));
+    split.launch_dependents_late();
     let resolve_index = |state| operator.resolve_index(state, |i| element(start.wrapping_add(i as usize)));
     split.finish::<O, T>(operator, of_thread, resolve_index, len, tile_states, output);
 }
 
-/// What a block folds: one split of a row.
+/// The split of a row that a block folds.
 pub(super) struct Split {
     /// The row's index.
     pub row: usize,
@@ -203,7 +203,7 @@ pub(super) struct Split {
     pub index: u32,
     splits: u32,
     tiles: Range<u32>,
-    /// Rounds of loads: tiles, or several tiles each.
+    /// Rounds of loads, of one tile or several tiles each.
     rounds: u32,
 }
 
@@ -221,14 +221,14 @@ impl Split {
         Self { row, index, splits, tiles: first..first + tiles, rounds: tiles }
     }
 
-    /// The same split, `tiles` of whose tiles are loaded in each round.
+    /// The same split, with `tiles` tiles in each round of loads.
     #[inline(always)]
-    pub fn with_tiles_at_once(self, tiles: u32) -> Self {
+    pub fn with_tiles_per_round(self, tiles: u32) -> Self {
         Self { rounds: (self.tiles.end - self.tiles.start).div_ceil(tiles), ..self }
     }
 
     /// Launches dependents now if this block's work is short: one round of loads or two. During longer work, the next
-    /// grid's blocks would be in the way.
+    /// grid's blocks would take resources of this grid's.
     #[inline(always)]
     pub fn launch_dependents(&self) {
         if self.rounds <= 2 {
@@ -237,10 +237,10 @@ impl Split {
     }
 
     /// Launches dependents when the block's first warp has done its loads, for work of a few more rounds. Not for long
-    /// work: its blocks end at very different times, and the next grid's would crowd the multiprocessors that are free
-    /// first.
+    /// work: its blocks end at very different times, and the next grid's blocks would fill the multiprocessors that are
+    /// free first.
     #[inline(always)]
-    pub fn launch_dependents_at_last(&self) {
+    pub fn launch_dependents_late(&self) {
         if self.rounds > 2 && self.rounds <= 32 {
             thread::launch_dependents();
         }
@@ -248,11 +248,11 @@ impl Split {
 
     /// The split's tiles.
     #[inline(always)]
-    pub fn run(&self) -> Run {
-        Run { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.index + 1 == self.splits }
+    pub fn tile_range(&self) -> TileRange {
+        TileRange { tiles: self.tiles.start as usize..self.tiles.end as usize, is_last: self.index + 1 == self.splits }
     }
 
-    /// Combines what the threads of all blocks have folded of the row's `len` elements, and writes the result.
+    /// Combines the states of all threads over the row's `len` elements, and writes the result.
     #[inline(always)]
     pub fn finish<O: Operator<T>, T: Element>(
         &self,

@@ -4,11 +4,11 @@ use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
 use super::long_rows::Split;
-use super::remainder::{stride, vectors_of_block};
-use super::run::Run;
+use super::remainder::{elements_per_block, stride};
+use super::tile_range::TileRange;
 use crate::ops::{Dot, Operator, PairOperator, constant};
 
-/// 16-byte vectors of each input's tile that a thread folds: over both inputs as many as in a tile of
+/// 16-byte vectors of each input's tile that a thread folds. Both inputs together have the vectors of a tile of
 /// [`long_rows`](mod@super::long_rows).
 pub const VECTORS_IN_FLIGHT: usize = 2;
 
@@ -37,14 +37,14 @@ pub struct PairArgs<T: Plain, R: Plain> {
 
 /// Reduces rows of `len` pairs to one output each.
 ///
-/// Rows are `pitch` elements apart in both inputs. All else is as in [`long_rows`](fn@super::long_rows::long_rows),
-/// with tiles of half as many elements.
+/// Rows are `pitch` elements apart in both inputs. Everything else is as in
+/// [`long_rows`](fn@super::long_rows::long_rows), with tiles of half the elements.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = [Dot] x [i8, i16, i32, i64, u8, u16, u32, u64],
-    max_threads = crate::reduce::long_rows::MOST_THREADS,
+    max_threads = crate::reduce::long_rows::MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -56,34 +56,34 @@ pub unsafe fn pairs<O: PairOperator<T>, T: Element>(
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     split.launch_dependents();
-    let state = fold_run::<O, T>((&first, &second), split.row * pitch, len, split.run());
+    let state = fold_pair_tiles::<O, T>((&first, &second), split.row * pitch, len, split.tile_range());
     split.finish::<O, T>(O::default(), state, |state| state, len, &tile_states, &output);
 }
 
-/// This thread's state over a run of tiles of a row of `len` pairs.
+/// This thread's state over a range of tiles of a row of `len` pairs.
 #[inline(always)]
-fn fold_run<O: PairOperator<T>, T: Element>(
+fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     (first, second): (&Global<T>, &Global<T>),
     start: usize,
     len: usize,
-    run: Run,
+    tiles: TileRange,
 ) -> O::State {
     let lanes = T::Vector::LEN;
-    let (stride, tile) = (stride::<T>(), vectors_of_block::<T>(VECTORS_IN_FLIGHT as u32));
+    let (stride, tile) = (stride::<T>(), elements_per_block::<T>(VECTORS_IN_FLIGHT as u32));
     let own = thread::thread_idx_x() as usize * lanes;
 
-    let (begin, end) = run.elements(tile, len, false);
-    let (rest, whole) = if run.is_last { (own + end, len / lanes * lanes) } else { (0, 0) };
+    let (begin, end) = tiles.elements(tile, len, false);
+    let (rest, whole) = if tiles.is_last { (own + end, len / lanes * lanes) } else { (0, 0) };
     let single = whole + own / lanes;
     let load_single = |input: &Global<T>| {
         // SAFETY: `single` was just compared with `len`.
-        if run.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
+        if tiles.is_last && single < len { unsafe { input.load_unchecked(start + single) } } else { T::default() }
     };
 
     let mut state = constant!(O::NEUTRAL);
     let mut i = begin + own;
     let of_tile = |a: [T::Vector; VECTORS_IN_FLIGHT], b: [T::Vector; VECTORS_IN_FLIGHT]| {
-        O::combine(O::gather_pairs(a[0], b[0]), O::gather_pairs(a[1], b[1]))
+        O::combine(O::reduce_pairs(a[0], b[0]), O::reduce_pairs(a[1], b[1]))
     };
     let are_aligned = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
     while are_aligned && i + tile < end {
@@ -108,10 +108,10 @@ fn fold_run<O: PairOperator<T>, T: Element>(
         state = O::combine(state, of_tile(a, b));
         i += tile;
     }
-    if !run.is_last {
+    if !tiles.is_last {
         return state;
     }
-    // SAFETY: vectors that begin before the end of whole ones are inside of both rows.
+    // SAFETY: vectors that begin before `whole` are inside both rows.
     let (mut a, mut b) = unsafe {
         (
             first.load_vectors_before::<VECTORS_IN_FLIGHT>(start + rest, stride, start + whole),
@@ -122,7 +122,7 @@ fn fold_run<O: PairOperator<T>, T: Element>(
     issue_loads();
     i = rest;
     while i < whole {
-        state = O::combine(state, O::gather_pairs(a[0], b[0]));
+        state = O::combine(state, O::reduce_pairs(a[0], b[0]));
         (a[0], b[0]) = (a[1], b[1]);
         i += stride;
     }

@@ -1,4 +1,4 @@
-//! Operators with their kernels: what the host needs to reduce by one.
+//! Operators with their kernels: what the host needs for a reduction.
 
 use core::marker::PhantomData;
 
@@ -21,8 +21,8 @@ use crate::ops::Operator;
 
 /// An operator that has kernels for elements of type `T`.
 ///
-/// The operators of [`crate::ops`] have them for the types in the table there. A custom operator gets them from
-/// [`reductions!`](crate::reductions), and a custom exact sum from [`exact_reductions!`](crate::exact_reductions).
+/// The operators of [`crate::ops`] have kernels for the types in the table there. A custom operator gets its kernels
+/// from [`reductions!`](crate::reductions), and a custom exact sum from [`exact_reductions!`](crate::exact_reductions).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not reduce elements of type `{T}`",
     note = "a custom operator needs kernels: list it in `kernels::reductions!`"
@@ -40,26 +40,26 @@ pub trait Reduction<T: Element>: Sized {
 
 /// The kernels of a reduction of elements `T` by states `S` to results `R`.
 ///
-/// Nobody can launch them from it but by an unsafe call.
+/// Only an unsafe call gives out their handles.
 #[doc(hidden)]
 pub enum Kernels<T: Element, S: Plain, R: Plain> {
-    /// Those that combine states.
+    /// Kernels that combine states.
     OfStates(StateKernels<T, S, R>),
-    /// Those that sum exactly.
+    /// Kernels that sum exactly.
     Exact(ExactKernels<T, R>),
 }
 
-/// The kernels of an [`Operator`], and what a plan has to know of it.
+/// The kernels of an [`Operator`], and what a plan needs to know about it.
 #[doc(hidden)]
 pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     name: &'static str,
     operator: u64,
-    has_empty: bool,
+    has_empty_result: bool,
     is_any_order: bool,
     handles: StateHandles<T, S, R>,
 }
 
-/// The handles of [`StateKernels`]. They can be launched.
+/// The handles that launch [`StateKernels`].
 #[doc(hidden)]
 pub struct StateHandles<T: Element, S: Plain, R: Plain> {
     /// [`long_rows`](fn@super::long_rows::long_rows).
@@ -85,8 +85,8 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     where
         O: Operator<T, State = S, Output = R>,
     {
-        let (has_empty, is_any_order) = (O::HAS_EMPTY, O::ANY_ORDER);
-        Self { name, operator: operator.to_word(), has_empty, is_any_order, handles }
+        let (has_empty_result, is_any_order) = (O::HAS_EMPTY_RESULT, O::ANY_ORDER);
+        Self { name, operator: operator.to_word(), has_empty_result, is_any_order, handles }
     }
 
     /// The same kernels for elements `U` and results `Q`.
@@ -95,7 +95,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// The reduction of elements of type `U` gives, bit for bit, what this one gives for those of type `T`.
     pub unsafe fn reinterpret<U: Element, Q: Plain>(self) -> StateKernels<U, S, Q> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<Q>()) };
-        let Self { name, operator, has_empty, is_any_order, handles } = self;
+        let Self { name, operator, has_empty_result, is_any_order, handles } = self;
         // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
         let handles = unsafe {
             StateHandles {
@@ -107,7 +107,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
                 long_segments: handles.long_segments.reinterpret(),
             }
         };
-        StateKernels { name, operator, has_empty, is_any_order, handles }
+        StateKernels { name, operator, has_empty_result, is_any_order, handles }
     }
 
     /// The operator in messages: `the sum`.
@@ -120,9 +120,9 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
         self.operator
     }
 
-    /// [`Operator::HAS_EMPTY`].
-    pub fn has_empty(&self) -> bool {
-        self.has_empty
+    /// [`Operator::HAS_EMPTY_RESULT`].
+    pub fn has_empty_result(&self) -> bool {
+        self.has_empty_result
     }
 
     /// [`Operator::ANY_ORDER`].
@@ -139,10 +139,10 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     }
 }
 
-/// The kernels of exact sums, and what a plan has to know of them.
+/// The kernels of exact sums, and what a plan needs to know about them.
 #[doc(hidden)]
 pub struct ExactKernels<T: Element, R: Plain> {
-    not_zero: Option<&'static str>,
+    nonzero_at_zero: Option<&'static str>,
     finish: u32,
     words: usize,
     states_per_split: usize,
@@ -150,7 +150,7 @@ pub struct ExactKernels<T: Element, R: Plain> {
     result: PhantomData<fn() -> R>,
 }
 
-/// The handles of [`ExactKernels`]. They can be launched.
+/// The handles that launch [`ExactKernels`].
 #[doc(hidden)]
 pub struct ExactHandles<T: Element> {
     /// [`exact_long_rows`](fn@super::exact::long_rows::exact_long_rows).
@@ -173,20 +173,21 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// results of type `R`.
     pub unsafe fn new<O: ExactOperator<T>>(finish: u32, handles: ExactHandles<T>) -> Self {
         let (words, states_per_split) = (words_of_superaccumulator::<O, T>(), states_per_split::<O, T>());
-        Self { not_zero: None, finish, words, states_per_split, handles, result: PhantomData }
+        Self { nonzero_at_zero: None, finish, words, states_per_split, handles, result: PhantomData }
     }
 
-    /// The same kernels, if the term of 0 is 0. `name` is for messages: `the sum of magnitudes`.
+    /// The same kernels, with [`ExactKernels::nonzero_at_zero`] set if the term of 0 is not 0. `name` is for messages:
+    /// `the sum of magnitudes`.
     pub fn checked<E: ExactTerm<Element = T>>(self, name: &'static str) -> Self {
         let zero = T::default();
         let term = E::term(zero);
         let is_zero = term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero());
-        Self { not_zero: if is_zero { None } else { Some(name) }, ..self }
+        Self { nonzero_at_zero: if is_zero { None } else { Some(name) }, ..self }
     }
 
-    /// The operator in messages, if its term of 0 is not 0: no plan takes it.
-    pub fn not_zero(&self) -> Option<&'static str> {
-        self.not_zero
+    /// The operator's name if its term of 0 is not 0. No plan accepts such an operator.
+    pub fn nonzero_at_zero(&self) -> Option<&'static str> {
+        self.nonzero_at_zero
     }
 
     /// Selects the result computed from the sums.

@@ -2,33 +2,33 @@
 
 use cuda_std::prelude::*;
 
-use super::gather::gather_partial_vectors;
-use crate::ops::{Operator, anew};
+use super::thread_reduce::reduce_vectors_to_partial_index;
+use crate::ops::{Operator, opaque};
 
 /// Elements of a row that a block folds after its tiles.
 #[derive(Clone, Copy)]
 pub(super) struct Remainder {
     /// The first element of the first vector.
     pub start: usize,
-    /// How many elements of the row precede `start`, fewer than in a vector.
-    pub lead: usize,
+    /// The elements of the row before `start`, fewer than in a vector.
+    pub head: usize,
     /// The range of elements that are in no tile, counted from `start`; shorter than a tile.
     pub from: usize,
     pub to: usize,
 }
 
-/// What a thread has loaded of a [`Remainder`].
+/// The elements of a [`Remainder`] that a thread has loaded.
 #[derive(Clone, Copy)]
 pub(super) struct Loaded<T: Element, const VECTORS: usize> {
     vectors: [T::Vector; VECTORS],
-    behind: T,
-    before: T,
+    tail_element: T,
+    head_element: T,
 }
 
 impl Remainder {
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.from == self.to && self.lead == 0
+        self.from == self.to && self.head == 0
     }
 
     /// Loads this thread's elements. The caller [issues](cuda_std::global::issue_loads) the loads.
@@ -41,7 +41,7 @@ impl Remainder {
         input: &Global<T>,
         is_aligned: bool,
     ) -> Loaded<T, VECTORS> {
-        let Self { start, lead, .. } = *self;
+        let Self { start, head, .. } = *self;
         let (own, single) = (thread::thread_idx_x() as usize, self.single::<T>());
         let (first, end) = (start + self.vector::<T>(), start + self.end_of_vectors::<T>());
         // SAFETY: as promised by the caller; a vector that begins before `end_of_vectors` is whole.
@@ -52,8 +52,8 @@ impl Remainder {
                 } else {
                     input.load_vectors_before::<VECTORS>(first, stride::<T>(), end)
                 },
-                behind: if single < self.to { input.load_unchecked(start + single) } else { T::default() },
-                before: if own < lead { input.load_unchecked(start - lead + own) } else { T::default() },
+                tail_element: if single < self.to { input.load_unchecked(start + single) } else { T::default() },
+                head_element: if own < head { input.load_unchecked(start - head + own) } else { T::default() },
             }
         }
     }
@@ -66,14 +66,14 @@ impl Remainder {
         state: O::State,
         loaded: Loaded<T, VECTORS>,
     ) -> O::State {
-        let operator = anew::<O, T>(operator);
-        let Loaded { mut vectors, behind, before } = loaded;
-        let (own, single, lead) = (thread::thread_idx_x() as usize, self.single::<T>(), self.lead);
+        let operator = opaque::<O, T>(operator);
+        let Loaded { mut vectors, tail_element, head_element } = loaded;
+        let (own, single, head) = (thread::thread_idx_x() as usize, self.single::<T>(), self.head);
         let mut state = state;
         let mut i = self.vector::<T>();
         // Not unrolled: short elements of several vectors would need too many registers.
         while i < self.end_of_vectors::<T>() {
-            state = O::combine(state, gather_partial_vectors::<O, T, 1>(operator, [vectors[0]], lead + i, 0));
+            state = O::combine(state, reduce_vectors_to_partial_index::<O, T, 1>(operator, [vectors[0]], head + i, 0));
             let mut k = 1;
             while k < VECTORS {
                 vectors[k - 1] = vectors[k];
@@ -82,10 +82,10 @@ impl Remainder {
             i += stride::<T>();
         }
         if single < self.to {
-            state = O::combine(state, operator.lift(behind, (lead + single) as u64));
+            state = O::combine(state, operator.lift(tail_element, (head + single) as u64));
         }
-        if own < lead {
-            state = O::combine(state, operator.lift(before, own as u64));
+        if own < head {
+            state = O::combine(state, operator.lift(head_element, own as u64));
         }
         state
     }
@@ -108,15 +108,15 @@ impl Remainder {
     }
 }
 
-/// Elements from one of a thread's vectors to its next.
+/// Elements from one vector of a thread to its next.
 #[inline(always)]
 pub(super) fn stride<T: Element>() -> usize {
-    vectors_of_block::<T>(1)
+    elements_per_block::<T>(1)
 }
 
-/// The elements of `vectors` vectors of each thread. The 32-bit product takes a quarter of the instructions of a 64-bit
-/// one.
+/// The elements of a block with `vectors` vectors in each thread. The 32-bit product takes a quarter of the
+/// instructions of a 64-bit one.
 #[inline(always)]
-pub(super) fn vectors_of_block<T: Element>(vectors: u32) -> usize {
+pub(super) fn elements_per_block<T: Element>(vectors: u32) -> usize {
     (thread::block_dim_x() * vectors * T::Vector::LEN as u32) as usize
 }

@@ -5,14 +5,14 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, warp_shuffle_idx, warp_shuffle_up, warp_vote_ballot};
 
 use super::fold::{fold_lanes, fold_warps, is_last_block};
-use super::gather::gather_vectors;
 use super::long_rows::{VECTORS_IN_FLIGHT, fold_partials, tile};
-use super::run::{Run, fold_run};
-pub(super) use super::tuning::segments::CHUNK_TILES;
-pub use super::tuning::segments::{BLOCK, WARP_VECTORS, blocks_at_once};
-use super::tuning::segments::{FEW_LANES, IN_FLIGHT, MOST_CHUNKS, SHORT_VECTORS};
+use super::thread_reduce::reduce_vectors;
+use super::tile_range::{TileRange, fold_tiles};
+pub(super) use super::tuning::segments::MIN_CHUNK_TILES;
+pub use super::tuning::segments::{BLOCK, MAX_WARP_SEGMENT_VECTORS, min_blocks};
+use super::tuning::segments::{MAX_CHUNKS, MAX_SHORT_SEGMENT_VECTORS, SEGMENT_VECTORS_IN_FLIGHT, SHORT_SEGMENT_LANES};
 use crate::ops::builtin::*;
-use crate::ops::{Operator, anew, constant};
+use crate::ops::{Operator, constant, opaque};
 
 /// Entries of a chunk in the queue: segment and chunk number, then the segment's first element and length.
 ///
@@ -24,12 +24,12 @@ pub const fn entries_per_partial(size_of_state: usize) -> usize {
     size_of_state.div_ceil(16)
 }
 
-/// The note in which [`segments`](fn@segments) counts the queued chunks.
+/// The index in `status` of the number of queued chunks.
 pub const CHUNK_COUNT: usize = 0;
 
-/// The note of segments with invalid offsets: 0 if there are none. Else the greatest `!segment`, and so the first such
-/// segment.
-pub const FAULT: usize = 1;
+/// The index in `status` of the first segment with invalid offsets, as `!segment`; 0 if there is none. The first such
+/// segment has the greatest `!segment`.
+pub const INVALID_SEGMENT: usize = 1;
 
 /// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
 /// whole tiles.
@@ -40,13 +40,13 @@ pub const fn chunks(len: usize, size: usize) -> usize {
 
 /// The tiles of each chunk of a segment of `tiles` tiles.
 pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
-    let most = tiles.div_ceil(MOST_CHUNKS);
-    if most < CHUNK_TILES { CHUNK_TILES } else { most }
+    let most = tiles.div_ceil(MAX_CHUNKS);
+    if most < MIN_CHUNK_TILES { MIN_CHUNK_TILES } else { most }
 }
 
-/// The most chunks that long segments of `len` elements in all can have, however the elements are divided.
-pub const fn most_chunks(len: usize, size: usize) -> usize {
-    len / (tile(BLOCK, size) * CHUNK_TILES) + len / (WARP_VECTORS * (16 / size)) + 1
+/// The most chunks of long segments that have `len` elements in total.
+pub const fn max_chunks(len: usize, size: usize) -> usize {
+    len / (tile(BLOCK, size) * MIN_CHUNK_TILES) + len / (MAX_WARP_SEGMENT_VECTORS * (16 / size)) + 1
 }
 
 /// The arguments of [`segments`](fn@segments).
@@ -59,26 +59,26 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
     /// Where each segment begins, and where the last one ends.
     pub offsets: Global<u64>,
     /// Segments of a warp.
-    pub per_warp: u32,
+    pub segments_per_warp: u32,
     /// The chunks of long segments, for the next kernel.
     pub chunks: GlobalMut<[u64; 2]>,
-    /// Notes of all blocks.
-    pub notes: GlobalMut<u64>,
+    /// The number of queued chunks and the first invalid segment, at [`CHUNK_COUNT`] and [`INVALID_SEGMENT`].
+    pub status: GlobalMut<u64>,
     /// A result for each segment.
     pub output: GlobalMut<R>,
 }
 
 /// Reduces segments to one output each: segment `i` is elements `offsets[i]..offsets[i + 1]` of `input`. `output` has
-/// one place for each segment. A segment whose offsets are not in order, or beyond the input, counts as empty and is
-/// reported in `notes`.
+/// one element for each segment. A segment whose offsets are not in order, or beyond the input, counts as empty and is
+/// reported in `status`.
 ///
-/// Each warp takes `per_warp` segments (up to 32), and a lane the offsets of one. How a segment is folded depends on
-/// its own length alone:
+/// Each warp takes `segments_per_warp` segments (up to 32), and a lane the offsets of one. How a segment is folded
+/// depends on its own length alone:
 ///
 /// - *up to a vector*: by one lane, which loads single elements. Neighbouring lanes load neighbouring segments.
 /// - *short*: by four lanes, eight segments at once; *longer*: by the warp. A lane has all of a short segment's vectors
 ///   in flight at once.
-/// - *long*: not here. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
+/// - *long*: not by this kernel. Its chunks are written to `chunks`, for [`long_segments`](fn@long_segments).
 ///
 /// So a few long segments among many short ones, as in a graph with power-law degrees, delay no warp.
 ///
@@ -90,11 +90,11 @@ pub struct SegmentArgs<T: Plain, R: Plain> {
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    min_blocks = blocks_at_once(size_of::<T>()),
+    min_blocks = min_blocks(size_of::<T>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn segments<O: Operator<T>, T: Element>(
-    SegmentArgs { operator, input, offsets, per_warp, chunks, notes, output }: SegmentArgs<
+    SegmentArgs { operator, input, offsets, segments_per_warp, chunks, status, output }: SegmentArgs<
         T,
         <O as Operator<T>>::Output,
     >,
@@ -102,34 +102,34 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
     let operator = O::from_word(operator);
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), warp::lane_id() as usize);
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
-    let first = warp * per_warp as usize;
+    let first = warp * segments_per_warp as usize;
     let own = first + lane;
-    let is_there = lane < per_warp as usize && own < output.len();
+    let is_valid = lane < segments_per_warp as usize && own < output.len();
     let mut segment = Segment { start: 0, len: 0 };
-    if is_there {
-        match Segment::of(&offsets, own, input.len()) {
+    if is_valid {
+        match Segment::from_offsets(&offsets, own, input.len()) {
             Some(good) => segment = good,
             None => {
-                atomic::Atomic::fetch_max(&notes, FAULT, !(own as u64), Scope::Device);
+                atomic::Atomic::fetch_max(&status, INVALID_SEGMENT, !(own as u64), Scope::Device);
             }
         }
     }
 
     let vector = T::Vector::LEN;
     let Segment { start, len } = segment;
-    if is_there && len <= vector {
+    if is_valid && len <= vector {
         output.store(own, operator.finish(fold_tiny::<O, T>(operator, &input, start, len), len as u64));
     }
-    let mut lanes = FEW_LANES;
+    let mut lanes = SHORT_SEGMENT_LANES;
     while lanes <= 32 {
-        let of_so_many = if lanes == FEW_LANES {
-            len > vector && len <= SHORT_VECTORS * vector
+        let uses_these_lanes = if lanes == SHORT_SEGMENT_LANES {
+            len > vector && len <= MAX_SHORT_SEGMENT_VECTORS * vector
         } else {
-            len > SHORT_VECTORS * vector && len <= WARP_VECTORS * vector
+            len > MAX_SHORT_SEGMENT_VECTORS * vector && len <= MAX_WARP_SEGMENT_VECTORS * vector
         };
-        let mut left = warp_vote_ballot(FULL_MASK, of_so_many);
+        let mut left = warp_vote_ballot(FULL_MASK, uses_these_lanes);
         while left != 0 {
-            let from = nth_one(left, lane / lanes);
+            let from = nth_set_bit(left, lane / lanes);
             // A group without a segment takes part, since all lanes shuffle together.
             let start = warp_shuffle_idx(FULL_MASK, start as u64, from & 31, 32).0 as usize;
             let len = warp_shuffle_idx(FULL_MASK, len as u64, from & 31, 32).0 as usize;
@@ -145,14 +145,14 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
                 groups -= 1;
             }
         }
-        lanes *= 32 / FEW_LANES;
+        lanes *= 32 / SHORT_SEGMENT_LANES;
     }
-    queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
+    queue_long_segments::<T>(Segment { start, len }, first, &chunks, &status);
 }
 
 /// The index of the `n`-th set bit of `mask`, counted from 0; 32 if there is none.
 #[inline(always)]
-fn nth_one(mask: u32, n: usize) -> u32 {
+fn nth_set_bit(mask: u32, n: usize) -> u32 {
     let (mut mask, mut n) = (mask, n);
     while n > 0 {
         mask &= mask.wrapping_sub(1);
@@ -163,10 +163,15 @@ fn nth_one(mask: u32, n: usize) -> u32 {
 
 /// Queues the chunks of the warp's long segments, of which this lane's may be one.
 #[inline(always)]
-pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &GlobalMut<[u64; 2]>, notes: &GlobalMut<u64>) {
+pub(super) fn queue_long_segments<T: Element>(
+    own: Segment,
+    first: usize,
+    chunks: &GlobalMut<[u64; 2]>,
+    status: &GlobalMut<u64>,
+) {
     let lane = warp::lane_id();
     let Segment { start, len } = own;
-    let is_long = len > WARP_VECTORS * T::Vector::LEN;
+    let is_long = len > MAX_WARP_SEGMENT_VECTORS * T::Vector::LEN;
     let mut left = warp_vote_ballot(FULL_MASK, is_long);
     if left == 0 {
         return;
@@ -175,24 +180,24 @@ pub(super) fn queue_long<T: Element>(own: Segment, first: usize, chunks: &Global
     let mut up_to_own = own;
     let mut delta = 1;
     while delta < 32 {
-        let (below, is_there) = warp_shuffle_up(FULL_MASK, up_to_own, delta, 32);
-        up_to_own += if is_there { below } else { 0 };
+        let (below, is_valid) = warp_shuffle_up(FULL_MASK, up_to_own, delta, 32);
+        up_to_own += if is_valid { below } else { 0 };
         delta *= 2;
     }
     let (all, _) = warp_shuffle_idx(FULL_MASK, up_to_own, 31, 32);
-    let before = if lane == 0 { atomic::Atomic::fetch_add(notes, CHUNK_COUNT, all, Scope::Device) } else { 0 };
+    let before = if lane == 0 { atomic::Atomic::fetch_add(status, CHUNK_COUNT, all, Scope::Device) } else { 0 };
     let (before, _) = warp_shuffle_idx(FULL_MASK, before, 0, 32);
     let own_first = before + up_to_own - own;
     while left != 0 {
         let from = left.trailing_zeros();
         let (count, _) = warp_shuffle_idx(FULL_MASK, own, from, 32);
-        let (place, _) = warp_shuffle_idx(FULL_MASK, own_first, from, 32);
+        let (first_chunk, _) = warp_shuffle_idx(FULL_MASK, own_first, from, 32);
         let (start, _) = warp_shuffle_idx(FULL_MASK, start as u64, from, 32);
         let (len, _) = warp_shuffle_idx(FULL_MASK, len as u64, from, 32);
         let mut chunk = u64::from(lane);
         // Up to the capacity, which is exceeded only if offsets are not in order.
-        while chunk < count && place + chunk < (chunks.len() / ENTRIES_PER_CHUNK) as u64 {
-            let at = (place + chunk) as usize * ENTRIES_PER_CHUNK;
+        while chunk < count && first_chunk + chunk < (chunks.len() / ENTRIES_PER_CHUNK) as u64 {
+            let at = (first_chunk + chunk) as usize * ENTRIES_PER_CHUNK;
             chunks.store(at, [first as u64 + u64::from(from), chunk]);
             chunks.store(at + 1, [start, len]);
             chunk += 32;
@@ -210,8 +215,8 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
     pub input: Global<T>,
     /// The chunks of long segments.
     pub chunks: Global<[u64; 2]>,
-    /// Notes of all blocks.
-    pub notes: GlobalMut<u64>,
+    /// The number of queued chunks and the first invalid segment, at [`CHUNK_COUNT`] and [`INVALID_SEGMENT`].
+    pub status: GlobalMut<u64>,
     /// The states that blocks of one segment exchange.
     pub partials: GlobalMut<[u64; 2]>,
     /// Counts of finished blocks; all 0 before and after the launch.
@@ -220,8 +225,8 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
     pub output: GlobalMut<R>,
 }
 
-/// Reduces the segments that [`segments`](fn@segments) left in `chunks` to one output each. Blocks take chunks in turn.
-/// The last block to finish a chunk of a segment folds the states of all its chunks, in order.
+/// Reduces the segments that [`segments`](fn@segments) queued in `chunks` to one output each. Blocks take chunks
+/// round-robin. The last block to finish a chunk of a segment folds the states of all its chunks, in order.
 ///
 /// `partials` has [entries](entries_per_partial) for each chunk, and `tickets` one for each chunk and one more, all 0.
 ///
@@ -233,17 +238,17 @@ pub struct LongSegmentArgs<T: Plain, R: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn long_segments<O: Operator<T>, T: Element>(
-    LongSegmentArgs { operator, input, chunks, notes, partials, tickets, output }: LongSegmentArgs<
+    LongSegmentArgs { operator, input, chunks, status, partials, tickets, output }: LongSegmentArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
     let operator = O::from_word(operator);
     let warp_states = shared_array![O::State; 32];
-    let drawn = shared_array![u32; 1];
+    let shared_ticket = shared_array![u32; 1];
     let thread = thread::index_in_block::<BLOCK>();
-    let places = entries_per_partial(size_of::<O::State>());
-    let queued = notes.load_volatile(CHUNK_COUNT) as usize;
+    let entries = entries_per_partial(size_of::<O::State>());
+    let queued = status.load_volatile(CHUNK_COUNT) as usize;
     // More chunks than the capacity: the offsets were not in order, which was reported.
     let queued = if queued <= chunks.len() / ENTRIES_PER_CHUNK { queued } else { 0 };
 
@@ -252,17 +257,17 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let ([segment, chunk], [start, len]) =
             (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
         let (segment, chunk, start, len) = (segment as usize, chunk as usize, start as usize, len as usize);
-        // A chunk of another launch's input, if two launches of one reducer overlap: the output is undefined, and the
-        // elements may not exist here. The chunk counts as empty. Changing its start, too, takes registers, and so one
-        // of four blocks.
+        // If two launches of one reducer overlap, this may be a chunk of the other launch's input, with elements that
+        // this input does not have. The output is then unspecified, and the chunk counts as empty. Clearing `start`,
+        // too, would take registers, and with them one of four resident blocks.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let len = if is_inside { len } else { 0 };
         let (tiles, chunk_count) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
         let of_chunk = tiles_of_chunk(tiles);
         let (is_last, end) = (chunk + 1 == chunk_count, (chunk + 1) * of_chunk);
-        let run = Run { tiles: chunk * of_chunk..if is_last { tiles } else { end }, is_last };
+        let range = TileRange { tiles: chunk * of_chunk..if is_last { tiles } else { end }, is_last };
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
-        let state = fold_run::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, run, is_aligned);
+        let state = fold_tiles::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, range, is_aligned);
         let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
         // Checked, since a custom operator may ask for any element.
         let resolved = |state| operator.resolve_index(state, |i| input.load(start.wrapping_add(i as usize)));
@@ -274,17 +279,17 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
             let first = at - chunk;
             if thread == 0 {
                 let [first, second, third, fourth] = resolved(state).to_four_words();
-                partials.store_volatile(at * places, [first, second]);
-                if places > 1 {
-                    partials.store_volatile(at * places + 1, [third, fourth]);
+                partials.store_volatile(at * entries, [first, second]);
+                if entries > 1 {
+                    partials.store_volatile(at * entries + 1, [third, fourth]);
                 }
             }
-            if is_last_block(&tickets, 1 + first, chunk_count as u32, &drawn) {
+            if is_last_block(&tickets, 1 + first, chunk_count as u32, &shared_ticket) {
                 // The other blocks wrote these during this launch: L1 may be stale.
                 let partial = |i: usize, _| {
-                    let at = (first + i) * places;
+                    let at = (first + i) * entries;
                     let [[first, second], [third, fourth]] =
-                        [partials.load_volatile(at), if places > 1 { partials.load_volatile(at + 1) } else { [0; 2] }];
+                        [partials.load_volatile(at), if entries > 1 { partials.load_volatile(at + 1) } else { [0; 2] }];
                     O::State::from_four_words([first, second, third, fourth])
                 };
                 let state = fold_partials::<O, T>(chunk_count as u32, &warp_states, partial);
@@ -293,12 +298,12 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
                 }
             }
         }
-        // Before the warps' states are overwritten.
+        // Before `warp_states` is overwritten.
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }
-    if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
-        notes.store(CHUNK_COUNT, 0);
+    if is_last_block(&tickets, 0, thread::grid_dim_x(), &shared_ticket) && thread == 0 {
+        status.store(CHUNK_COUNT, 0);
     }
 }
 
@@ -311,7 +316,7 @@ pub(super) struct Segment {
 impl Segment {
     /// Segment `i`, if its offsets are in order and within `elements` elements.
     #[inline(always)]
-    pub fn of(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
+    pub fn from_offsets(offsets: &Global<u64>, i: usize, elements: usize) -> Option<Self> {
         let (start, end) = (offsets.load(i), offsets.load(i + 1));
         if start <= end && end <= elements as u64 {
             Some(Self { start: start as usize, len: (end - start) as usize })
@@ -341,8 +346,8 @@ fn fold_tiny<O: Operator<T>, T: Element>(operator: O, input: &Global<T>, start: 
     state
 }
 
-/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`. The lane takes vectors in turn,
-/// then elements after the last whole vector.
+/// The state of lane `lane` of `lanes`, of the segment of `len` elements from `start`. The lane takes every `lanes`-th
+/// vector, then elements after the last whole vector.
 #[inline(always)]
 fn fold_segment<O: Operator<T>, T: Element>(
     operator: O,
@@ -354,9 +359,9 @@ fn fold_segment<O: Operator<T>, T: Element>(
 ) -> O::State {
     let vector = T::Vector::LEN;
     let (stride, whole) = (lanes * vector, len / vector * vector);
-    // Fewer elements than in a vector: at most four for each of four lanes.
+    // The rest has fewer elements than a vector: at most four for each of four lanes.
     let rest = |k: usize| whole + lane + k * lanes;
-    let has_rest = |k: usize| k * FEW_LANES < vector && rest(k) < len;
+    let has_rest = |k: usize| k * SHORT_SEGMENT_LANES < vector && rest(k) < len;
     let load_rest = |k: usize| {
         // SAFETY: just compared with `len`.
         if has_rest(k) { unsafe { input.load_unchecked(start + rest(k)) } } else { T::default() }
@@ -367,19 +372,20 @@ fn fold_segment<O: Operator<T>, T: Element>(
     let mut i = lane * vector;
     while i < whole {
         let at = |k: usize| i + k * stride;
-        // SAFETY: a vector that begins before the last whole one's end is one of the segment's.
-        let vectors = unsafe { input.load_few_vectors_before::<IN_FLIGHT>(start + i, stride, start + whole) };
+        // SAFETY: a vector that begins before `whole` is inside the segment.
+        let vectors =
+            unsafe { input.load_few_vectors_before::<SEGMENT_VECTORS_IN_FLIGHT>(start + i, stride, start + whole) };
         let with = |state: O::State, k: usize| {
             if at(k) < whole {
-                O::combine(state, gather_vectors::<O, T, 1>(operator, [vectors[k]], at(k), 0))
+                O::combine(state, reduce_vectors::<O, T, 1>(operator, [vectors[k]], at(k), 0))
             } else {
                 state
             }
         };
         state = with(with(with(with(state, 0), 1), 2), 3);
-        i += IN_FLIGHT * stride;
+        i += SEGMENT_VECTORS_IN_FLIGHT * stride;
     }
-    let operator = anew::<O, T>(operator);
+    let operator = opaque::<O, T>(operator);
     let with = |state: O::State, k: usize| {
         if has_rest(k) { O::combine(state, operator.lift(rests[k], rest(k) as u64)) } else { state }
     };

@@ -1,32 +1,32 @@
 //! The numbers of reductions chosen by measurement, on an H200 and an H100, for kernels and their host plans.
 //!
-//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the numbers that fix the order of products
-//! and custom operators on floats: changing one changes results. Changing any other number changes only times.
+//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the numbers that fix the order of products and
+//! custom operators on floats: changing one changes results. Changing any other number changes only times.
 
 /// Whole inputs and long rows: blocks reduce each.
 pub mod long_rows {
     use crate::MULTIPROCESSORS;
 
     /// Vectors of a tile that each thread loads, all in flight at once. An aligned row has two tiles in flight: with
-    /// one, an input that one block reduces took up to a fifth longer (`docs/notes/whole-inputs.md`).
+    /// one, an input that one block reduces takes up to a fifth longer (`docs/notes/whole-inputs.md`).
     pub const VECTORS_IN_FLIGHT: usize = 4;
 
-    /// Threads of the largest block. Two such blocks fit in a multiprocessor, with the registers that every operator
-    /// needs. Two vectors of 1024 threads were 5 % slower at 2^28 `f32`.
-    pub const MOST_THREADS: usize = 512;
+    /// Threads of the largest block. Two such blocks fit on a multiprocessor with the registers of every operator.
+    /// Blocks of 1024 threads with two vectors each take 5 % longer at 2^28 `f32`.
+    pub const MAX_THREADS: usize = 512;
 
-    /// Blocks of 512 threads that run at once: two for each multiprocessor.
-    pub const LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
+    /// Resident blocks of 512 threads: two on each multiprocessor.
+    pub const RESIDENT_LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
 
-    /// Blocks of 256 threads with up to 64 registers that run at once.
-    pub const SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
+    /// Resident blocks of 256 threads with up to 64 registers: four on each multiprocessor.
+    pub const RESIDENT_SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
     /// From this many long rows on, the tail effect of the last wave is negligible.
-    pub const VERY_MANY_ROWS: usize = 16 * SMALL_BLOCKS;
+    pub const ROWS_WITHOUT_TAIL_EFFECT: usize = 16 * RESIDENT_SMALL_BLOCKS;
 
-    /// Vectors of the longest row that lanes of a warp reduce; blocks reduce longer ones. A warp that loads more than a
-    /// few rounds leaves too few bytes in flight.
-    pub const VECTORS_OF_A_SHORT_ROW: usize = 128;
+    /// Vectors of the longest row that lanes of a warp reduce; blocks reduce longer ones. A warp that takes more than a
+    /// few rounds of loads has too few bytes in flight.
+    pub const MAX_SHORT_ROW_VECTORS: usize = 128;
 }
 
 /// Short rows: a few lanes reduce each.
@@ -34,12 +34,12 @@ pub mod rows {
     /// Threads of a block. Few, since they wait for each other at a barrier.
     pub const BLOCK: usize = 64;
 
-    /// Vectors of a row that a lane reduces, at most.
-    pub const VECTORS_EACH: usize = 4;
+    /// The most vectors of a row that a lane reduces.
+    pub const VECTORS_PER_LANE: usize = 4;
 
-    /// Blocks for each multiprocessor, for `min_blocks`: as many as elements of `size` bytes and their states leave
-    /// registers for.
-    pub const fn blocks_at_once(size: usize, size_of_state: usize) -> usize {
+    /// The kernel's `min_blocks`: the blocks for which a multiprocessor has registers, for elements of `size` bytes and
+    /// their states.
+    pub const fn min_blocks(size: usize, size_of_state: usize) -> usize {
         match (size, size_of_state) {
             (8, 0..=8) => 28,
             (8, _) => 24,
@@ -47,12 +47,12 @@ pub mod rows {
         }
     }
 
-    /// Rows of a few elements that one lane reduces, at most.
-    pub const ROWS_EACH: usize = 16;
+    /// The most rows of a few elements that one lane reduces.
+    pub const ROWS_PER_LANE: usize = 16;
 
-    /// Blocks of the widest grid that launches its dependents early. 512 blocks (4096 rows of 100 `f32`) gained 0.2 of
-    /// 2.2 us; 1024 blocks (2^16 rows of 64 bytes) lost 0.2 us.
-    pub const FEW_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
+    /// The widest grid, in blocks, that launches its dependents early. 512 blocks (4096 rows of 100 `f32`) gain 0.2 us
+    /// of 2.2 us; 1024 blocks (2^16 rows of 64 bytes) lose 0.2 us.
+    pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 }
 
 /// Columns: a column of threads reduces four.
@@ -63,12 +63,13 @@ pub mod columns {
     /// Neighbouring columns that a thread reduces.
     pub const COLUMNS: usize = 4;
 
-    /// Blocks of the widest grid that launches its dependents early, if its blocks have few rows: all run at once.
-    /// Gains 0.1 to 0.3 us of 5 to 13.
-    pub const FEW_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
+    /// The widest grid, in blocks, that launches its dependents early if each block has few rows: all of its blocks run
+    /// at once. Gains 0.1 to 0.3 us of 5 to 13 us.
+    pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 
-    /// Rows of elements of `size` bytes that a thread has in flight: 64 bytes, 32 of single bytes, 128 of 8 bytes.
-    /// States of more than 8 bytes leave registers for half as many, but still for four rows of 4 bytes.
+    /// Rows that a thread has in flight, for elements of `size` bytes. They take 64 bytes; 32 bytes if `size` is 1, 128
+    /// if it is 8. With states of more than 8 bytes, registers hold half of these rows, but still four rows of 4-byte
+    /// elements.
     pub const fn rows_in_flight(size: usize, size_of_state: usize) -> usize {
         match size {
             1 | 2 if size_of_state <= 8 => 8,
@@ -77,9 +78,9 @@ pub mod columns {
         }
     }
 
-    /// Blocks for each multiprocessor, for `min_blocks`: as many as registers allow. Large states need more registers,
-    /// and so do the nested loops of operators that keep an order.
-    pub const fn blocks_at_once(size_of_state: usize, is_any_order: bool) -> usize {
+    /// The kernel's `min_blocks`: the blocks for which a multiprocessor has registers. Large states need more
+    /// registers, and so do the nested loops of operators that keep an order.
+    pub const fn min_blocks(size_of_state: usize, is_any_order: bool) -> usize {
         match (size_of_state, is_any_order) {
             (32, _) => 2,
             (_, true) => 4,
@@ -87,21 +88,21 @@ pub mod columns {
         }
     }
 
-    /// Bytes of a memory line. Folded rows of whole lines share none.
-    pub const LINE: usize = 128;
+    /// Bytes of a cache line. Folded rows that consist of whole lines share none.
+    pub const CACHE_LINE: usize = 128;
 
     /// Partials that a thread reduces in four rounds of eight.
-    pub const FEW_PARTIALS: usize = 32;
+    pub const PARTIALS_PER_THREAD: usize = 32;
 
-    /// Folded columns of which each thread of the last block reduces four, if little is read.
-    pub const ENOUGH_COLUMNS: usize = 4 * BLOCK;
+    /// The fewest columns of a folded row, and the most if little is read: four for each thread of the last block.
+    pub const MIN_FOLDED_COLUMNS: usize = 4 * BLOCK;
 
-    /// The same if more is read.
-    pub const MANY_COLUMNS: usize = 16 * BLOCK;
+    /// The most columns of a folded row if much is read; the largest inputs allow more.
+    pub const MAX_FOLDED_COLUMNS: usize = 16 * BLOCK;
 
-    /// Lanes of a tile if all blocks have enough columns. The longer the contiguous segment of a row that a block
+    /// Lanes of a tile if there are columns for all blocks. The longer the contiguous segment of a row that a block
     /// reads, the better.
-    pub const MANY_LANES: usize = BLOCK / 2;
+    pub const WIDE_TILE_LANES: usize = BLOCK / 2;
 }
 
 /// Segments by offsets.
@@ -110,28 +111,28 @@ pub mod segments {
     pub const BLOCK: usize = 256;
 
     /// Lanes that reduce a short segment.
-    pub const FEW_LANES: usize = 4;
+    pub const SHORT_SEGMENT_LANES: usize = 4;
 
     /// Vectors that a lane has in flight.
-    pub const IN_FLIGHT: usize = 4;
+    pub const SEGMENT_VECTORS_IN_FLIGHT: usize = 4;
 
     /// Vectors of the longest short segment.
-    pub const SHORT_VECTORS: usize = FEW_LANES * IN_FLIGHT;
+    pub const MAX_SHORT_SEGMENT_VECTORS: usize = SHORT_SEGMENT_LANES * SEGMENT_VECTORS_IN_FLIGHT;
 
     /// Vectors of the longest segment that a warp reduces; blocks reduce longer ones.
-    pub const WARP_VECTORS: usize = 4 * 32 * IN_FLIGHT;
+    pub const MAX_WARP_SEGMENT_VECTORS: usize = 4 * 32 * SEGMENT_VECTORS_IN_FLIGHT;
 
-    /// Blocks for each multiprocessor, for `min_blocks`, of elements of `size` bytes. Sets the registers of a thread:
-    /// with three blocks of 2 to 8 bytes a few words spill; single bytes take more registers than three blocks leave.
-    pub const fn blocks_at_once(size: usize) -> usize {
+    /// The kernel's `min_blocks`, for elements of `size` bytes. It limits a thread's registers: with three blocks,
+    /// elements of 2 to 8 bytes spill a few words, and elements of 1 byte need more registers than three blocks leave.
+    pub const fn min_blocks(size: usize) -> usize {
         if size == 1 { 2 } else { 3 }
     }
 
-    /// Tiles of a chunk of a long segment, at least; a shorter segment is one chunk.
-    pub const CHUNK_TILES: usize = 4;
+    /// The fewest tiles of a chunk of a long segment; a shorter segment is one chunk.
+    pub const MIN_CHUNK_TILES: usize = 4;
 
-    /// Chunks of a segment, at most: four for each block that runs at once.
-    pub const MOST_CHUNKS: usize = 4 * 4 * crate::MULTIPROCESSORS;
+    /// The most chunks of a segment: four for each resident block.
+    pub const MAX_CHUNKS: usize = 4 * 4 * crate::MULTIPROCESSORS;
 }
 
 /// Exact sums of whole inputs and long rows.
@@ -142,11 +143,11 @@ pub mod exact_long_rows {
     /// The same for each of two inputs.
     pub const PAIRS_IN_FLIGHT: usize = 2;
 
-    /// Threads of the largest block, and those that a multiprocessor runs at once: each has 128 registers. 768 threads
-    /// of 80 took a tenth longer for `f64` and for 2^22 `f32` (`docs/notes/exact-sums.md`).
-    pub const MOST_THREADS: usize = 512;
+    /// Threads of the largest block, which fills a multiprocessor with 128 registers for each thread. 768 threads with
+    /// 80 registers take a tenth longer for `f64` and for 2^22 `f32` (`docs/notes/exact-sums.md`).
+    pub const MAX_THREADS: usize = 512;
 
-    /// Threads of a block if a single input has few of them for each multiprocessor.
+    /// Threads of a block if a single input is too short for large blocks on all multiprocessors.
     pub const THREADS: usize = 256;
 }
 
@@ -158,9 +159,9 @@ pub mod exact_rows {
     /// Vectors that a lane loads, of one, two or four rows.
     pub const VECTORS: usize = 4;
 
-    /// Lanes that share a row before one of them takes two vectors of it, so that their loads are coalesced. Rows of 16
-    /// `f16`, of two vectors, took 784 us with eight lanes (`docs/notes/exact-sums.md`).
-    pub const COALESCED: usize = 4;
+    /// The most lanes with one vector of a row each; in longer rows, each lane has several vectors. Lanes side by side
+    /// load coalesced. Rows of 16 `f16`, of two vectors, take 784 us with eight lanes (`docs/notes/exact-sums.md`).
+    pub const COALESCED_LANES: usize = 4;
 }
 
 /// Exact sums of columns.
@@ -174,21 +175,21 @@ pub mod exact_columns {
         }
     }
 
-    /// Blocks that a multiprocessor runs at once: few enough that a thread's terms fit in registers.
-    pub const BLOCKS_AT_ONCE: usize = 2;
+    /// The kernel's `min_blocks`: few enough that a thread's terms fit in registers.
+    pub const MIN_BLOCKS: usize = 2;
 }
 
 /// The numbers that fix the order in which products and custom operators on floats combine elements.
 pub mod order {
     pub use super::columns::rows_in_flight;
-    pub use super::long_rows::{LARGE_BLOCKS, MOST_THREADS, VECTORS_IN_FLIGHT, VECTORS_OF_A_SHORT_ROW};
-    pub use super::rows::VECTORS_EACH;
-    pub use super::segments::{CHUNK_TILES, MOST_CHUNKS, SHORT_VECTORS, WARP_VECTORS};
+    pub use super::long_rows::{MAX_SHORT_ROW_VECTORS, MAX_THREADS, RESIDENT_LARGE_BLOCKS, VECTORS_IN_FLIGHT};
+    pub use super::rows::VECTORS_PER_LANE;
+    pub use super::segments::{MAX_CHUNKS, MAX_SHORT_SEGMENT_VECTORS, MAX_WARP_SEGMENT_VECTORS, MIN_CHUNK_TILES};
     pub use crate::MULTIPROCESSORS;
 
     /// Leaves of the tree that combines the threads of a column.
     pub const LEAVES: usize = 16;
 
-    /// Rounds of loads of a leaf, at least, so that combining the leaves is a small part of the work.
+    /// The fewest rounds of loads of a leaf, so that combining the leaves is a small part of the work.
     pub const ROUNDS: usize = 4;
 }

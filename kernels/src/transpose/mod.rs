@@ -1,12 +1,12 @@
 //! Transposes.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`registers`] | small matrices of whole vectors, in registers |
 //! | [`tiled`] | tiles in shared memory |
 //! | [`packed`] | tall-skinny and short-wide matrices, and matrices of short contiguous segments |
 //! | [`copy`] | matrices of long contiguous segments |
-//! | [`tuning`] | the constants that came from a measurement |
+//! | [`tuning`] | the constants chosen by measurement |
 
 pub mod copy;
 pub mod packed;

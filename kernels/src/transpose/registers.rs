@@ -2,7 +2,8 @@
 //!
 //! A small matrix takes about the time of one load, so the launch is bound by latency, not bandwidth. There is no tile
 //! in shared memory and no barrier: a thread loads a micro-tile of few elements (of bytes, two side by side),
-//! transposes it, and stores it. Larger matrices are faster by tiles, whose rows are longer on both sides.
+//! transposes it, and stores it. Larger matrices are faster by tiles in shared memory, whose rows are longer on both
+//! sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
@@ -11,21 +12,23 @@ use num_complex::{Complex32, Complex64};
 
 use crate::transpose::tiled::epilogue::{Scale, Scaled, Scaling};
 use crate::transpose::tiled::micro_tile::{Transpose, transpose_bytes};
-use crate::transpose::tuning::{REGISTERS_ACROSS, REGISTERS_BLOCK, SMALL_REGISTERS_BLOCK, registers_across_warp};
+use crate::transpose::tuning::{
+    REGISTER_TILES_ACROSS, REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, register_tiles_across_warp,
+};
 
 /// Rows of a micro-tile: four, or the elements of 16 bytes if those are fewer.
 pub const fn rows(size: usize) -> usize {
     if size < 4 { 4 } else { 16 / size }
 }
 
-/// Columns of a micro-tile: as many as rows, and twice as many of bytes, which then need no more accesses than elements
-/// of 2 bytes.
+/// Columns of a micro-tile: the number of rows, or twice that number for bytes, which then need no more accesses than
+/// elements of 2 bytes.
 pub const fn columns(size: usize) -> usize {
     if size == 1 { 8 } else { rows(size) }
 }
 
 /// An element whose micro-tiles are loaded a row at a time and stored a column at a time.
-pub trait InRegisters: Element {
+pub trait RegisterTile: Element {
     /// A row of a micro-tile.
     type Row: Copy;
     /// A column of a micro-tile.
@@ -40,19 +43,19 @@ pub trait InRegisters: Element {
     /// Writes a column from element `i` on.
     ///
     /// # Safety
-    /// As of [`InRegisters::load`].
+    /// As of [`RegisterTile::load`].
     unsafe fn store(output: &GlobalMut<'_, Self>, i: usize, column: Self::Column);
 
-    /// The columns of the micro-tile with these rows. What is past its rows and columns is unspecified.
+    /// The columns of the micro-tile with these rows. Rows and columns past the micro-tile's are unspecified.
     fn transpose(micro_tile: [Self::Row; 4]) -> [Self::Column; 8];
 
     /// The column with a function applied to each element.
-    fn map(column: Self::Column, of_element: impl Fn(Self) -> Self) -> Self::Column;
+    fn map(column: Self::Column, function: impl Fn(Self) -> Self) -> Self::Column;
 }
 
 macro_rules! by_words {
     ($type:ident in $row:ident, $word:ident: |$micro_tile:ident| $transposed:expr) => {
-        impl InRegisters for $type {
+        impl RegisterTile for $type {
             type Row = $row;
             type Column = $word;
 
@@ -74,8 +77,8 @@ macro_rules! by_words {
             }
 
             #[inline(always)]
-            fn map(column: $word, of_element: impl Fn(Self) -> Self) -> $word {
-                let mapped = |i: u32| $word::from(of_element((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
+            fn map(column: $word, function: impl Fn(Self) -> Self) -> $word {
+                let mapped = |i: u32| $word::from(function((column >> (i * Self::BITS)) as Self)) << (i * Self::BITS);
                 mapped(0) | mapped(1) | mapped(2) | mapped(3)
             }
         }
@@ -109,7 +112,7 @@ fn transpose_halves([a, b, c, d]: [u64; 4]) -> [u64; 4] {
 
 macro_rules! by_vectors {
     ($($type:ident),*) => {$(
-        impl InRegisters for $type {
+        impl RegisterTile for $type {
             type Row = <Self as Element>::Vector;
             type Column = Self::Row;
 
@@ -132,11 +135,11 @@ macro_rules! by_vectors {
             }
 
             #[inline(always)]
-            fn map(column: Self::Row, of_element: impl Fn(Self) -> Self) -> Self::Row {
+            fn map(column: Self::Row, function: impl Fn(Self) -> Self) -> Self::Row {
                 let mut column = column;
                 let mut i = 0;
                 while i < Self::Row::LEN {
-                    column = column.with(i, of_element(column.get(i)));
+                    column = column.with(i, function(column.get(i)));
                     i += 1;
                 }
                 column
@@ -151,17 +154,17 @@ by_vectors!(u32, u64, u128);
 /// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart. Sides, pitches and
 /// addresses are multiples of 16 bytes.
 ///
-/// A block takes [`REGISTERS_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and as many down as
-/// its threads allow. The grid covers a matrix in x and y, and the batch in z.
+/// A block takes [`REGISTER_TILES_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and one down for
+/// each row of threads. The grid covers a matrix in x and y, and the batch in z.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
+    instances = [u8, u16, u32, u64, u128] x [128 == SMALL_REGISTER_TILES_BLOCK, 256 == REGISTER_TILES_BLOCK],
     block = BLOCK,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn register_tiles<T: InRegisters, const BLOCK: usize>(
+pub unsafe fn register_tiles<T: RegisterTile, const BLOCK: usize>(
     input: Global<T>,
     output: GlobalMut<T>,
     rows: u32,
@@ -188,17 +191,17 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     pub columns: u32,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_batch: usize,
     /// The operations on each element: see [`Scaling`].
-    pub how: u32,
+    pub operations: u32,
     /// The real part of the factor.
     pub real: f64,
-    /// Its imaginary part.
+    /// The imaginary part of the factor.
     pub imaginary: f64,
 }
 
@@ -207,11 +210,12 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [f16, bf16, f32, f64, Complex32, Complex64] x [128 == SMALL_REGISTERS_BLOCK, 256 == REGISTERS_BLOCK],
+    instances = [f16, bf16, f32, f64, Complex32, Complex64]
+        x [128 == SMALL_REGISTER_TILES_BLOCK, 256 == REGISTER_TILES_BLOCK],
     block = BLOCK,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: usize>(
+pub unsafe fn scaled_register_tiles<N: Scale<Bits: RegisterTile>, const BLOCK: usize>(
     ScaledRegisterTileArgs {
         input,
         output,
@@ -221,15 +225,15 @@ pub unsafe fn scaled_register_tiles<N: Scale<Bits: InRegisters>, const BLOCK: us
         output_pitch,
         input_batch,
         output_batch,
-        how,
+        operations,
         real,
         imaginary,
     }: ScaledRegisterTileArgs<<N as Scale>::Bits>,
 ) {
     let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
-    let scaled = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let scaled = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     transpose_micro_tile::<N::Bits, BLOCK>(&input, &output, &layout, |column| {
-        N::Bits::map(column, |x| scaled.of_element(x))
+        N::Bits::map(column, |x| scaled.apply_to_element(x))
     });
 }
 
@@ -245,7 +249,7 @@ struct Layout {
 
 /// Transposes this thread's micro-tile and applies the epilogue to its columns.
 #[inline(always)]
-fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
+fn transpose_micro_tile<T: RegisterTile, const BLOCK: usize>(
     input: &Global<T>,
     output: &GlobalMut<T>,
     layout: &Layout,
@@ -254,11 +258,11 @@ fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
     thread::launch_dependents();
     let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
     let size = size_of::<T>();
-    let (high, wide, lanes) = (self::rows(size), self::columns(size), registers_across_warp(size) as u32);
+    let (high, wide, lanes) = (self::rows(size), self::columns(size), register_tiles_across_warp(size) as u32);
     let thread = thread::index_in_block::<BLOCK>() as u32;
-    let (lane, warp, warps) = (thread % 32, thread / 32, REGISTERS_ACROSS as u32 / lanes);
-    let x = thread::block_idx_x() * REGISTERS_ACROSS as u32 + warp % warps * lanes + lane % lanes;
-    let y = thread::block_idx_y() * (BLOCK / REGISTERS_ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
+    let (lane, warp, warps) = (thread % 32, thread / 32, REGISTER_TILES_ACROSS as u32 / lanes);
+    let x = thread::block_idx_x() * REGISTER_TILES_ACROSS as u32 + warp % warps * lanes + lane % lanes;
+    let y = thread::block_idx_y() * (BLOCK / REGISTER_TILES_ACROSS) as u32 + warp / warps * (32 / lanes) + lane / lanes;
     let (row, column) = (y * high as u32, x * wide as u32);
     if row >= rows || column >= columns {
         return;
@@ -266,10 +270,10 @@ fn transpose_micro_tile<T: InRegisters, const BLOCK: usize>(
     let batch = thread::block_idx_z() as usize;
     let from = batch * input_batch + row as usize * input_pitch + column as usize;
     // SAFETY: the matrix' sides are multiples of a micro-tile's, so a micro-tile is inside of it or outside.
-    let row_of_square = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
+    let load_row = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
     // A micro-tile has one row, two, or four.
-    let first = row_of_square(0);
-    let further = |i: usize| if i < high { row_of_square(i) } else { first };
+    let first = load_row(0);
+    let further = |i: usize| if i < high { load_row(i) } else { first };
     let transposed = T::transpose([first, further(1), further(2), further(3)]);
     let to = batch * output_batch + column as usize * output_pitch + row as usize;
     let mut i = 0;
@@ -285,7 +289,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squares_of_halves_are_turned() {
+    fn micro_tiles_of_halves_are_transposed() {
         let row = |i: u64| (0..4).map(|j| (16 * i + j) << (16 * j)).sum::<u64>();
         let transposed = transpose_halves([row(0), row(1), row(2), row(3)]);
         for (j, word) in (0..).zip(transposed) {

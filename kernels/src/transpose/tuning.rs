@@ -1,11 +1,12 @@
-//! The constants of the transposes that came from a measurement, for the kernels and for the host's plans.
+//! The constants of transposes chosen by measurement, for the kernels and for the host's plans.
 //!
-//! Each says its unit, what it decides, and the shape that it was measured at. Times are of an H200, unless a line says
+//! Each has its unit, what it decides, and the shape that it was measured at. Times are of an H200, unless a line says
 //! otherwise. `docs/notes/tiles.md`, and in that folder `small-transposes.md`, `unaligned-transposes.md`,
 //! `tall-skinny.md`, `short-segments.md` and `division.md` have the measurements. "No record" means that the value is
 //! older than those notes, or is a power of two that was kept.
 //!
-//! The number of an instance in a `#[kernel]` attribute is a literal that the compiler compares with its function here.
+//! In a `#[kernel]` attribute, the number of an instance is a literal, which the compiler compares with the function
+//! here.
 
 use crate::MULTIPROCESSORS;
 
@@ -15,17 +16,17 @@ use crate::MULTIPROCESSORS;
 /// each multiprocessor. No record of the shapes.
 pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
-/// Tiles: with fewer, kernels use their small tiles, so that more multiprocessors have one. Two for each
+/// Tiles: a matrix of fewer large tiles is cut in small ones, so that more multiprocessors have a tile. Two for each
 /// multiprocessor. No record of the shapes.
-pub const FEW_TILES: usize = 2 * MULTIPROCESSORS;
+pub const MIN_LARGE_TILES: usize = 2 * MULTIPROCESSORS;
 
 /// Tiles: up to this many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
 pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 
-/// Blocks: what the packed kernels run at once, four on each multiprocessor. A small array is cut in about as many.
-/// Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
-pub const PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
+/// Resident blocks of the packed kernels: four on each multiprocessor. A small array is cut in about this number of
+/// tiles. Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
+pub const RESIDENT_PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
 // Tiles of vectors.
 
@@ -36,16 +37,17 @@ pub const fn tile_elements(size: usize) -> usize {
     bytes / size
 }
 
-/// Elements of a block's tile where there are fewer than [`FEW_TILES`]: a quarter. No record of the shapes.
+/// Elements of a block's small tile, for fewer than [`MIN_LARGE_TILES`] large ones: a quarter. No record of the shapes.
 pub const fn small_tile_elements(size: usize) -> usize {
     tile_elements(size) / 4
 }
 
-/// Blocks that are to fit on a multiprocessor, by registers (`min_blocks`), where tiles take many waves.
+/// The `min_blocks` of tiles that take many waves.
 ///
-/// A copy by tiles is the faster the fewer bytes are in flight, down to 48 or 64 KiB for each multiprocessor: 16384 x
-/// 16384 elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five, 518 by eight. Registers hold blocks
-/// back, not shared memory: that was slower, because loads arrive in what is left of it as L1.
+/// A copy by tiles gets faster with fewer bytes in flight, down to 48 or 64 KiB for each multiprocessor: 16384 x 16384
+/// elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five, 518 by eight. Registers limit the blocks, not
+/// shared memory: larger allocations of shared memory are slower, because they shrink the L1 through which loads
+/// arrive.
 ///
 /// Elements of 2 bytes take five if `line_pitch`, else four: 5000 x 30000 takes 156.6 us by four and 158.3 by five,
 /// 4096 x 4096 18.0 and 17.8.
@@ -57,13 +59,13 @@ pub const fn blocks_in_many_waves(size: usize, line_pitch: bool) -> usize {
     }
 }
 
-/// Blocks that are to fit on a multiprocessor where all tiles run in one wave: eight, but five of the larger tiles of
-/// elements of 1 and 2 bytes. 1024 x 1024 of 16 bytes takes 8.2 us by eight and 8.5 by four.
+/// The `min_blocks` of tiles that run in one wave: eight, but five of the larger tiles of elements of 1 and 2 bytes.
+/// 1024 x 1024 of 16 bytes takes 8.2 us by eight and 8.5 by four.
 pub const fn blocks_in_one_wave(size: usize) -> usize {
     if size <= 2 { 5 } else { 8 }
 }
 
-/// Blocks of small tiles that are to fit on a multiprocessor. No record of the shapes.
+/// The `min_blocks` of small tiles. No record of the shapes.
 pub const fn blocks_of_small_tiles(size: usize) -> usize {
     match size {
         1 => 10,
@@ -75,21 +77,22 @@ pub const fn blocks_of_small_tiles(size: usize) -> usize {
 }
 
 /// Bytes: the pitch at whose multiples rows begin with a pair of 128-byte lines. For other pitches L2 fetches both
-/// lines of a pair: 16400 x 16400 of 8 bytes takes 1058 us instead of 1077. For these that would cost 0.4 %.
+/// lines of a pair: 16400 x 16400 of 8 bytes takes 1058 us instead of 1077. For multiples of this pitch, fetching both
+/// lines would cost 0.4 %.
 pub const LINE_PAIR: usize = 256;
 
 /// The powers of two of the input's pitch in bytes for which the columns of tiles of a row are taken round-robin from
 /// partitions 64 KiB wide: 128 KiB to 512 KiB, each end included.
 ///
-/// Rows that begin a multiple of 128 KiB apart are read 2 to 13 % slower than rows 112 or 144 KiB apart, and as fast
-/// with the partitions. Rows 1 MiB apart, in 16 partitions, reach 0.953 of a copy's speed, and 0.974 without.
-pub const PARTITIONED_PITCH: [u32; 2] = [17, 19];
+/// Rows that begin a multiple of 128 KiB apart are read 2 to 13 % slower than rows 112 or 144 KiB apart; with the
+/// partitions they are as fast. Rows 1 MiB apart, in 16 partitions, reach 0.953 of a copy's speed, and 0.974 without.
+pub const LOG2_PARTITIONED_PITCHES: [u32; 2] = [17, 19];
 
-/// Bytes of a partition, as a power of two: 64 KiB, measured with [`PARTITIONED_PITCH`].
-pub const PARTITION: u32 = 16;
+/// Bytes of a partition, as a power of two: 64 KiB, measured with [`LOG2_PARTITIONED_PITCHES`].
+pub const LOG2_PARTITION: u32 = 16;
 
-/// Bytes of a column of tiles from which on it is cut in panels: L2 does not keep what was fetched beside the column
-/// until the next column reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
+/// The least bytes of a column of tiles that is cut in panels: L2 does not keep the rest of the fetched lines until the
+/// next column of tiles reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
 pub const LONG_COLUMN: usize = 16 << 20;
 
 /// Bytes of a column of tiles in a panel of sector-aligned tiles, which fetch single lines. 200003 x 1001 elements of 4
@@ -107,12 +110,12 @@ pub const fn panel_of_line_pairs(size: usize) -> usize {
 
 /// Tiles: the fewest of a column of sector-aligned tiles. With fewer, too much of their halos is outside of the matrix.
 /// No record of the shapes.
-pub const SECTOR_ALIGNED_TILES: usize = 4;
+pub const MIN_SECTOR_ALIGNED_TILES: usize = 4;
 
-/// Blocks of sector-aligned tiles that are to fit on a multiprocessor (`min_blocks`): as many as leave registers for
-/// the first vectors of all rows of a thread's micro-tile. With fewer blocks, 8191 x 8193 elements of 1 to 8 bytes take
-/// 46.6, 71.4, 135.1 and 270.9 us, with these 40.3, 70.8, 134.9 and 266.4.
-pub const fn sector_aligned_blocks(size: usize) -> usize {
+/// The `min_blocks` of sector-aligned tiles: the most that leave registers for the first vectors of all rows of a
+/// thread's micro-tile. With fewer blocks, 8191 x 8193 elements of 1 to 8 bytes take 46.6, 71.4, 135.1 and 270.9 us,
+/// with these blocks 40.3, 70.8, 134.9 and 266.4.
+pub const fn sector_aligned_min_blocks(size: usize) -> usize {
     match size {
         1 => 3,
         2 => 4,
@@ -126,7 +129,7 @@ pub const fn sector_aligned_blocks(size: usize) -> usize {
 /// Threads of a block of narrow tiles. No record of the shapes.
 pub const NARROW_BLOCK: usize = 256;
 
-/// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter where there are few. 8191 x 8193
+/// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter if there are few tiles. 8191 x 8193
 /// elements of 8 bytes take 284.5 to 319.4 us by 32 KiB, and 282 by 16.
 pub const fn narrow_tile_words(size_of_word: usize, are_few: bool) -> usize {
     let words = (16 << 10) / size_of_word;
@@ -137,12 +140,12 @@ pub const fn narrow_tile_words(size_of_word: usize, are_few: bool) -> usize {
 
 /// Bytes of all matrices up to which they are transposed in registers: 8 MiB of elements of 16 bytes, 4 MiB of others.
 /// 600 x 600 of 16 bytes takes 3.55 us in registers and 3.69 by tiles, but 848 x 848 of 8 bytes 4.5 and 3.7.
-pub const fn in_registers_bytes(size: usize) -> usize {
+pub const fn max_register_tiles_bytes(size: usize) -> usize {
     if size < 16 { 4 << 20 } else { 8 << 20 }
 }
 
 /// Micro-tiles across a block, and the most across a warp.
-pub const REGISTERS_ACROSS: usize = 8;
+pub const REGISTER_TILES_ACROSS: usize = 8;
 
 /// Micro-tiles across a warp.
 ///
@@ -150,25 +153,26 @@ pub const REGISTERS_ACROSS: usize = 8;
 /// the output is then at least a sector. Elements of 8 and 16 bytes have micro-tiles of two rows or one: 8 across read
 /// a line of 128 bytes. Measured at 512 x 512: with 8 across, elements of 8 and 16 bytes take 5 % less time than with
 /// 4, elements of 1 and 2 bytes the same or more.
-pub const fn registers_across_warp(size: usize) -> usize {
-    if size < 8 { 4 } else { REGISTERS_ACROSS }
+pub const fn register_tiles_across_warp(size: usize) -> usize {
+    if size < 8 { 4 } else { REGISTER_TILES_ACROSS }
 }
 
-/// Threads of a block in registers. 1024 x 1024 elements of 1 byte take 1.53 us, and 1.62 to 1.65 by half of them.
-pub const REGISTERS_BLOCK: usize = 256;
+/// Threads of a block of register tiles. 1024 x 1024 elements of 1 byte take 1.53 us, and 1.62 to 1.65 by half of these
+/// threads.
+pub const REGISTER_TILES_BLOCK: usize = 256;
 
-/// Threads of a block in registers where blocks are few. 512 x 512 elements of 1 byte take 1.25 us, and 1.33 by
-/// [`REGISTERS_BLOCK`].
-pub const SMALL_REGISTERS_BLOCK: usize = REGISTERS_BLOCK / 2;
+/// Threads of a block of register tiles if there are few blocks. 512 x 512 elements of 1 byte take 1.25 us, and 1.33 by
+/// [`REGISTER_TILES_BLOCK`].
+pub const SMALL_REGISTER_TILES_BLOCK: usize = REGISTER_TILES_BLOCK / 2;
 
-/// Blocks of [`SMALL_REGISTERS_BLOCK`] on the busiest multiprocessor, up to which they are preferred if that
-/// multiprocessor then has fewer threads, for elements of 2 to 8 bytes.
+/// The most blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads on the busiest multiprocessor for which small blocks are
+/// preferred, if that multiprocessor then has fewer threads. For elements of 2 to 8 bytes.
 ///
 /// 768 x 768 of 4 bytes, with three small blocks or two large ones on the busiest multiprocessor, takes 2.00 us by
-/// small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68; 384 x 384 of 8 bytes 1.61 and 1.76. Elements of 1 byte
-/// are left out, as a small block writes halves of lines (1024 x 1536: 1.87 and 1.76), and of 16 bytes (192 x 192: 1.31
-/// to 1.37 and 1.26).
-pub const SMALL_BLOCKS_OF_BUSIEST: usize = 3;
+/// small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68; 384 x 384 of 8 bytes 1.61 and 1.76. Small blocks are
+/// slower for elements of 1 byte, since they write halves of lines (1024 x 1536: 1.87 and 1.76), and for elements of 16
+/// bytes (192 x 192: 1.31 to 1.37 and 1.26).
+pub const MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR: usize = 3;
 
 // Transposes in place.
 
@@ -182,23 +186,23 @@ pub const fn in_place_side(size: usize) -> usize {
     }
 }
 
-/// Elements of a tile in place where there are fewer than [`FEW_TILES`] pairs: a quarter, of elements of up to 4 bytes.
-/// No record of the shapes.
+/// Elements of a tile in place, for fewer than [`MIN_LARGE_TILES`] pairs of large tiles: a quarter, if elements have up
+/// to 4 bytes. No record of the shapes.
 pub const fn small_in_place_elements(size: usize) -> usize {
     let elements = in_place_side(size) * in_place_side(size);
     if size <= 4 { elements / 4 } else { elements }
 }
 
-/// Halves of a block in place at any address: each half takes a tile of the pair. Elements of 8 bytes have one half,
-/// whose threads take both tiles one after the other: 8191 x 8191 takes 388 us so, and 434 by halves.
+/// Halves of a block in place at any address: each half takes a tile of the pair. For elements of 8 bytes there is one
+/// half, whose threads take both tiles one after the other: 8191 x 8191 takes 388 us, and 434 by two halves.
 pub const fn in_place_halves(size: usize) -> usize {
     if size == 8 { 1 } else { 2 }
 }
 
 // Interleaved rows.
 
-/// Elements of an axis from which on it is not short: a transpose for each index of the middle axis then has rows that
-/// are long enough. Decides whether a reversal of three axes is one transpose with interleaved rows. At an extent of 64
+/// The least extent of an axis that is not short: a transpose for each index of the middle axis then has rows that are
+/// long enough. Decides whether a reversal of three axes is one transpose with interleaved rows. At an extent of 64
 /// both ways take 17.8 and 17.9 us of 2 bytes, at 3 elements (8192 x 512 x 3) 49.8 and 13.3.
 pub const fn long_axis(size: usize) -> usize {
     if size <= 4 { 64 } else { 256 / size }
@@ -210,26 +214,26 @@ pub const fn long_axis(size: usize) -> usize {
 /// threads.
 pub const PACKED_BLOCK: usize = 256;
 
-/// Vectors of 16 bytes that a thread loads before it stores the first. 127 x 1000003 elements of 1, 4 and 8
-/// bytes take 90.8, 261 and 535 us, and 104, 344 and 686 by four vectors and more blocks.
+/// Vectors of 16 bytes that a thread loads before it stores the first. 127 x 1000003 elements of 1, 4 and 8 bytes take
+/// 90.8, 261 and 535 us, and 104, 344 and 686 by four vectors and more blocks.
 pub const PACKED_VECTORS: usize = 8;
 
 /// Elements: the longest short side of a tall-skinny or short-wide matrix. No record of the shapes.
 pub const MAX_SHORT_SIDE: usize = 128;
 
-/// How many times as long as its short side the other side of such a matrix is, at least. No record of the shapes.
+/// The least ratio of the long side of such a matrix to its short side. No record of the shapes.
 pub const ASPECT_RATIO: usize = 16;
 
-/// Sectors of a row that a block writes, at least, however small the matrix is. No record of the shapes.
-pub const FEWEST_SECTORS: usize = 4;
+/// The fewest sectors of a row that a block writes, however small the matrix is. No record of the shapes.
+pub const MIN_SECTORS: usize = 4;
 
 /// Columns, and bytes of an element, up to which a tall-skinny matrix whose rows are whole vectors is packed, not
 /// tiled: 2^24 x 16 of 1 byte takes 144.8 us packed and 157.7 tiled, of 2 bytes 272.1 and 281.3.
-pub const TALL_SKINNY_OF_VECTORS: [usize; 2] = [16, 2];
+pub const MAX_PACKED_ROW_OF_VECTORS: [usize; 2] = [16, 2];
 
 /// Elements of `size` bytes that a thread stores at once: 8 bytes, since index arithmetic costs the same for one
-/// element and for eight. Elements of 4 bytes go one by one, which are then neighbours in shared memory, too. No record
-/// of the shapes.
+/// element and for eight. Elements of 4 bytes are stored one by one, so that neighbouring threads read neighbours in
+/// shared memory, too. No record of the shapes.
 pub const fn elements_per_store(size: usize) -> u32 {
     match size {
         1 => 8,
@@ -245,29 +249,30 @@ pub const fn tall_skinny_allocation(capacity: usize) -> usize {
     capacity / 2 * 3
 }
 
-/// Elements by which each eight rows of a short-wide tile are shifted against the eight before, in shared memory: one
-/// word, of elements of 1 byte. Measured at 127 rows: reads take little more than two passes, and four to six without.
+/// The shift in shared memory, in elements, of every eight rows of a short-wide tile against the previous eight: one
+/// word for elements of 1 byte. Measured at 127 rows: reads take little more than two passes, and four to six without
+/// the shift.
 pub const fn short_wide_skew(size: usize) -> usize {
     if size == 1 { 4 } else { 0 }
 }
 
-/// Bytes of a tile of segments, at least, however small the matrix is. No record of the shapes.
-pub const SMALLEST_PACKED_TILE: usize = 2048;
+/// The fewest bytes of a tile of segments, however small the matrix is. No record of the shapes.
+pub const MIN_PACKED_TILE: usize = 2048;
 
-/// Passes in which a warp may read a narrow tile that is loaded as one segment. With more, each row is loaded by
-/// itself, at a pitch without conflicts: 400000 x 16 x 3 elements of 1 byte, in 11 passes, take 35.7 us as one segment
-/// and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9.
+/// The most passes in which a warp may read a narrow tile that is loaded as one segment. With more passes, each row is
+/// loaded by itself, at a pitch without conflicts: 400000 x 16 x 3 elements of 1 byte, in 11 passes, take 35.7 us as
+/// one segment and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9.
 pub const MAX_PASSES: u32 = 3;
 
-/// Columns of tiles up to which they are made about equally wide, as each block computes its places once however few
-/// columns it writes: 100000 x 80 x 5 elements of 1 byte take 37.0 us as 64 and 16 columns, and 30.2 as 40 and 40.
-pub const EVEN_TILES: usize = 3;
+/// The most columns of tiles that are made about equally wide, since a block's index arithmetic does not depend on the
+/// columns that it writes: 100000 x 80 x 5 elements of 1 byte take 37.0 us as 64 and 16 columns, and 30.2 as 40 and 40.
+pub const MAX_EVEN_TILES: usize = 3;
 
 /// Bytes of a row of the output below which a matrix of segments counts as short and wide. No record of the shapes.
 pub const SHORT_WIDE_ROW: usize = 128;
 
-/// Bytes of a segment from which on segments are copied one by one, not packed, by the bytes of the access at whose
-/// multiples they begin and end.
+/// The least bytes of a segment for which segments are copied one by one, not packed. `access` is the bytes of the
+/// access at whose multiples segments begin and end.
 ///
 /// 4096 segments of 12001 bytes take 38.4 us packed and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of
 /// 10001 halves 59.4 and 57.7, of 8001 halves 37.6 and 47.2; 4096 of 7501 words, nearly a block's capacity, 67.6 and

@@ -63,7 +63,7 @@ impl Operator<u8> for Extent {
     type Output = [u64; 2];
     const NEUTRAL: [u64; 4] = [u64::MAX, 0, 0, 0];
     const ANY_ORDER: bool = true;
-    const HAS_EMPTY: bool = false;
+    const HAS_EMPTY_RESULT: bool = false;
 
     fn lift(self, element: u8, index: u64) -> [u64; 4] {
         if element == 0 { Self::NEUTRAL } else { [index, index, 1, 0] }

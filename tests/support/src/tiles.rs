@@ -76,10 +76,10 @@ fn run_tiles<T: Plain>(
         output_pitch: rows,
         input_batch: rows * columns,
         output_batch: rows * columns,
-        across,
+        log2_across: across,
         tiles_down,
         tiles_across,
-        partitions,
+        log2_partitions: partitions,
     };
     gpu.launch(kernel, tiles_down * tiles_across, arguments)?;
     gpu.download(&output)

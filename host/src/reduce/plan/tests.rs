@@ -65,7 +65,7 @@ fn a_sum_fills_the_device_once() {
 
 #[test]
 fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_few() {
-    let at_once = AtOnce { rows: 4, blocks: SMALL_BLOCKS };
+    let at_once = AtOnce { rows: 4, blocks: RESIDENT_SMALL_BLOCKS };
     let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, at_once);
     assert_eq!(lanes(256, 1 << 20), 128);
     assert_eq!(lanes(16, 1 << 24), 256);
@@ -113,14 +113,14 @@ fn tiles_fill_the_device() {
 #[test]
 fn a_block_has_room_for_its_rows() {
     for size in [1, 2, 4, 8] {
-        for len in 1..=VECTORS_OF_A_SHORT_ROW * (16 / size) {
+        for len in 1..=MAX_SHORT_ROW_VECTORS * (16 / size) {
             for pitch in [len, len + 1, len + 100] {
-                let lanes = rows::lanes_of_row(len.div_ceil(16 / size));
-                let most = rows::rows_of_block(len, pitch, lanes, size);
+                let lanes = rows::lanes_per_row(len.div_ceil(16 / size));
+                let most = rows::rows_per_block(len, pitch, lanes, size);
                 assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
                 let (vectors, room) = match pitch == len {
-                    true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::VECTORS_EACH),
-                    false => (most * rows::vectors_of_row(len, size), rows::VECTORS_WITH_GAPS),
+                    true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::VECTORS_PER_LANE),
+                    false => (most * rows::vectors_per_row(len, size), rows::VECTORS_WITH_GAPS),
                 };
                 assert!(vectors <= room, "{most} rows of {len} of {size} bytes");
             }
@@ -130,10 +130,10 @@ fn a_block_has_room_for_its_rows() {
 
 #[test]
 fn short_rows_have_a_lane_for_four_vectors() {
-    assert!(matches!(rows(1000, 16, 4), Plan::Rows { lanes: 1, rows_of_block: 64, .. }));
-    assert!(matches!(rows(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_of_block: 1024, .. }));
-    assert!(matches!(rows(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_of_block: 8, .. }));
-    assert!(matches!(rows(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_of_block: 2, .. }));
+    assert!(matches!(rows(1000, 16, 4), Plan::Rows { lanes: 1, rows_per_block: 64, .. }));
+    assert!(matches!(rows(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_per_block: 1024, .. }));
+    assert!(matches!(rows(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_per_block: 8, .. }));
+    assert!(matches!(rows(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_per_block: 2, .. }));
     assert!(matches!(rows(1000, 4096, 4), Plan::LongRows { blocks: Blocks { splits: 1, threads: 128, .. }, .. }));
 }
 

@@ -247,8 +247,8 @@ impl<T: ExactElement> ExactSums<T> {
             Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::take(len, size) => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
-                let Lanes { lanes, vectors, rows_of_block } = Lanes::of(len, size, has_singles);
-                let grid = grid((rows.div_ceil(rows_of_block), 1), OPERATION)?;
+                let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
+                let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
                 let arguments = exact_states_of_rows::Args {
                     input,
                     rows,

@@ -37,10 +37,10 @@ use cuda_std::prelude::*;
 
 use crate::ops::Number;
 
-/// The first index of the block's segment, with `each` elements for each thread.
+/// The first index of the block's segment, which has `per_thread` elements for each thread.
 #[inline(always)]
-fn start_of_segment(each: usize) -> usize {
-    thread::block_idx_x() as usize * thread::block_dim_x() as usize * each
+fn segment_start(per_thread: usize) -> usize {
+    thread::block_idx_x() as usize * thread::block_dim_x() as usize * per_thread
 }
 
 /// Adds element `from` to element `to`, if `from` is inside of the data.
@@ -51,21 +51,21 @@ fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     }
 }
 
-/// Adds to the thread's element the `EACH - 1` elements one, two, ... blocks after it. All loads are issued before the
-/// first addition.
+/// Adds to the thread's element the `PER_THREAD - 1` elements one, two, ... blocks after it. All loads are issued
+/// before the first addition.
 #[inline(always)]
-fn gather<T: Number, const EACH: usize>(data: &GlobalMut<T>, start: usize) {
+fn add_blocks_apart<T: Number, const PER_THREAD: usize>(data: &GlobalMut<T>, start: usize) {
     let first = start + thread::thread_idx_x() as usize;
     let input = data.as_global();
-    let mut loaded = [T::NEUTRAL; EACH];
+    let mut loaded = [T::NEUTRAL; PER_THREAD];
     let mut i = 0;
-    while i < EACH {
+    while i < PER_THREAD {
         loaded[i] = input.load_or(first + i * thread::block_dim_x() as usize, T::NEUTRAL);
         i += 1;
     }
     let mut sum = loaded[0];
     let mut i = 1;
-    while i < EACH {
+    while i < PER_THREAD {
         sum = sum.plus(loaded[i]);
         i += 1;
     }

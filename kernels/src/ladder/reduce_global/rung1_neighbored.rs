@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{FoldInPlaceArgs, add, finish, start_of_segment};
+use super::{FoldInPlaceArgs, add, finish, segment_start};
 use crate::ops::Number;
 
 /// Rung 1: thread `t` adds its neighbour at distance 1, 2, 4, ... if `t` is a multiple of twice that.
@@ -12,7 +12,7 @@ use crate::ops::Number;
 /// Source: seed 000's table, first row; the kernel is in the document before it.
 #[kernel(instances = [f32, i32])]
 pub fn neighbored<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(1);
+    let start = segment_start(1);
     let thread = thread::thread_idx_x() as usize;
     let block = thread::block_dim_x() as usize;
 

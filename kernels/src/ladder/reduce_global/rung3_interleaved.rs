@@ -1,6 +1,6 @@
 use cuda_std::prelude::*;
 
-use super::{FoldInPlaceArgs, finish, fold_by_halves, start_of_segment};
+use super::{FoldInPlaceArgs, finish, fold_by_halves, segment_start};
 use crate::ops::Number;
 
 /// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
@@ -11,7 +11,7 @@ use crate::ops::Number;
 /// Source: seed 000's table, third row.
 #[kernel(instances = [f32, i32])]
 pub fn interleaved<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(1);
+    let start = segment_start(1);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }

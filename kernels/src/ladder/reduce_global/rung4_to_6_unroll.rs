@@ -1,29 +1,29 @@
 use cuda_std::prelude::*;
 
-use super::{FoldInPlaceArgs, finish, fold_by_halves, gather, start_of_segment};
+use super::{FoldInPlaceArgs, add_blocks_apart, finish, fold_by_halves, segment_start};
 use crate::ops::Number;
 
 /// Rung 4: each thread first adds two elements, so that there are half as many blocks.
 ///
-/// The first addition of a thread needs no barrier, and its two loads do not wait for one another. **Saves:** half of
-/// the blocks with all of their barriers. **Counters:** blocks, bytes in flight.
+/// The first addition of a thread needs no barrier, and its two loads are independent. **Saves:** half of the blocks,
+/// with all their barriers. **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000, `reduceUnroll2`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll2<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(2);
-    gather::<T, 2>(&data, start);
+    let start = segment_start(2);
+    add_blocks_apart::<T, 2>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }
 
-/// Rung 5: four elements. As [`unroll2`](fn@unroll2), twice. **Counters:** blocks, bytes in flight.
+/// Rung 5: four elements instead of the two of [`unroll2`](fn@unroll2). **Counters:** blocks, bytes in flight.
 ///
 /// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]
 pub fn unroll4<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(4);
-    gather::<T, 4>(&data, start);
+    let start = segment_start(4);
+    add_blocks_apart::<T, 4>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }
@@ -35,8 +35,8 @@ pub fn unroll4<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>
 /// Source: seed 000, "unroll 8".
 #[kernel(instances = [f32, i32])]
 pub fn unroll8<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(8);
-    gather::<T, 8>(&data, start);
+    let start = segment_start(8);
+    add_blocks_apart::<T, 8>(&data, start);
     fold_by_halves(&data, start, 1);
     finish(&data, &partials, start);
 }

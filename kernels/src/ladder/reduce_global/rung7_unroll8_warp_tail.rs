@@ -1,7 +1,7 @@
 use cuda_std::prelude::*;
 use cuda_std::warp::FULL_MASK;
 
-use super::{FoldInPlaceArgs, finish, fold_by_halves, gather, start_of_segment};
+use super::{FoldInPlaceArgs, add_blocks_apart, finish, fold_by_halves, segment_start};
 use crate::ops::Number;
 
 /// Rung 7: the last 64 elements are folded by one warp, through volatile memory and without the block's barrier.
@@ -13,8 +13,8 @@ use crate::ops::Number;
 /// Source: seed 000, `reduceUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll8_warp_tail<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(8);
-    gather::<T, 8>(&data, start);
+    let start = segment_start(8);
+    add_blocks_apart::<T, 8>(&data, start);
     fold_by_halves(&data, start, 64);
     fold_last_warp(&data, start);
     finish(&data, &partials, start);
@@ -22,8 +22,9 @@ pub fn unroll8_warp_tail<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPl
 
 /// Reduces the segment's first 64 elements to its first, by the first warp.
 ///
-/// As in shared memory: volatile keeps values out of registers, but does not order lanes, which since Volta are not in
-/// lock-step. The warp's barriers order them: one between the reads and the writes of a step, and one after the writes.
+/// As in shared memory, volatile accesses keep values out of registers, but do not order the lanes, which since Volta
+/// do not run in lock-step. The warp's barriers order them: one between the reads and the writes of a step, and one
+/// after the writes.
 #[inline(always)]
 pub(super) fn fold_last_warp<T: Number>(data: &GlobalMut<T>, start: usize) {
     if thread::thread_idx_x() < 32 {

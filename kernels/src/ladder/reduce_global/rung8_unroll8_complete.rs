@@ -1,10 +1,10 @@
 use cuda_std::prelude::*;
 
 use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
-use super::{add, finish, gather, start_of_segment};
+use super::{add, add_blocks_apart, finish, segment_start};
 use crate::ops::Number;
 
-/// Rung 8: no loop. Each step stands by itself and asks whether the block is large enough for it.
+/// Rung 8: no loop. Each step is written out, and tests whether the block is large enough for it.
 ///
 /// **Saves:** the loop's counter and branch; the test of the block's size stays, at run time. **Counter:** instructions
 /// per warp. The seed saw no difference, and neither does an H200: the rung is likely bound by memory.
@@ -12,8 +12,8 @@ use crate::ops::Number;
 /// Source: seed 000, `reduceCompleteUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
 pub fn unroll8_complete<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(8);
-    gather::<T, 8>(&data, start);
+    let start = segment_start(8);
+    add_blocks_apart::<T, 8>(&data, start);
     let block = thread::block_dim_x() as usize;
     step::<T, 512>(&data, start, block);
     step::<T, 256>(&data, start, block);

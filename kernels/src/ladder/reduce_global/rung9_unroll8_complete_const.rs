@@ -2,7 +2,7 @@ use cuda_std::prelude::*;
 
 use super::rung8_unroll8_complete::step;
 use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
-use super::{finish, gather, start_of_segment};
+use super::{add_blocks_apart, finish, segment_start};
 use crate::ops::Number;
 
 /// Rung 9: the block's size is in the type, so that the compiler drops the steps that such a block does not have.
@@ -14,8 +14,8 @@ use crate::ops::Number;
 /// Source: seed 000, "template".
 #[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]
 pub fn unroll8_complete_const<T: Number, const BLOCK: usize>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
-    let start = start_of_segment(8);
-    gather::<T, 8>(&data, start);
+    let start = segment_start(8);
+    add_blocks_apart::<T, 8>(&data, start);
     step::<T, 512>(&data, start, BLOCK);
     step::<T, 256>(&data, start, BLOCK);
     step::<T, 128>(&data, start, BLOCK);

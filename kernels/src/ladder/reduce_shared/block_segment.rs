@@ -1,8 +1,8 @@
 //! The first loads and the last store of the rungs whose blocks have a contiguous segment each.
 //!
 //! A rung's file shows what the rung changes. Loading and the last store are the same in all of them, and are here.
-//! What a rung adds and later rungs keep is in that rung's file (`load_two` in rung 4, `fold_last_warp` in rung 5,
-//! ...).
+//! What a rung introduces is in that rung's file, also if later rungs use it (`load_two` in rung 4, `fold_last_warp` in
+//! rung 5, ...).
 
 use cuda_std::prelude::*;
 

@@ -23,7 +23,7 @@
 //! The last rung is the kernel that the library launches for the [`Sum`](crate::ops::Sum) of a whole input of floats.
 //! There is none for integers, because every rung's sum of integers is exact.
 //!
-//! Lengths are free: past the end of the input a thread takes the neutral element.
+//! The length is arbitrary: past the end of the input a thread takes the neutral element.
 
 mod block_segment;
 mod block_sum;

@@ -23,18 +23,18 @@ pub const MAX_BLOCKS: usize = 528;
 /// One block for each round of loads, up to 264: two for each multiprocessor of an H200. Then one for each eight
 /// rounds, up to [`MAX_BLOCKS`], so that starting a block costs little beside its loads.
 pub const fn blocks_for(len: usize, size: usize) -> usize {
-    const TWO_EACH: usize = 264;
-    const ROUNDS_EACH: usize = 8;
+    const TWO_PER_MULTIPROCESSOR: usize = 264;
+    const ROUNDS_PER_BLOCK: usize = 8;
     let elements_per_round = SINGLE_LAUNCH_BLOCK * VECTORS_IN_FLIGHT * (16 / size);
     let rounds = len.div_ceil(elements_per_round);
     if rounds == 0 {
         1
-    } else if rounds <= TWO_EACH {
+    } else if rounds <= TWO_PER_MULTIPROCESSOR {
         rounds
-    } else if rounds / ROUNDS_EACH <= TWO_EACH {
-        TWO_EACH
-    } else if rounds / ROUNDS_EACH < MAX_BLOCKS {
-        rounds / ROUNDS_EACH
+    } else if rounds / ROUNDS_PER_BLOCK <= TWO_PER_MULTIPROCESSOR {
+        TWO_PER_MULTIPROCESSOR
+    } else if rounds / ROUNDS_PER_BLOCK < MAX_BLOCKS {
+        rounds / ROUNDS_PER_BLOCK
     } else {
         MAX_BLOCKS
     }

@@ -8,9 +8,9 @@ use crate::ops::Number;
 ///
 /// Thread `t` adds at index `2 * stride * t`. The working threads are neighbours, so whole warps work or do not: no
 /// warp diverges until fewer than 32 threads are left. But the lanes of a warp now read at a distance of `2 * stride`,
-/// which is 2, 4, ... 32 words: they meet in the same banks. **Saves:** idle lanes. **Costs:** bank conflicts: 2-, 4-
-/// and 8-way in the first steps, less again when fewer lanes are left (a block of 1024 has one step of 32-way ones).
-/// **Counter:** bank conflicts.
+/// which is 2, 4, ... 32 words, so that several lanes access the same bank. **Saves:** idle lanes. **Costs:** bank
+/// conflicts: 2-, 4- and 8-way in the first steps, fewer when fewer lanes are left (a block of 1024 has one step with
+/// 32-way conflicts). **Counter:** bank conflicts.
 ///
 /// Source: seed 003, `reduce1`.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -8,8 +8,8 @@ use crate::ops::Number;
 ///
 /// In the rungs before, a block ends after two elements a thread, and the next one is started: half a million blocks
 /// for 2^28 elements. Here a thread adds every `grid * BLOCK`-th element in a register, and a block folds in shared
-/// memory once. **Saves:** starting blocks, and nearly all barriers. **Counters:** blocks, barriers per block (as many
-/// as before, for many more elements).
+/// memory once. **Saves:** starting blocks, and nearly all barriers. **Counters:** blocks, barriers per block (the same
+/// number, for many more elements).
 ///
 /// Source: past the seeds; Harris, "Optimizing Parallel Reduction in CUDA" (2007), kernel 7.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -16,7 +16,7 @@
 //! | [`tiled`](fn@tiled) | the tile is transposed in shared memory | scattered writes |
 //! | [`tiled_padded`](fn@tiled_padded) | one column of padding | bank conflicts |
 //! | [`tiled_rows`](fn@tiled_rows) | four elements a thread | threads at the barrier |
-//! | [`diagonal`](fn@diagonal) | the order of blocks | (once) crowded memory partitions |
+//! | [`diagonal`](fn@diagonal) | the order of blocks | partition camping (on GPUs of 2009) |
 //! | [`vectorized`](fn@vectorized) | 16 bytes an access, transposed in registers | three of four accesses |
 
 mod rung10_vectorized;

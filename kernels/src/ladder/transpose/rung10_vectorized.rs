@@ -46,11 +46,11 @@ pub fn vectorized<T: Element<Vector = Vector<T, 4>>>(TransposeArgs { input, outp
     let top = (thread::block_idx_x() % down) as usize * TILE;
     let left = (thread::block_idx_x() / down) as usize * TILE;
 
-    let wide = columns.is_multiple_of(SIDE) && input.elements_to_alignment() == 0;
+    let is_aligned = columns.is_multiple_of(SIDE) && input.elements_to_alignment() == 0;
     let mut micro_tile = [Vector([T::default(); SIDE]); SIDE];
     let mut i = 0;
     while i < SIDE {
-        micro_tile[i] = load_vector(&input, top + y * SIDE + i, left + x * SIDE, rows, columns, wide);
+        micro_tile[i] = load_vector(&input, top + y * SIDE + i, left + x * SIDE, rows, columns, is_aligned);
         i += 1;
     }
     let transposed = transpose(micro_tile);
@@ -61,11 +61,11 @@ pub fn vectorized<T: Element<Vector = Vector<T, 4>>>(TransposeArgs { input, outp
     }
     thread::sync_threads();
 
-    let wide = rows.is_multiple_of(SIDE) && output.as_global().elements_to_alignment() == 0;
+    let is_aligned = rows.is_multiple_of(SIDE) && output.as_global().elements_to_alignment() == 0;
     let mut i = 0;
     while i < SIDE {
         let vector = tile.load_vector((y * SIDE + i) * TILE + (x ^ y) * SIDE);
-        store_vector(&output, left + y * SIDE + i, top + x * SIDE, columns, rows, wide, vector);
+        store_vector(&output, left + y * SIDE + i, top + x * SIDE, columns, rows, is_aligned, vector);
         i += 1;
     }
 }
@@ -78,12 +78,12 @@ fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     column: usize,
     rows: usize,
     columns: usize,
-    wide: bool,
+    is_aligned: bool,
 ) -> Vector<T, SIDE> {
     let mut vector = Vector([T::default(); SIDE]);
     if row < rows && column < columns {
         let first = row * columns + column;
-        if wide {
+        if is_aligned {
             // The column and the row's length are multiples of four, so the vector ends inside of the row.
             return input.load_vector(first);
         }
@@ -106,12 +106,12 @@ fn store_vector<T: Element<Vector = Vector<T, 4>>>(
     column: usize,
     rows: usize,
     columns: usize,
-    wide: bool,
+    is_aligned: bool,
     vector: Vector<T, SIDE>,
 ) {
     if row < rows && column < columns {
         let first = row * columns + column;
-        if wide {
+        if is_aligned {
             output.store_vector(first, vector);
             return;
         }

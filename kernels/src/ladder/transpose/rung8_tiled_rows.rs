@@ -32,7 +32,8 @@ pub(super) fn transpose_tile<T: Element>(
     let tile = shared_tile![T; TILE x TILE + 1];
     let (x, y) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
 
-    // Counted from 0, so that the compiler knows how often, unrolls, and has all four loads on their way.
+    // The number of iterations is constant, so that the compiler unrolls the loop and issues all four loads before the
+    // first store.
     let mut loaded = [T::default(); TILE / THREADS_Y];
     let mut k = 0;
     while k < loaded.len() {

@@ -3,16 +3,16 @@
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
 
-use super::place::{Place, four};
+use super::thread_columns::{ThreadColumns, per_column};
 use super::{BLOCK, COLUMNS, Scratch, rows_in_flight};
 use crate::ops::{Operator, constant};
 
-/// The folded rows that a block reduces, each named by the first of its `folded_rows` rows.
+/// The folded rows that a block reduces, each identified by the first of its `folded_rows` rows.
 pub(super) struct SplitRows<'a> {
     pub(super) begin: usize,
     pub(super) end: usize,
     pub(super) folded_rows: usize,
-    pub(super) place: &'a Place,
+    pub(super) thread_columns: &'a ThreadColumns,
 }
 
 impl SplitRows<'_> {
@@ -20,7 +20,7 @@ impl SplitRows<'_> {
     #[inline(always)]
     pub(super) fn is_short(&self) -> bool {
         const FEW: usize = 16;
-        self.end - self.begin <= FEW * self.place.rows * self.folded_rows
+        self.end - self.begin <= FEW * self.thread_columns.rows * self.folded_rows
     }
 
     /// The states of this thread's elements; `load` loads those of one folded row.
@@ -30,19 +30,19 @@ impl SplitRows<'_> {
         operator: O,
         load: impl Fn(usize) -> [T; COLUMNS],
     ) -> [O::State; COLUMNS] {
-        let rows = Rows {
-            first: self.begin + self.place.row * self.folded_rows,
+        let rows = ThreadRows {
+            first: self.begin + self.thread_columns.row * self.folded_rows,
             end: self.end,
-            step: self.place.rows * self.folded_rows,
-            beside: four(|c| self.place.folded_row(c)),
+            step: self.thread_columns.rows * self.folded_rows,
+            folded_row: per_column(|c| self.thread_columns.folded_row(c)),
         };
         rows.fold::<O, T>(operator, load)
     }
 
-    /// Adds the last rows, too few for a folded row, with `left` elements in all, to `states`. The first row of threads
-    /// folds them. `load` loads an element by its offset from the first of them.
+    /// Adds the last rows, which are too few for a folded row, to `states`. They have `left` elements in total, which
+    /// the first row of threads folds. `load` loads an element by its offset from the first of them.
     #[inline(always)]
-    pub(super) fn with_last<O: Operator<T>, T: Element>(
+    pub(super) fn add_last_rows<O: Operator<T>, T: Element>(
         &self,
         operator: O,
         states: [O::State; COLUMNS],
@@ -50,24 +50,24 @@ impl SplitRows<'_> {
         at: [usize; COLUMNS],
         load: impl Fn(usize) -> T,
     ) -> [O::State; COLUMNS] {
-        let is_left = |c: usize| self.place.row == 0 && self.place.column(c) < left;
-        let loaded = four(|c| load(if is_left(c) { at[c] } else { 0 }));
+        let is_left = |c: usize| self.thread_columns.row == 0 && self.thread_columns.column(c) < left;
+        let loaded = per_column(|c| load(if is_left(c) { at[c] } else { 0 }));
         issue_loads();
-        let index = |c: usize| (self.end + self.place.folded_row(c)) as u64;
-        four(|c| if is_left(c) { O::combine(states[c], operator.lift(loaded[c], index(c))) } else { states[c] })
+        let index = |c: usize| (self.end + self.thread_columns.folded_row(c)) as u64;
+        per_column(|c| if is_left(c) { O::combine(states[c], operator.lift(loaded[c], index(c))) } else { states[c] })
     }
 }
 
 /// Rows that a thread folds: every `step`-th from the first on.
-pub(super) struct Rows {
+pub(super) struct ThreadRows {
     pub(super) first: usize,
     pub(super) end: usize,
     pub(super) step: usize,
     /// For each of the thread's columns, its row within the folded row.
-    pub(super) beside: [usize; COLUMNS],
+    pub(super) folded_row: [usize; COLUMNS],
 }
 
-impl Rows {
+impl ThreadRows {
     /// The states of the rows' elements; `load` loads the thread's elements of one row.
     #[inline(always)]
     pub(super) fn fold<O: Operator<T>, T: Element>(
@@ -75,7 +75,7 @@ impl Rows {
         operator: O,
         load: impl Fn(usize) -> [T; COLUMNS],
     ) -> [O::State; COLUMNS] {
-        let Self { mut first, end, step, beside } = self;
+        let Self { mut first, end, step, folded_row } = self;
         let mut states = [constant!(O::NEUTRAL); COLUMNS];
         let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
         while in_flight == 8 && first + 7 * step < end {
@@ -83,10 +83,10 @@ impl Rows {
             let load = |k: usize| load(row(k));
             let loaded = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
             issue_loads();
-            states = four(|c| {
+            states = per_column(|c| {
                 let of = |k: usize| loaded[k][c];
                 let column = [of(0), of(1), of(2), of(3), of(4), of(5), of(6), of(7)];
-                O::combine(states[c], operator.gather(column, |k| (row(k) + beside[c]) as u64))
+                O::combine(states[c], operator.reduce_elements(column, |k| (row(k) + folded_row[c]) as u64))
             });
             first += 8 * step;
         }
@@ -94,9 +94,9 @@ impl Rows {
             let row = |k: usize| first + k * step;
             let loaded = [load(row(0)), load(row(1)), load(row(2)), load(row(3))];
             issue_loads();
-            states = four(|c| {
+            states = per_column(|c| {
                 let column = [loaded[0][c], loaded[1][c], loaded[2][c], loaded[3][c]];
-                O::combine(states[c], operator.gather(column, |k| (row(k) + beside[c]) as u64))
+                O::combine(states[c], operator.reduce_elements(column, |k| (row(k) + folded_row[c]) as u64))
             });
             first += 4 * step;
         }
@@ -104,15 +104,15 @@ impl Rows {
             let row = |k: usize| first + k * step;
             let loaded = [load(row(0)), load(row(1))];
             issue_loads();
-            states = four(|c| {
+            states = per_column(|c| {
                 let column = [loaded[0][c], loaded[1][c]];
-                O::combine(states[c], operator.gather(column, |k| (row(k) + beside[c]) as u64))
+                O::combine(states[c], operator.reduce_elements(column, |k| (row(k) + folded_row[c]) as u64))
             });
             first += 2 * step;
         }
         while first < end {
             let loaded = load(first);
-            states = four(|c| O::combine(states[c], operator.lift(loaded[c], (first + beside[c]) as u64)));
+            states = per_column(|c| O::combine(states[c], operator.lift(loaded[c], (first + folded_row[c]) as u64)));
             first += step;
         }
         states
@@ -132,14 +132,14 @@ pub(super) fn fold_threads<O: Operator<T>, T: Element>(
     let thread = thread::index_in_block::<BLOCK>();
     let mut states = states;
     let store = |states: [O::State; COLUMNS]| {
-        four(|c| scratch.store(c * BLOCK + thread, states[c]));
+        per_column(|c| scratch.store(c * BLOCK + thread, states[c]));
     };
     store(states);
     let mut half = BLOCK / 2;
     while half >= lanes {
         thread::sync_threads();
         if thread < half {
-            states = four(|c| O::combine(states[c], scratch.load(c * BLOCK + thread + half)));
+            states = per_column(|c| O::combine(states[c], scratch.load(c * BLOCK + thread + half)));
             store(states);
         }
         half /= 2;

@@ -3,21 +3,21 @@
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
-use super::fold::Rows;
+use super::fold::ThreadRows;
 use super::partials::Partials;
-use super::place::{Place, four, load_wide};
 use super::store::store_results;
-use super::{BLOCK, FEW_BLOCKS, Matrices, Scratch, rows_in_flight};
+use super::thread_columns::{ThreadColumns, load_vectorized, per_column};
+use super::{BLOCK, DEPENDENT_LAUNCH_BLOCKS, Matrices, Scratch, rows_in_flight};
 use crate::ops::Operator;
 use crate::reduce::fold::is_last_block;
 use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 
 /// The order in which the rows of a column are combined.
 ///
-/// It is a function of their number and of how many a thread has in flight, which depends on the types. The rows are
-/// cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to chain `i %
-/// chains`. The rows of a chain are combined one after the other, `passes` chains one after the other, their results in
-/// a tree, and the splits' states in a few chains and a tree.
+/// It is a function of the number of rows and of the rows that a thread has in flight, which depend on the types. The
+/// rows are cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to
+/// chain `i % chains`. The rows of a chain are combined one after the other, and so are `passes` chains, which form a
+/// leaf. The leaves are combined in a tree, and the splits' states in a few chains and a tree.
 ///
 /// The number of threads depends on the number of columns: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Order {
     /// of splits is about a quarter of the root of the number of rows: enough to fill a device with a few columns, and
     /// few enough for one block to fold their states.
     #[inline(always)]
-    pub const fn of(rows: usize, in_flight: usize) -> Self {
+    pub const fn new(rows: usize, in_flight: usize) -> Self {
         let most_of_one_split = 2 * LEAVES * ROUNDS * in_flight;
         if rows < most_of_one_split {
             let rounds = rows / (ROUNDS * in_flight);
@@ -61,7 +61,8 @@ impl Order {
 
     /// The lanes of a row of threads, if `needed` lanes, a power of two, cover all columns.
     ///
-    /// With several splits, a block's threads fold one: with 16 lanes, or with 4 if most of 16 would have no column.
+    /// With several splits, all threads of a block fold one split: with 16 lanes, or with 4 if most of 16 lanes would
+    /// have no column.
     pub const fn lanes(self, needed: usize) -> usize {
         let most = BLOCK / self.leaves;
         if self.passes > 1 {
@@ -114,53 +115,54 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
         split: usize,
         block: usize,
         scratch: &Scratch<S>,
-        drawn: &SharedArray<u32, 1>,
+        shared_ticket: &SharedArray<u32, 1>,
     ) where
         O: Operator<T, State = S, Output = R>,
     {
         let &Self { operator, lanes, tiles, splits, tickets, output, .. } = self;
         let &Matrices { input, rows, columns, pitch, batch_pitch } = matrices;
-        let order = Order::of(rows, rows_in_flight(size_of::<T>(), size_of::<S>()));
+        let order = Order::new(rows, rows_in_flight(size_of::<T>(), size_of::<S>()));
         let thread = thread::index_in_block::<BLOCK>();
-        let is_wide = matrices.are_wide(1);
-        let place = Place::of_thread(thread, tile, lanes, columns, 1, size_of::<T>(), is_wide);
-        let height = order.rows_of_threads(place.rows);
-        let (matrix, chain) = (place.row >> height.trailing_zeros(), place.row & (height - 1));
-        let batch = block * (place.rows >> height.trailing_zeros()) + matrix;
+        let is_vectorized = matrices.can_vectorize(1);
+        let thread_columns = ThreadColumns::of_thread(thread, tile, lanes, columns, 1, size_of::<T>(), is_vectorized);
+        let height = order.rows_of_threads(thread_columns.rows);
+        let (matrix, chain) = (thread_columns.row >> height.trailing_zeros(), thread_columns.row & (height - 1));
+        let batch = block * (thread_columns.rows >> height.trailing_zeros()) + matrix;
         let has_matrix = batch * columns < output.len();
 
         let begin = split * order.rows_of_split;
         let left = if has_matrix { rows - begin } else { 0 };
         let end = begin + if left < order.rows_of_split { left } else { order.rows_of_split };
-        if thread::grid_dim_x() <= FEW_BLOCKS && end - begin <= 16 * order.leaves {
+        if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS && end - begin <= 16 * order.leaves {
             thread::launch_dependents();
         }
         let own = Chains { begin, end, chain, height, order, lanes };
-        let (start, at) = (batch * batch_pitch, four(|c| place.offset(c, pitch)));
+        let (start, at) = (batch * batch_pitch, per_column(|c| thread_columns.offset(c, pitch)));
         // A loop for each case: a branch around a load makes loads wait for each other.
-        let states = if is_wide {
+        let states = if is_vectorized {
             // SAFETY: all rows are aligned, and inside the view with what an access takes of the next row.
-            let load = |row: usize| unsafe { load_wide(input, start + row * pitch, at) };
+            let load = |row: usize| unsafe { load_vectorized(input, start + row * pitch, at) };
             own.fold::<O, T>(operator, load, scratch)
         } else {
             let load = |row: usize| {
-                // Recomputed: otherwise the compiler keeps the place of each element of a round.
+                // Recomputed: otherwise the compiler keeps the address of each element of a round.
                 let row = compute_anew(start + row * pitch);
                 // SAFETY: the column is in the row.
-                four(|c| unsafe { input.load_unchecked(row + at[c]) })
+                per_column(|c| unsafe { input.load_unchecked(row + at[c]) })
             };
             own.fold::<O, T>(operator, load, scratch)
         };
         let states = own.fold_threads::<O, T>(states, scratch);
         // Recomputed, as above.
-        let place = Place::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_wide);
+        let thread_columns =
+            ThreadColumns::of_thread(compute_anew(thread), tile, lanes, columns, 1, size_of::<T>(), is_vectorized);
         if splits == 1 {
             if chain == 0 && has_matrix {
                 store_results::<T, _>(
-                    four(|c| operator.finish(states[c], rows as u64)),
+                    per_column(|c| operator.finish(states[c], rows as u64)),
                     output,
                     batch * columns,
-                    &place,
+                    &thread_columns,
                 );
             }
             return;
@@ -168,9 +170,9 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
 
         let partials = Partials { states: self.partials, first: batch * splits, columns };
         if chain == 0 {
-            place.each(|c| partials.store(split, place.column(c), states[c]));
+            thread_columns.each(|c| partials.store(split, thread_columns.column(c), states[c]));
         }
-        if !is_last_block(tickets, batch * tiles + tile, splits as u32, drawn) {
+        if !is_last_block(tickets, batch * tiles + tile, splits as u32, shared_ticket) {
             return;
         }
         let (high, of_tile) = (threads_of_partials(splits), lanes * super::COLUMNS);
@@ -181,7 +183,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
     }
 }
 
-/// What a thread folds of a split.
+/// The chains of a split that a thread folds.
 struct Chains {
     /// The split's rows.
     begin: usize,
@@ -209,19 +211,19 @@ impl Chains {
             // many registers.
             let step = compute_anew(chains);
             let first = compute_anew(self.begin + chain);
-            let rows = Rows { first, end: self.end, step, beside: [0; super::COLUMNS] };
+            let rows = ThreadRows { first, end: self.end, step, folded_row: [0; super::COLUMNS] };
             let further = rows.fold::<O, T>(operator, &load);
             let states = if chain < self.height {
                 further
             } else {
-                // The earlier states waited in shared memory, since registers are full of loads.
-                four(|c| O::combine(own(scratch, c), further[c]))
+                // The earlier states are in shared memory, since registers are full of loads.
+                per_column(|c| O::combine(load_own_state(scratch, c), further[c]))
             };
             chain += self.height;
             if chain >= chains {
                 return states;
             }
-            keep(scratch, states);
+            store_states(scratch, states);
         }
     }
 
@@ -237,26 +239,26 @@ impl Chains {
             return states;
         }
         let mut states = states;
-        // The states of the thread `rows` rows on.
+        // The state of column `c` of the thread that is `rows` rows of threads further on.
         let behind = |rows: usize, c: usize| scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>() + rows * lanes);
-        keep(scratch, states);
+        store_states(scratch, states);
         if height > order.leaves {
             thread::sync_threads();
             if chain < order.leaves {
                 let mut rows = order.leaves;
                 while rows < height {
-                    states = four(|c| O::combine(states[c], behind(rows, c)));
+                    states = per_column(|c| O::combine(states[c], behind(rows, c)));
                     rows += order.leaves;
                 }
-                keep(scratch, states);
+                store_states(scratch, states);
             }
         }
         let mut half = order.leaves / 2;
         while half > 0 {
             thread::sync_threads();
             if chain < half {
-                states = four(|c| O::combine(states[c], behind(half, c)));
-                keep(scratch, states);
+                states = per_column(|c| O::combine(states[c], behind(half, c)));
+                store_states(scratch, states);
             }
             half /= 2;
         }
@@ -266,13 +268,13 @@ impl Chains {
 
 /// Stores this thread's states in its entries.
 #[inline(always)]
-fn keep<S: Plain>(scratch: &Scratch<S>, states: [S; super::COLUMNS]) {
-    four(|c| scratch.store(c * BLOCK + thread::index_in_block::<BLOCK>(), states[c]));
+fn store_states<S: Plain>(scratch: &Scratch<S>, states: [S; super::COLUMNS]) {
+    per_column(|c| scratch.store(c * BLOCK + thread::index_in_block::<BLOCK>(), states[c]));
 }
 
 /// This thread's state of column `c`.
 #[inline(always)]
-fn own<S: Plain>(scratch: &Scratch<S>, c: usize) -> S {
+fn load_own_state<S: Plain>(scratch: &Scratch<S>, c: usize) -> S {
     scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>())
 }
 
@@ -282,7 +284,7 @@ mod tests {
 
     #[test]
     fn splits_are_a_quarter_of_the_root_at_most() {
-        let splits = |rows: usize| Order::of(rows, 4).splits(rows);
+        let splits = |rows: usize| Order::new(rows, 4).splits(rows);
         assert_eq!([0, 1, 100, 511, 512, 1000, 1 << 12].map(splits), [1, 1, 1, 1, 2, 4, 16]);
         assert_eq!([1 << 14, 1 << 20, 1 << 22, 1 << 30].map(splits), [32, 256, 512, 8192]);
     }
@@ -291,7 +293,7 @@ mod tests {
     fn each_chain_of_a_whole_split_has_whole_rounds() {
         for in_flight in [2, 4, 8] {
             for rows in [1000, 5000, 1 << 20, (1 << 33) + 5] {
-                let order = Order::of(rows, in_flight);
+                let order = Order::new(rows, in_flight);
                 let is_whole = order.rows_of_split.is_multiple_of(order.chains() * in_flight);
                 assert!(order.splits(rows) == 1 || is_whole, "{rows} rows, {in_flight} in flight: {order:?}");
             }
@@ -301,7 +303,7 @@ mod tests {
     #[test]
     fn a_block_has_a_thread_for_each_leaf() {
         for rows in [0, 1, 16, 33, 500, 513, 5000, 1 << 22] {
-            let order = Order::of(rows, 4);
+            let order = Order::new(rows, 4);
             for needed in [1, 2, 8, 16, 256, 1 << 20] {
                 let lanes = order.lanes(needed);
                 assert!(lanes.is_power_of_two() && BLOCK / lanes >= order.leaves, "{rows} rows, {needed} lanes");

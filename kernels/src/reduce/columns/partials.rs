@@ -1,7 +1,7 @@
 //! The partials that blocks exchange if they share the rows of a tile.
 //!
-//! A thread folds one column at a time here, with many of its states in flight: another block's state is as far away as
-//! the input, and there may be hundreds of blocks.
+//! A thread folds one column at a time here, with many of the column's states in flight: loading a state has the
+//! latency of loading the input, and a column may have hundreds of states.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -96,10 +96,10 @@ impl<S: Plain> Partials<'_, S> {
     }
 }
 
-/// The rows and the width of the threads over up to `width` columns. All columns at once, if a block has a thread for
-/// each, and as many rows as fit.
+/// The width and the height of the threads over up to `width` columns: a thread for each column, at most a block of
+/// them, and the rows of threads that fit, a power of two.
 #[inline(always)]
-pub(super) fn threads_over(width: usize) -> (u32, u32) {
+pub(super) fn thread_shape(width: usize) -> (u32, u32) {
     let wide = if width < BLOCK { width as u32 } else { BLOCK as u32 };
     (wide, 1 << (BLOCK as u32 / wide).ilog2())
 }

@@ -3,60 +3,60 @@
 use cuda_std::prelude::*;
 
 use super::COLUMNS;
-use super::place::{Place, four};
+use super::thread_columns::{ThreadColumns, per_column};
 use crate::ops::Operator;
 
 /// Writes the results of the states in the first row of threads; see [`store_results`].
 #[inline(always)]
-pub(super) fn store_many_outputs<O: Operator<T>, T: Element>(
+pub(super) fn store_outputs<O: Operator<T>, T: Element>(
     operator: O,
     states: [O::State; COLUMNS],
     output: &GlobalMut<O::Output>,
     first: usize,
     rows: usize,
-    place: &Place,
+    thread_columns: &ThreadColumns,
 ) {
-    if place.row == 0 {
-        store_results::<T, _>(four(|c| operator.finish(states[c], rows as u64)), output, first, place);
+    if thread_columns.row == 0 {
+        store_results::<T, _>(per_column(|c| operator.finish(states[c], rows as u64)), output, first, thread_columns);
     }
 }
 
-/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With 16 rows, one result
-/// is written for every 16 elements read, and every access of a write costs one of L2.
+/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With few rows, stores
+/// count: with 16, one result is written for every 16 elements read, and each store is an access to L2.
 #[inline(always)]
 pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     results: [R; COLUMNS],
     output: &GlobalMut<R>,
     first: usize,
-    place: &Place,
+    thread_columns: &ThreadColumns,
 ) {
-    // As many columns as an access of the input has.
+    // The columns of an access to the input.
     let together = if size_of::<T>() < 8 { COLUMNS } else { 2 };
     let bytes = size_of::<R>() * together;
-    let are_together = place.has_neighbours(together)
-        && place.all.is_multiple_of(together)
+    let are_together = thread_columns.are_contiguous(together)
+        && thread_columns.folded_columns.is_multiple_of(together)
         && output.is_aligned_to(first, if bytes < 16 { bytes } else { 16 })
         && first <= output.len()
-        && output.len() - first >= place.all;
+        && output.len() - first >= thread_columns.folded_columns;
     if !are_together {
-        place.each(|c| output.store(first + place.column(c), results[c]));
+        thread_columns.each(|c| output.store(first + thread_columns.column(c), results[c]));
         return;
     }
     let [a, b, c, d] = results;
-    let (left, right) = (first + place.column(0), first + place.column(2));
+    let (left, right) = (first + thread_columns.column(0), first + thread_columns.column(2));
     // SAFETY: the number of columns is a multiple of `together`. So if the first of `together` columns exists, all do,
     // and it is a multiple of `together` after `first`, which is aligned.
     unsafe {
         if together == COLUMNS && bytes <= 16 {
-            if place.has_first() {
+            if thread_columns.has_any() {
                 output.store_neighbours_unchecked(left, results);
             }
             return;
         }
-        if place.has_first() {
+        if thread_columns.has_any() {
             output.store_neighbours_unchecked(left, [a, b]);
         }
-        if place.has(2) {
+        if thread_columns.has(2) {
             output.store_neighbours_unchecked(right, [c, d]);
         }
     }

@@ -3,7 +3,7 @@
 use cuda_std::hint::compute_now;
 use cuda_std::prelude::*;
 
-use crate::reduce::columns::place::Place;
+use crate::reduce::columns::thread_columns::ThreadColumns;
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
 /// The kernel's parameters that describe the matrix and its division among blocks.
@@ -44,7 +44,7 @@ impl Matrix {
         };
         let at_once = folded_rows as usize;
         // Accesses may cross into the next row if no gap separates the rows.
-        let is_wide = input.is_aligned_to(0, access)
+        let is_vectorized = input.is_aligned_to(0, access)
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
         let shift = folded_rows.trailing_zeros();
@@ -52,7 +52,7 @@ impl Matrix {
         let (begin, end) = if splits == 1 { (0, rows) } else { (up_to(split), up_to(split + 1)) };
         let left = if end < rows && split + 1 == splits { (rows - end) * columns } else { 0 };
         let start = batch as usize * batch_pitch;
-        Share { tile, batch, lanes, start, begin, end, columns, pitch, folded_rows, left, is_wide }
+        Share { tile, batch, lanes, start, begin, end, columns, pitch, folded_rows, left, is_vectorized }
     }
 }
 
@@ -71,20 +71,28 @@ pub(super) struct Share {
     pub folded_rows: u32,
     /// The number of columns of the rows past the last folded row, if this block sums these rows; else 0.
     pub left: usize,
-    pub is_wide: bool,
+    pub is_vectorized: bool,
 }
 
 impl Share {
     /// The place of a thread of the block.
     #[inline(always)]
-    pub fn place<T>(&self, thread: usize) -> Place {
-        let Self { tile, lanes, columns, folded_rows, is_wide, .. } = *self;
-        Place::of_thread(thread, tile as usize, lanes as usize, columns, folded_rows as usize, size_of::<T>(), is_wide)
+    pub fn place<T>(&self, thread: usize) -> ThreadColumns {
+        let Self { tile, lanes, columns, folded_rows, is_vectorized, .. } = *self;
+        ThreadColumns::of_thread(
+            thread,
+            tile as usize,
+            lanes as usize,
+            columns,
+            folded_rows as usize,
+            size_of::<T>(),
+            is_vectorized,
+        )
     }
 
     /// The number of elements of column `c` of a place here.
     #[inline(always)]
-    pub fn elements(&self, place: &Place, c: usize) -> usize {
+    pub fn elements(&self, place: &ThreadColumns, c: usize) -> usize {
         self.whole() + usize::from(place.column(c) < self.left)
     }
 
@@ -96,7 +104,7 @@ impl Share {
 
     /// The index in the input of element `i` of column `c` of a place.
     #[inline(always)]
-    pub fn element(&self, place: &Place, c: usize, i: usize) -> usize {
+    pub fn element(&self, place: &ThreadColumns, c: usize, i: usize) -> usize {
         self.start + (self.begin + i * self.folded_rows as usize) * self.pitch + place.offset(c, self.pitch)
     }
 

@@ -21,10 +21,10 @@ use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
 use crate::ops::{Sum, SumOfSquares};
-use crate::reduce::columns::place::{Place, four, load_wide};
-use crate::reduce::columns::{BLOCK, COLUMNS, FEW_BLOCKS};
+use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per_column};
+use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::fold::is_last_block;
-pub use crate::reduce::tuning::exact_columns::{BLOCKS_AT_ONCE, rows_in_flight};
+pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, rows_in_flight};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
 /// with superaccumulators instead of partials.
@@ -111,7 +111,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
-    let drawn = shared_array!(u32; 1);
+    let shared_ticket = shared_array!(u32; 1);
     let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
 
     let matrix = matrix.again();
@@ -187,7 +187,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     // A folded row has columns in other tiles, too.
     let (ticket, blocks) =
         if folded_rows == 1 { (batch * tiles as usize + tile, splits) } else { (batch, splits * tiles) };
-    if !is_last_block(tickets, ticket, blocks, &drawn) {
+    if !is_last_block(tickets, ticket, blocks, &shared_ticket) {
         return;
     }
     let of_tile = share.lanes as usize * COLUMNS;
@@ -218,18 +218,18 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
 ) -> ThreadSums<Float<O::Terms>> {
     const SHORT: usize = 16;
     let place = share.place::<T>(thread::index_in_block::<BLOCK>());
-    if thread::grid_dim_x() <= FEW_BLOCKS && share.whole() <= SHORT * place.rows {
+    if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS && share.whole() <= SHORT * place.rows {
         thread::launch_dependents();
     }
     // A function for each case, because with a branch around each load, loads would wait for each other.
-    if share.is_wide {
+    if share.is_vectorized {
         // SAFETY: all rows are aligned. Accesses are inside the view, even if they extend into the next row.
-        let load = |row: usize, at| unsafe { load_wide(input, row, at) };
+        let load = |row: usize, at| unsafe { load_vectorized(input, row, at) };
         sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     } else {
         // SAFETY: the column is in the row.
         let load =
-            |row: usize, at: [usize; COLUMNS]| four(|c| unsafe { input.load_unchecked(row.wrapping_add(at[c])) });
+            |row: usize, at: [usize; COLUMNS]| per_column(|c| unsafe { input.load_unchecked(row.wrapping_add(at[c])) });
         sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
     }
 }
@@ -248,7 +248,7 @@ fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
 fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     share: &Share,
-    place: &Place,
+    place: &ThreadColumns,
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
@@ -265,7 +265,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
 fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     input: &Global<T>,
     share: &Share,
-    place: &Place,
+    place: &ThreadColumns,
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
@@ -277,10 +277,10 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     let mut tiles = whole.div_ceil(rows * ROWS as u32);
     let distance = (rows * share.folded_rows) as usize * share.pitch;
     let first_row = if left > 0 { row * share.folded_rows } else { 0 };
-    let at = four(|c| place.offset(c, share.pitch));
+    let at = per_column(|c| place.offset(c, share.pitch));
     let mut first = share.start + (share.begin + first_row as usize) * share.pitch + at[0];
     // The distances of the thread's columns from its first.
-    let at = four(|c| at[c].wrapping_sub(at[0]));
+    let at = per_column(|c| at[c].wrapping_sub(at[0]));
     let load_tile = |first: usize, left: u32| {
         // Opaque, so that its multiples are recomputed: kept from tile to tile, they would take registers.
         let distance = compute_wide_now(distance);
@@ -294,7 +294,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             each::<ROWS>(|k| {
                 let exists = (k as u32) < left;
                 let loaded = load(if exists { first + k * distance } else { first }, at);
-                tile.set_row(k, four(|c| if exists { loaded[c] } else { T::default() }));
+                tile.set_row(k, per_column(|c| if exists { loaded[c] } else { T::default() }));
             });
         }
         tile
@@ -367,7 +367,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             c += 1;
         }
     }
-    let values = four(|c| if is_given_up { NOT_SUMMED } else { outside.sum(c, sums.value::<K::Grid>(c)) });
+    let values = per_column(|c| if is_given_up { NOT_SUMMED } else { outside.sum(c, sums.value::<K::Grid>(c)) });
     ThreadSums { values, windows }
 }
 
@@ -396,7 +396,7 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile.get(k, c)).abs())));
     if lanes == BLOCK {
         // The windows are this thread's own. They are stored for later readers.
-        return four(|c| {
+        return per_column(|c| {
             let exponent = window_of_column::<Float<K>>(largest[c].high_word());
             exponents.store(c * BLOCK + thread, exponent as u32);
             K::Grid::window(exponent)
@@ -417,7 +417,7 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
         c += BLOCK >> lanes.trailing_zeros();
     }
     thread::sync_threads();
-    four(|c| window_in::<K>(exponents, c * BLOCK + lane))
+    per_column(|c| window_in::<K>(exponents, c * BLOCK + lane))
 }
 
 #[cfg(test)]

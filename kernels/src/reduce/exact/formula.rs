@@ -29,7 +29,7 @@ pub(super) struct NormValue;
 /// A format of results.
 pub trait ResultFormat: Rounded + Plain {
     /// The quotient, or a number that rounds to the same result.
-    fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
+    fn div_rem(leading: Leading, unit: i32, count: u64) -> Leading;
     /// The root, or a number that rounds to the same result; in units of 1.
     fn root(leading: Leading, unit: i32) -> Leading;
     /// The result's bits, in the lowest bits.
@@ -51,7 +51,7 @@ impl ResultFormat for f32 {
         Self::from_bits(bits as u32)
     }
     #[inline(always)]
-    fn divide(leading: Leading, unit: i32, count: u64) -> Leading {
+    fn div_rem(leading: Leading, unit: i32, count: u64) -> Leading {
         let is_normal = |found: &Leading| found.position + 127 + unit >= f32::MIN_EXP - 1;
         divide_for_f32(leading, count).filter(is_normal).unwrap_or_else(|| divide(leading, count))
     }
@@ -79,7 +79,7 @@ impl ResultFormat for f64 {
         Self::from_bits(bits)
     }
     #[inline(always)]
-    fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
+    fn div_rem(leading: Leading, _unit: i32, count: u64) -> Leading {
         divide(leading, count)
     }
     #[inline(always)]
@@ -104,7 +104,7 @@ macro_rules! half_results {
                 Self::from_bits(bits as u16)
             }
             #[inline(always)]
-            fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
+            fn div_rem(leading: Leading, _unit: i32, count: u64) -> Leading {
                 divide(leading, count)
             }
             #[inline(always)]
@@ -198,7 +198,7 @@ fn mean<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
     if count == 0 {
         return R::NAN;
     }
-    R::round(R::divide(leading, unit, count), unit)
+    R::round(R::div_rem(leading, unit, count), unit)
 }
 
 /// The root, rounded once. Out of line, since it is long.

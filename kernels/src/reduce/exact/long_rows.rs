@@ -18,9 +18,9 @@ use super::terms::{Float, Inputs, One, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::long_rows::Split;
-use crate::reduce::remainder::vectors_of_block;
-use crate::reduce::run::Run;
-pub use crate::reduce::tuning::exact_long_rows::{MOST_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
+use crate::reduce::remainder::elements_per_block;
+use crate::reduce::tile_range::TileRange;
+pub use crate::reduce::tuning::exact_long_rows::{MAX_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
 
 /// The number of tile states of a split of a row.
 pub const fn states_per_split<O: ExactOperator<T>, T: Element>() -> usize {
@@ -81,7 +81,7 @@ pub struct ExactLongRowArgs<T: Plain> {
 /// and [`words_of_superaccumulator`] words of `superaccumulators` for each row, if there is more than one split.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
-    max_threads = MOST_THREADS,
+    max_threads = MAX_THREADS,
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -112,7 +112,7 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
 /// [`words_of_pairs_superaccumulator`].
 #[kernel(
     instances = [Dot] x [f32, f64, f16, bf16],
-    max_threads = MOST_THREADS,
+    max_threads = MAX_THREADS,
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -157,12 +157,12 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     let partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let superacc: Superaccumulator<K::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
-    let split = split.with_tiles_at_once(VECTORS as u32);
+    let split = split.with_tiles_per_round(VECTORS as u32);
     split.launch_dependents();
     let start = split.row * pitch;
-    let run = split.run();
+    let run = split.tile_range();
     let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &superacc);
-    split.launch_dependents_at_last();
+    split.launch_dependents_late();
     let [of_first, of_low] = sum.of_both();
     let mut partial = fold_block(of_first, partials, &superacc);
     let mut low = Partial::ZERO;
@@ -273,7 +273,7 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     inputs: I,
     start: usize,
     len: usize,
-    run: Run,
+    run: TileRange,
     superacc: &Superaccumulator<K::Grid>,
 ) -> WarpSum<K::Grid> {
     // `FEW` is the number of vectors whose terms fit in registers.
@@ -300,13 +300,13 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     inputs: I,
     start: usize,
     len: usize,
-    run: Run,
+    run: TileRange,
     superacc: &Superaccumulator<K::Grid>,
 ) -> WarpSum<K::Grid> {
     let vector = items_of_vector::<K>();
     // A warp's vectors are contiguous, so that the compiler knows the distances between a lane's vectors.
-    let (stride, tile) = (32 * vector, vectors_of_block::<K::Element>(1));
-    let step = vectors_of_block::<K::Element>(VECTORS as u32);
+    let (stride, tile) = (32 * vector, elements_per_block::<K::Element>(1));
+    let step = elements_per_block::<K::Element>(VECTORS as u32);
     // Vectors begin after the lead, at a multiple of 16 bytes. The lead and the elements after the last whole vector
     // are singles, which are added last.
     let lead = inputs.lead(start, len);

@@ -16,12 +16,12 @@ use super::terms::One;
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::long_rows::tile;
-use crate::reduce::run::Run;
-use crate::reduce::segments::{BLOCK, CHUNK_COUNT, CHUNK_TILES, ENTRIES_PER_CHUNK, chunks, tiles_of_chunk};
+use crate::reduce::segments::{BLOCK, CHUNK_COUNT, ENTRIES_PER_CHUNK, MIN_CHUNK_TILES, chunks, tiles_of_chunk};
+use crate::reduce::tile_range::TileRange;
 
 /// The minimum number of elements of a segment with several chunks.
 const fn min_shared(size: usize) -> usize {
-    (CHUNK_TILES + 1) * tile(BLOCK, size)
+    (MIN_CHUNK_TILES + 1) * tile(BLOCK, size)
 }
 
 /// The maximum number of superaccumulators that segments of `len` elements in total need: one for each segment with
@@ -32,7 +32,7 @@ pub const fn max_superaccumulators(len: usize, size: usize) -> usize {
 
 /// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less
 /// time, others up to 10 % more.
-pub const fn blocks_at_once<O: ExactOperator<T>, T: Element>() -> usize {
+pub const fn min_blocks<O: ExactOperator<T>, T: Element>() -> usize {
     if GridOf::<O, T>::HAS_LOW { 2 } else { 3 }
 }
 
@@ -44,7 +44,7 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     /// The queue of chunks.
     pub chunks: Global<[u64; 2]>,
     /// The number of queued chunks, and the first fault.
-    pub notes: GlobalMut<u64>,
+    pub status: GlobalMut<u64>,
     /// A sum for each chunk.
     pub partials: GlobalMut<[u64; 2]>,
     /// Counts of finished chunks of each segment, and of blocks; all 0 before and after the launch.
@@ -69,14 +69,14 @@ pub struct ExactLongSegmentArgs<T: Plain> {
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
-    min_blocks = blocks_at_once::<O, T>(),
+    min_blocks = min_blocks::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     ExactLongSegmentArgs {
         input,
         chunks,
-        notes,
+        status,
         partials,
         tickets,
         superaccumulators,
@@ -85,12 +85,12 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     }: ExactLongSegmentArgs<T>,
 ) {
     let warp_partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
-    let drawn = shared_array![u32; 1];
+    let shared_ticket = shared_array![u32; 1];
     let results = Results::<O::Terms>::new(finish, output);
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
-    let queued = notes.load_volatile(CHUNK_COUNT) as usize;
+    let queued = status.load_volatile(CHUNK_COUNT) as usize;
     // More chunks than the capacity: the offsets were not in order, which was reported.
     let queued = if queued <= chunks.len() / ENTRIES_PER_CHUNK { queued } else { 0 };
 
@@ -125,7 +125,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
                 partials.store_volatile(at, [bits as u64, (bits >> 64) as u64]);
             }
             let first = at - chunk;
-            if is_last_block(&tickets, 1 + first, chunk_count as u32, &drawn) {
+            if is_last_block(&tickets, 1 + first, chunk_count as u32, &shared_ticket) {
                 partial = sum_chunks(chunk_count as u32, first, &partials, warp_partials, &superacc.begin());
                 others_have_limbs = partial.has_limbs;
                 is_whole = true;
@@ -151,20 +151,20 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }
-    if is_last_block(&tickets, 0, thread::grid_dim_x(), &drawn) && thread == 0 {
-        notes.store(CHUNK_COUNT, 0);
+    if is_last_block(&tickets, 0, thread::grid_dim_x(), &shared_ticket) && thread == 0 {
+        status.store(CHUNK_COUNT, 0);
     }
 }
 
 /// The tiles of chunk `chunk` of a segment of `len` elements of `size` bytes, with one vector for each thread, and the
 /// segment's number of chunks. The last chunk also has the elements after the last whole tile.
 #[inline(always)]
-fn run_of_chunk(chunk: usize, len: usize, size: usize) -> (Run, usize) {
+fn run_of_chunk(chunk: usize, len: usize, size: usize) -> (TileRange, usize) {
     let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));
     let (chunk_count, of_chunk) = (chunks(len, size), tiles_of_chunk(whole));
     let is_last = chunk + 1 == chunk_count;
     let end = if is_last { all } else { (chunk + 1) * of_chunk };
-    (Run { tiles: chunk * of_chunk * VECTORS_IN_FLIGHT..end * VECTORS_IN_FLIGHT, is_last }, chunk_count)
+    (TileRange { tiles: chunk * of_chunk * VECTORS_IN_FLIGHT..end * VECTORS_IN_FLIGHT, is_last }, chunk_count)
 }
 
 /// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if

@@ -14,8 +14,8 @@ use super::superaccumulator_words::Special;
 use super::terms::{Elements, Products, Squares, Summand, Terms};
 use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::columns::COLUMNS;
-use crate::reduce::columns::place::Place;
 use crate::reduce::columns::store::store_results;
+use crate::reduce::columns::thread_columns::ThreadColumns;
 
 /// An operator on elements of one type whose results are computed from an exact sum. One kernel computes all results of
 /// a sum, as its argument `finish` selects.
@@ -173,7 +173,7 @@ impl<'a, K: Terms> Results<'a, K> {
 
     /// Writes the results of a thread's columns; see [`store_results`].
     #[inline(always)]
-    pub(in crate::reduce) fn store_columns(&self, bits: [u64; COLUMNS], first: usize, place: &Place) {
+    pub(in crate::reduce) fn store_columns(&self, bits: [u64; COLUMNS], first: usize, place: &ThreadColumns) {
         if self.finish.is_other() {
             let results = bits.map(K::Other::of_bits);
             store_results::<K::Element, _>(results, &self.output.cast(), first, place);

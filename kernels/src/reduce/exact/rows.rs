@@ -17,7 +17,7 @@ use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
 use super::warp_sum::{WarpSum, extract_both, items_of_vector, largest, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
-use crate::reduce::run::elements_to_alignment;
+use crate::reduce::tile_range::elements_to_alignment;
 pub use crate::reduce::tuning::exact_rows::{BLOCK, VECTORS};
 
 /// The minimum number of lanes for a row with elements outside whole vectors: each lane takes two such elements.
@@ -62,7 +62,7 @@ pub struct ExactRowArgs<T: Plain> {
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
-    min_blocks = blocks_at_once::<O, T>(),
+    min_blocks = min_blocks::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
@@ -74,7 +74,7 @@ pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
 }
 
 /// The value of `min_blocks`. Elements with two terms need twice the registers.
-pub const fn blocks_at_once<O: ExactOperator<T>, T: Element>() -> usize {
+pub const fn min_blocks<O: ExactOperator<T>, T: Element>() -> usize {
     if GridOf::<O, T>::HAS_LOW { 4 } else { 8 }
 }
 

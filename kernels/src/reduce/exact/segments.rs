@@ -21,7 +21,7 @@ use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
-use crate::reduce::segments::{BLOCK, FAULT, Segment, WARP_VECTORS, queue_long};
+use crate::reduce::segments::{BLOCK, INVALID_SEGMENT, MAX_WARP_SEGMENT_VECTORS, Segment, queue_long_segments};
 
 /// The number of 16-byte vectors of one segment that a lane sums together.
 const VECTORS: usize = 4;
@@ -37,11 +37,11 @@ pub struct ExactSegmentArgs<T: Plain> {
     /// The start of each segment, and the end of the last.
     pub offsets: Global<u64>,
     /// Segments of each warp.
-    pub per_warp: u32,
+    pub segments_per_warp: u32,
     /// The queue of long segments' chunks.
     pub chunks: GlobalMut<[u64; 2]>,
     /// The number of queued chunks, and the first fault.
-    pub notes: GlobalMut<u64>,
+    pub status: GlobalMut<u64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
     /// The results, in the format that `finish` selects.
@@ -50,8 +50,8 @@ pub struct ExactSegmentArgs<T: Plain> {
 
 /// [`segments`](fn@crate::reduce::segments::segments) with exact sums.
 ///
-/// Each warp takes `per_warp` segments (up to 32), of which each lane *owns* one. A segment's 16-byte vectors are
-/// divided among *workers* with up to four vectors each. The workers of all of the warp's segments, in order, are
+/// Each warp takes `segments_per_warp` segments (up to 32), of which each lane *owns* one. A segment's 16-byte vectors
+/// are divided among *workers* with up to four vectors each. The workers of all of the warp's segments, in order, are
 /// assigned to its lanes in batches of 32. So lanes have work for any lengths, and their loads are coalesced.
 ///
 /// A worker ignores elements of other segments in its vectors. The sums of a segment's workers are added by shuffles,
@@ -59,7 +59,7 @@ pub struct ExactSegmentArgs<T: Plain> {
 /// it. A segment whose sum is not exact, or whose vectors are not all inside the view, is summed again by the whole
 /// warp.
 ///
-/// Segments of more than [`WARP_VECTORS`] vectors are queued in `chunks`, for
+/// Segments of more than [`MAX_WARP_SEGMENT_VECTORS`] vectors are queued in `chunks`, for
 /// [`exact_long_segments`](fn@super::long_segments::exact_long_segments).
 ///
 /// # Safety
@@ -71,21 +71,21 @@ pub struct ExactSegmentArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
-    ExactSegmentArgs { input, offsets, per_warp, chunks, notes, finish, output }: ExactSegmentArgs<T>,
+    ExactSegmentArgs { input, offsets, segments_per_warp, chunks, status, finish, output }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     let results = Results::new(finish, output);
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
-    let first = warp * per_warp as usize;
+    let first = warp * segments_per_warp as usize;
     let own = first + lane as usize;
-    let has_segment = lane < per_warp && own < results.capacity();
+    let has_segment = lane < segments_per_warp && own < results.capacity();
     let mut segment = Segment { start: 0, len: 0 };
     if has_segment {
-        match Segment::of(&offsets, own, input.len()) {
+        match Segment::from_offsets(&offsets, own, input.len()) {
             Some(good) => segment = good,
             None => {
-                u64::fetch_max(&notes, FAULT, !(own as u64), Scope::Device);
+                u64::fetch_max(&status, INVALID_SEGMENT, !(own as u64), Scope::Device);
             }
         }
     }
@@ -93,13 +93,13 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     if has_segment && len == 0 {
         results.store(own, results.finish.of_empty());
     }
-    let owned = Owned::of::<T>(&input, start, if len > WARP_VECTORS * T::Vector::LEN { 0 } else { len });
+    let owned = Owned::of::<T>(&input, start, if len > MAX_WARP_SEGMENT_VECTORS * T::Vector::LEN { 0 } else { len });
     let again = sum_segments::<O, T>(&input, owned, own, results);
     let again = warp_vote_ballot(FULL_MASK, again);
     if again != 0 {
         sum_again::<O, T>(input, start, owned.len, again, first, superacc, results);
     }
-    queue_long::<T>(Segment { start, len }, first, &chunks, &notes);
+    queue_long_segments::<T>(Segment { start, len }, first, &chunks, &status);
 }
 
 /// The segment that a lane owns.

@@ -12,7 +12,7 @@ use super::formula::ResultFormat;
 use super::grid::{DoubleProducts, Doubles, Grid, SingleProducts, Singles};
 use super::superaccumulator_words::Special;
 use super::unrolled::each;
-use crate::reduce::run::elements_to_alignment;
+use crate::reduce::tile_range::elements_to_alignment;
 
 /// The terms of a sum: one or two of each item. An item is an element, or a pair of two inputs' elements.
 pub trait Terms: Copy + 'static {

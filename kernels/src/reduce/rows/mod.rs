@@ -6,48 +6,48 @@ use cuda_std::bits::funnel_shift_vector;
 use cuda_std::prelude::*;
 
 use super::fold::fold_lanes;
-use super::gather::gather_vectors;
-pub use super::tuning::rows::{BLOCK, VECTORS_EACH, blocks_at_once};
-use super::tuning::rows::{FEW_BLOCKS, ROWS_EACH};
+use super::thread_reduce::reduce_vectors;
+pub use super::tuning::rows::{BLOCK, VECTORS_PER_LANE, min_blocks};
+use super::tuning::rows::{DEPENDENT_LAUNCH_BLOCKS, ROWS_PER_LANE};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
 use stage::{Stage, swizzled};
 
 /// Vectors of a block's rows.
-const VECTORS: usize = BLOCK * VECTORS_EACH;
+const VECTORS: usize = BLOCK * VECTORS_PER_LANE;
 
-/// Vectors that hold a block's rows if there are gaps between them. One more for each thread, since each row may begin
-/// inside a vector.
-pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_EACH + 1);
+/// Vectors that hold a block's rows if the rows have gaps between them: one more for each thread, since each row may
+/// begin inside a vector.
+pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_PER_LANE + 1);
 
 /// Lanes that fold a row of `vectors` vectors, a power of two up to 32.
-pub const fn lanes_of_row(vectors: usize) -> usize {
-    let lanes = vectors.div_ceil(VECTORS_EACH).next_power_of_two();
+pub const fn lanes_per_row(vectors: usize) -> usize {
+    let lanes = vectors.div_ceil(VECTORS_PER_LANE).next_power_of_two();
     if lanes < 32 { lanes } else { 32 }
 }
 
-/// The most vectors that a row of `len` elements of `size` bytes lies in. At least 2, since it is a divisor.
-pub const fn vectors_of_row(len: usize, size: usize) -> usize {
+/// The most vectors that a row of `len` elements of `size` bytes spans. At least 2, since it is a divisor.
+pub const fn vectors_per_row(len: usize, size: usize) -> usize {
     let of_vector = 16 / size;
     let vectors = (len + of_vector - 1).div_ceil(of_vector);
     if vectors < 2 { 2 } else { vectors }
 }
 
-/// Rows of `len` elements that fit in a block, with a pitch of `pitch`. If enough fit, each group of `lanes` lanes has
-/// the same number.
-pub const fn rows_of_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
+/// Rows of `len` elements, `pitch` elements apart, that a block takes. If enough rows fit, each group of `lanes` lanes
+/// has the same number.
+pub const fn rows_per_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
-    let room = match (pitch == len, len) {
-        (_, 0) => groups * ROWS_EACH,
+    let capacity = match (pitch == len, len) {
+        (_, 0) => groups * ROWS_PER_LANE,
         (true, _) => VECTORS * (16 / size) / len,
-        (false, _) => VECTORS_WITH_GAPS / vectors_of_row(len, size),
+        (false, _) => VECTORS_WITH_GAPS / vectors_per_row(len, size),
     };
-    if room > groups * ROWS_EACH {
-        groups * ROWS_EACH
-    } else if room > groups {
-        room / groups * groups
+    if capacity > groups * ROWS_PER_LANE {
+        groups * ROWS_PER_LANE
+    } else if capacity > groups {
+        capacity / groups * groups
     } else {
-        room
+        capacity
     }
 }
 
@@ -67,47 +67,47 @@ pub struct RowArgs<T: Plain, R: Plain> {
     /// Lanes that fold a row.
     pub lanes: u32,
     /// Rows of a block.
-    pub rows_of_block: u32,
+    pub rows_per_block: u32,
     /// Vectors that a row takes in shared memory if there are gaps between rows.
-    pub vectors_of_row: u32,
+    pub vectors_per_row: u32,
     /// A result for each row.
     pub output: GlobalMut<R>,
 }
 
 /// Reduces `rows` rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// `lanes` are [`lanes_of_row`]. A block takes up to [`rows_of_block`] rows, which lie in `vectors_of_row` vectors
-/// each.
+/// `lanes` is [`lanes_per_row`]. A block takes up to [`rows_per_block`] rows, each of which spans at most
+/// `vectors_per_row` vectors.
 ///
-/// - *All loads of a block are in flight at once*: four vectors in each thread, at multiples of 16 bytes wherever rows
-///   begin, coalesced whatever the rows' length. They go to shared memory unchanged.
-/// - *Rows are cut out of shared memory*, by the fewest lanes that have up to four vectors of a row each. Fewer lanes
-///   need fewer shuffles, and the order in which a row is folded is the same at each alignment.
+/// - *All loads of a block are in flight at once*: four aligned vectors in each thread, coalesced whatever the rows'
+///   length and alignment. They go to shared memory unchanged.
+/// - *Few lanes fold a row from shared memory*: the fewest with up to four vectors each, since fewer lanes need fewer
+///   shuffles. The order in which a row is folded is the same at each alignment.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
     instances = builtin_operators!,
     block = BLOCK,
-    min_blocks = blocks_at_once(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
+    min_blocks = min_blocks(size_of::<T>(), size_of::<<O as Operator<T>>::State>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased
 )]
 pub unsafe fn rows<O: Operator<T>, T: Element>(
-    RowArgs { operator, input, rows, len, pitch, lanes, rows_of_block, vectors_of_row, output }: RowArgs<
+    RowArgs { operator, input, rows, len, pitch, lanes, rows_per_block, vectors_per_row, output }: RowArgs<
         T,
         <O as Operator<T>>::Output,
     >,
 ) {
     let operator = O::from_word(operator);
     let tile = shared_array![T::Vector; stage::CAPACITY];
-    if thread::grid_dim_x() <= FEW_BLOCKS {
+    if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS {
         thread::launch_dependents();
     }
-    let first = thread::block_idx_x() as usize * rows_of_block as usize;
+    let first = thread::block_idx_x() as usize * rows_per_block as usize;
     let left = rows - first;
-    let count = if left < rows_of_block as usize { left as u32 } else { rows_of_block };
-    let stage = Stage::of(&input, first * pitch, (count, len), pitch);
-    stage.copy_to(vectors_of_row, &tile);
+    let count = if left < rows_per_block as usize { left as u32 } else { rows_per_block };
+    let stage = Stage::new(&input, first * pitch, (count, len), pitch);
+    stage.copy_to(vectors_per_row, &tile);
     thread::sync_threads();
 
     let (thread, log_of_lanes) = (thread::thread_idx_x(), lanes.trailing_zeros());
@@ -117,7 +117,7 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
         let row = base + group;
         // Lanes past the last row take part in the shuffles, too.
         let state = if row < count {
-            let row = StagedRow { tile: &tile, start: stage.place(row, vectors_of_row), len, lane, log_of_lanes };
+            let row = StagedRow { tile: &tile, start: stage.row_start(row, vectors_per_row), len, lane, log_of_lanes };
             if stage.is_aligned() { row.fold::<O, true>(operator) } else { row.fold::<O, false>(operator) }
         } else {
             constant!(O::NEUTRAL)
@@ -141,16 +141,16 @@ struct StagedRow<'a, T: Element> {
 }
 
 impl<T: Element> StagedRow<'_, T> {
-    /// The state of what the lane folds. The lane has up to four vectors, as far apart as the row has lanes, and
-    /// elements after the last whole vector.
+    /// The lane's state. The lane has every `lanes`-th vector of the row, up to four, and elements after the last whole
+    /// vector.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self, operator: O) -> O::State {
         let Self { len, lane, log_of_lanes, .. } = *self;
         let (of_vector, whole) = (T::Vector::LEN as u32, len / T::Vector::LEN as u32);
         let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
-        let mut state = if whole >> log_of_lanes == VECTORS_EACH as u32 {
+        let mut state = if whole >> log_of_lanes == VECTORS_PER_LANE as u32 {
             let vector = |k: usize| self.vector::<ALIGNED>(nth(k));
-            gather_vectors::<O, T, VECTORS_EACH>(
+            reduce_vectors::<O, T, VECTORS_PER_LANE>(
                 operator,
                 [vector(0), vector(1), vector(2), vector(3)],
                 (lane * of_vector) as usize,
@@ -161,18 +161,18 @@ impl<T: Element> StagedRow<'_, T> {
                 if nth(k) >= whole {
                     return constant!(O::NEUTRAL);
                 }
-                operator.gather_vector(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
+                operator.reduce_vector(self.vector::<ALIGNED>(nth(k)), u64::from(nth(k) * of_vector))
             };
-            tree::<_, VECTORS_EACH>(of_lane, O::combine)
+            tree::<_, VECTORS_PER_LANE>(of_lane, O::combine)
         } else {
             constant!(O::NEUTRAL)
         };
         let mut i = whole * of_vector + lane;
         while i < len {
             let at = (self.start + i) as usize;
-            let place = swizzled(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
+            let index = swizzled(at / T::Vector::LEN) * T::Vector::LEN + at % T::Vector::LEN;
             // SAFETY: the element is inside the row, and so inside the array.
-            let element: T = unsafe { self.tile.load_element_unchecked(place) };
+            let element: T = unsafe { self.tile.load_element_unchecked(index) };
             state = O::combine(state, operator.lift(element, u64::from(i)));
             i += 1 << log_of_lanes;
         }
@@ -184,7 +184,7 @@ impl<T: Element> StagedRow<'_, T> {
     fn vector<const ALIGNED: bool>(&self, k: u32) -> T::Vector {
         let at = self.start + k * T::Vector::LEN as u32;
         let (low, past) = ((at / T::Vector::LEN as u32) as usize, (at % T::Vector::LEN as u32) as usize);
-        // SAFETY: these are the vectors of its first and its last element.
+        // SAFETY: `low` and `high` are the aligned vectors with the first and the last element of the row's vector.
         unsafe {
             if ALIGNED {
                 return self.tile.load_unchecked(swizzled(low));

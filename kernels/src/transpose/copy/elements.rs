@@ -24,25 +24,25 @@ pub unsafe fn copy_aligned_segments<T: Element>(
 ) {
     launch_dependents();
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_ELEMENTS);
-    // The block's first element takes full divisions; the others are a small distance from it.
+    // The block's first element takes full divisions; the other elements are a small distance from it.
     let segment = first / len;
-    let places = Places {
+    let source = SourceIndices {
         columns,
         len,
         row: segment % rows,
         column: segment / rows,
         within: first % len,
-        by_len: Wrap::new(len),
-        by_rows: Wrap::new(rows),
+        by_len: SumDivisor::new(len),
+        by_rows: SumDivisor::new(rows),
     };
-    let behind = rows * columns * len - first;
-    let last = if behind < COPY_BLOCK * COPY_ELEMENTS { behind } else { COPY_BLOCK * COPY_ELEMENTS } as u32 - 1;
+    let remaining = rows * columns * len - first;
+    let last = if remaining < COPY_BLOCK * COPY_ELEMENTS { remaining } else { COPY_BLOCK * COPY_ELEMENTS } as u32 - 1;
     let nth = |k: usize| thread::thread_idx_x() + (k * COPY_BLOCK) as u32;
     let load = |k: usize| {
         // Clamped to the last element: a conditional load would be a branch, which waits for it.
         let nth = if nth(k) < last { nth(k) } else { last };
         // SAFETY: an element of the matrix, which is inside of the view.
-        unsafe { input.load_unchecked(places.of_input(nth)) }
+        unsafe { input.load_unchecked(source.index(nth)) }
     };
     let elements = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
     issue_loads();
@@ -63,23 +63,23 @@ pub unsafe fn copy_aligned_segments<T: Element>(
 }
 
 /// The source of a block's elements.
-struct Places {
+struct SourceIndices {
     columns: usize,
     len: usize,
     /// The first element's segment in the input, by row and column, and its index in that segment.
     row: usize,
     column: usize,
     within: usize,
-    by_len: Wrap,
-    by_rows: Wrap,
+    by_len: SumDivisor,
+    by_rows: SumDivisor,
 }
 
-impl Places {
+impl SourceIndices {
     /// The index in the input of the block's `nth` element of the output.
     #[inline(always)]
-    fn of_input(&self, nth: u32) -> usize {
-        let (segments, within) = self.by_len.divide(self.within, nth);
-        let (columns, row) = self.by_rows.divide(self.row, segments);
+    fn index(&self, nth: u32) -> usize {
+        let (segments, within) = self.by_len.div_rem(self.within, nth);
+        let (columns, row) = self.by_rows.div_rem(self.row, segments);
         (row * self.columns + self.column + columns as usize) * self.len + within
     }
 }
@@ -87,28 +87,28 @@ impl Places {
 /// Divides the sum of a number below the divisor and a number below [`COPY_BLOCK`] times [`COPY_ELEMENTS`]. The divisor
 /// is at least 2.
 #[derive(Clone, Copy)]
-struct Wrap {
+struct SumDivisor {
     by: usize,
-    /// For a divisor below `MOST`. A larger one is contained in the sum once or not at all.
+    /// For a divisor below `LIMIT`. A larger divisor fits in the sum at most once.
     divisor: Divisor,
 }
 
-impl Wrap {
-    const MOST: usize = 1 << 15;
+impl SumDivisor {
+    const LIMIT: usize = 1 << 15;
 
     #[inline(always)]
     fn new(by: usize) -> Self {
-        Self { by, divisor: Divisor::new(if by < Self::MOST { by as u32 } else { 2 }) }
+        Self { by, divisor: Divisor::new(if by < Self::LIMIT { by as u32 } else { 2 }) }
     }
 
     /// The quotient and the remainder of `number + more`.
     #[inline(always)]
-    fn divide(self, number: usize, more: u32) -> (u32, usize) {
-        // Computes both, so that there is no branch.
-        let small = self.divisor.divide((number as u32).wrapping_add(more));
+    fn div_rem(self, number: usize, more: u32) -> (u32, usize) {
+        // Both are computed, so that there is no branch.
+        let small = self.divisor.div_rem((number as u32).wrapping_add(more));
         let sum = number + more as usize;
         let large = if sum < self.by { (0, sum) } else { (1, sum - self.by) };
-        if self.by < Self::MOST { (small.0, small.1 as usize) } else { large }
+        if self.by < Self::LIMIT { (small.0, small.1 as usize) } else { large }
     }
 }
 
@@ -118,16 +118,19 @@ mod tests {
 
     #[test]
     fn only_divisors_that_are_small_enough_are_prepared() {
-        assert_eq!([Wrap::MOST - 1, Wrap::MOST].map(|by| Wrap::new(by).divisor.by()), [Wrap::MOST as u32 - 1, 2]);
+        let limit = SumDivisor::LIMIT;
+        assert_eq!([limit - 1, limit].map(|by| SumDivisor::new(by).divisor.value()), [limit as u32 - 1, 2]);
     }
 
     #[test]
     fn divisors_of_every_size_are_exact() {
-        for by in [2, 3, 7, 2047, 2048, 2049, Wrap::MOST - 1, Wrap::MOST, Wrap::MOST + 1, 1 << 40] {
+        let limit = SumDivisor::LIMIT;
+        for by in [2, 3, 7, 2047, 2048, 2049, limit - 1, limit, limit + 1, 1 << 40] {
             for number in [0, 1, by / 2, by - 1] {
                 for more in [0, 1, 5, 1000, (COPY_BLOCK * COPY_ELEMENTS) as u32 - 1] {
                     let sum = number + more as usize;
-                    assert_eq!(Wrap::new(by).divide(number, more), ((sum / by) as u32, sum % by), "{sum} / {by}");
+                    let divided = SumDivisor::new(by).div_rem(number, more);
+                    assert_eq!(divided, ((sum / by) as u32, sum % by), "{sum} / {by}");
                 }
             }
         }

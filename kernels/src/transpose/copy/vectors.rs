@@ -8,7 +8,7 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 /// of the input is segment `j * outer + i` of the output. `vectors` is the most aligned vectors of 16 bytes of a
 /// segment of the output: one more than it fills, if it may begin at any address.
 ///
-/// Consecutive threads write consecutive aligned vectors and cut each out of the input. Each thread has
+/// Consecutive threads write consecutive aligned vectors, each of which they extract from the input. Each thread has
 /// [`COPY_VECTORS`] of them in flight. The ends of a segment are parts of vectors.
 ///
 /// # Safety
@@ -23,7 +23,7 @@ pub unsafe fn copy_segments<T: Element>(
     vectors: usize,
 ) {
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_VECTORS) + thread::index_in_block::<COPY_BLOCK>();
-    let part = |k: usize| Part::of::<T>(first + k * COPY_BLOCK, &output, outer, inner, len, vectors);
+    let part = |k: usize| Part::new::<T>(first + k * COPY_BLOCK, &output, outer, inner, len, vectors);
     let parts = [part(0), part(1), part(2), part(3)];
     let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
     parts[0].store(&output, loaded[0]);
@@ -37,7 +37,7 @@ struct Part {
     /// The vector's start in the input and the output, which may be before both views.
     from: usize,
     to: usize,
-    /// The range of its elements that is in the segment; empty if `begin` is not below `end`.
+    /// The range of the vector's elements that is in the segment; empty if `begin` is not below `end`.
     begin: usize,
     end: usize,
 }
@@ -45,7 +45,14 @@ struct Part {
 impl Part {
     /// Vector `i`, with `vectors` vectors for each segment.
     #[inline(always)]
-    fn of<T: Element>(i: usize, output: &GlobalMut<T>, outer: usize, inner: usize, len: usize, vectors: usize) -> Self {
+    fn new<T: Element>(
+        i: usize,
+        output: &GlobalMut<T>,
+        outer: usize,
+        inner: usize,
+        len: usize,
+        vectors: usize,
+    ) -> Self {
         let (segment, k) = (i / vectors, i % vectors);
         if segment >= outer * inner {
             return Self { from: 0, to: 0, begin: 1, end: 0 };
@@ -54,12 +61,12 @@ impl Part {
         let (from, to) = ((column * inner + row) * len, segment * len);
         let lanes = T::Vector::LEN;
         let past = output.elements_past(to, 16);
-        let (first, behind) = (k * lanes, past + len);
+        let (first, segment_end) = (k * lanes, past + len);
         Self {
             from: from.wrapping_add(first).wrapping_sub(past),
             to: to.wrapping_add(first).wrapping_sub(past),
             begin: if k == 0 { past } else { 0 },
-            end: if first + lanes <= behind { lanes } else { behind.saturating_sub(first) },
+            end: if first + lanes <= segment_end { lanes } else { segment_end.saturating_sub(first) },
         }
     }
 

@@ -4,9 +4,9 @@
 //! They are for matrices with few rows or few columns. On their contiguous side, a tile is one contiguous segment that
 //! begins and ends where sectors do; on the other side it has a segment of a few hundred bytes in each row. Vectors are
 //! loaded at multiples of 16 bytes and stored to shared memory as they are, so alignment costs nothing, and no element
-//! is outside of the matrix. For matrices with more rows and columns, the segment of each row would be too short.
+//! is outside of the matrix. In matrices with more rows and columns, the segment of each row would be too short.
 //!
-//! | module | what is in it |
+//! | module | contents |
 //! |---|---|
 //! | [`tall_skinny`](mod@tall_skinny) | few columns: each becomes a row |
 //! | [`short_wide`](mod@short_wide) | few rows: each becomes a column |
@@ -51,7 +51,7 @@ pub(in crate::transpose) const fn words_of_vector<T: WordAccess>() -> u32 {
     (size_of::<T::Vector>() / size_of::<T::Word>()) as u32
 }
 
-/// The words of a vector; further ones are unspecified.
+/// The words of a vector; words past its end are unspecified.
 #[inline(always)]
 pub(in crate::transpose) fn words<T: WordAccess>(vector: T::Vector) -> [T::Word; 4] {
     let [a, b, c, d] = vector.to_words();
@@ -63,7 +63,7 @@ pub(in crate::transpose) fn words<T: WordAccess>(vector: T::Vector) -> [T::Word;
     }
 }
 
-/// Stores elements `begin..end` of the elements of one store, of which the first belongs at `i`.
+/// Stores elements `begin..end` of one store, whose first element has the index `i`.
 ///
 /// # Safety
 /// The elements are inside of the view, and the address of the first one of the store is a multiple of the store's
@@ -93,7 +93,7 @@ pub(in crate::transpose) unsafe fn store<T: WordAccess>(
 /// [`store`], where `element` is also defined for elements that are not stored.
 ///
 /// # Safety
-/// As there.
+/// As of [`store`].
 #[inline(always)]
 #[track_caller]
 pub(in crate::transpose) unsafe fn store_any<T: WordAccess>(

@@ -2,7 +2,7 @@
 
 use super::{capacity, elements_per_bank_row};
 use crate::transpose::tuning::{
-    EVEN_TILES, MAX_PASSES, PACKED_BLOCK, PACKED_VECTORS, SMALLEST_PACKED_TILE, elements_per_store,
+    MAX_EVEN_TILES, MAX_PASSES, MIN_PACKED_TILE, PACKED_BLOCK, PACKED_VECTORS, elements_per_store,
 };
 
 /// A tiling of a matrix of segments.
@@ -24,31 +24,31 @@ impl PackedTiling {
     /// of at least 2 KiB and at most the [`capacity`] of a block. `len` is at most that capacity less a vector.
     ///
     /// Tiles of a large matrix are about square, so that both sides have contiguous parts of the same length. Their
-    /// height makes a row of the output as many words as [threads write it](PackedTiling::threads_per_row). Tiles of a
-    /// narrow matrix are higher, if there would be more than `tiles` of them.
+    /// height gives a row of the output one word for each of its [threads](PackedTiling::threads_per_row). Tiles of a
+    /// narrow matrix are higher if there would otherwise be more than `tiles` of them.
     pub fn new(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
         let each = elements_per_store(size) as usize;
-        let all = (enough(rows * columns * len, size, tiles) / len).max(1);
+        let all = (elements_per_tile(rows * columns * len, size, tiles) / len).max(1);
         let threads = nearest_power_of_two(words_per_row(all.isqrt() * len, each)).min(PACKED_BLOCK);
-        // Where a matrix' rows of the output are whole words, a tile's are, too.
+        // If rows of the output are whole words, so are a tile's parts of them.
         let whole = |height: usize| if height > each { height / each * each } else { height.max(1) };
         let mut height = rows.min(whole((threads * each - (each - 1)) / len));
         let mut width = columns.min((all / height).max(1));
         if width == columns && rows.div_ceil(height) > tiles {
             height = rows.min(whole(all / columns));
         }
-        let apart = Self::of_sides(1, width, false, len, size);
+        let apart = Self::with_sides(1, width, false, len, size);
         let one_segment = width == columns && is_better_as_one_segment(columns * len, apart.row_pitch, len, size);
         if width == columns && !one_segment {
             let fit = (PACKED_BLOCK * PACKED_VECTORS / apart.vectors_per_row).min(capacity(size) / apart.row_pitch);
             height = height.min(whole(fit));
         }
         loop {
-            let tiling = Self::of_sides(height, width, one_segment && width == columns, len, size);
+            let tiling = Self::with_sides(height, width, one_segment && width == columns, len, size);
             if tiling.fits(len, size) || (height == 1 && width == 1) {
                 let rows_at_once = PACKED_BLOCK / tiling.threads_per_row(len, size);
                 let width = if width == columns { columns } else { even_width(columns, width, rows_at_once) };
-                return Self::of_sides(height, width, one_segment && width == columns, len, size);
+                return Self::with_sides(height, width, one_segment && width == columns, len, size);
             }
             if height > 1 && (width == columns || width == 1) {
                 height -= if height > each && height.is_multiple_of(each) { each } else { 1 };
@@ -60,9 +60,9 @@ impl PackedTiling {
 
     /// Tiles as high as the matrix, for [`segments_short_wide`](mod@super::segments_short_wide).
     pub fn short_wide(rows: usize, columns: usize, len: usize, size: usize, tiles: usize) -> Self {
-        let mut width = columns.min((enough(rows * columns * len, size, tiles) / (rows * len)).max(1));
+        let mut width = columns.min((elements_per_tile(rows * columns * len, size, tiles) / (rows * len)).max(1));
         loop {
-            let tiling = Self::of_sides(rows, width, width == columns, len, size);
+            let tiling = Self::with_sides(rows, width, width == columns, len, size);
             if tiling.fits(len, size) || width == 1 {
                 return tiling;
             }
@@ -70,7 +70,7 @@ impl PackedTiling {
         }
     }
 
-    fn of_sides(height: usize, width: usize, one_segment: bool, len: usize, size: usize) -> Self {
+    fn with_sides(height: usize, width: usize, one_segment: bool, len: usize, size: usize) -> Self {
         let lanes = 16 / size;
         let row = if one_segment { height * width * len } else { width * len };
         let vectors_per_row = (row + lanes - 1).div_ceil(lanes).max(2);
@@ -85,19 +85,19 @@ impl PackedTiling {
         rows * self.vectors_per_row <= PACKED_BLOCK * PACKED_VECTORS && needed <= capacity(size)
     }
 
-    /// Threads that write a row of the output: the power of two from the row's words on, at most the block.
+    /// Threads that write a row of the output: the row's words, rounded up to a power of two, at most the block.
     pub fn threads_per_row(&self, len: usize, size: usize) -> usize {
         words_per_row(self.height * len, elements_per_store(size) as usize).next_power_of_two().min(PACKED_BLOCK)
     }
 }
 
 /// Elements of a tile, if `tiles` tiles cover the matrix, within the limits of a block.
-fn enough(elements: usize, size: usize, tiles: usize) -> usize {
-    elements.div_ceil(tiles).clamp(SMALLEST_PACKED_TILE / size, capacity(size))
+fn elements_per_tile(elements: usize, size: usize, tiles: usize) -> usize {
+    elements.div_ceil(tiles).clamp(MIN_PACKED_TILE / size, capacity(size))
 }
 
 /// The width of a tile, at most `most`: a multiple of the rows of the output that a block writes at once, so that each
-/// thread writes the same number of rows. Up to [`EVEN_TILES`] tiles are about equally wide.
+/// thread writes the same number of rows. Up to [`MAX_EVEN_TILES`] tiles are about equally wide.
 fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     if most <= rows_at_once {
         return most;
@@ -106,10 +106,14 @@ fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     let tiles = columns.div_ceil(most);
     // A tile of fewer columns than a block writes at once would leave most threads idle.
     let is_even = columns % most < rows_at_once;
-    if tiles > EVEN_TILES || is_even { most } else { columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most) }
+    if tiles > MAX_EVEN_TILES || is_even {
+        most
+    } else {
+        columns.div_ceil(tiles).next_multiple_of(rows_at_once).min(most)
+    }
 }
 
-/// The most words that a row of the output lies in, with `each` elements a word.
+/// The most words that a row of the output spans, with `each` elements a word.
 fn words_per_row(elements: usize, each: usize) -> usize {
     (elements + each - 1).div_ceil(each)
 }
@@ -120,9 +124,9 @@ fn nearest_power_of_two(number: usize) -> usize {
     if number * number > 2 * below * below { 2 * below } else { below }
 }
 
-/// The pitch of rows of `elements` elements in shared memory, so that a warp reads different banks. Where there is a
-/// lane for each element, segments of neighbouring rows are in neighbouring banks. Where two lanes never read the same
-/// segment, the pitch is an odd number of banks, so that every bank is used.
+/// The pitch of rows of `elements` elements in shared memory, so that a warp reads different banks. If there is a lane
+/// for each element, segments of neighbouring rows are in neighbouring banks. If two lanes never read the same segment,
+/// the pitch is an odd number of banks, so that every bank is used.
 fn row_pitch(elements: usize, len: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let words = elements.div_ceil(word);
@@ -134,7 +138,7 @@ fn row_pitch(elements: usize, len: usize, size: usize) -> usize {
 }
 
 /// Whether a narrow tile, whose rows are one contiguous segment of the input, is better loaded as one row: if a warp
-/// reads it in few passes, or if at the pitch `apart` fewer than two fifths of the rows fit.
+/// reads it in few passes, or if fewer than two fifths of the rows fit at the pitch `apart`.
 fn is_better_as_one_segment(elements: usize, apart: usize, len: usize, size: usize) -> bool {
     2 * apart > 5 * elements || passes(elements, len, size) <= MAX_PASSES
 }
@@ -160,14 +164,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_block_has_room_for_a_tile_and_threads_for_its_words() {
+    fn a_block_has_the_capacity_of_a_tile_and_threads_for_its_words() {
         for size in [1, 2, 4, 8] {
             let each = elements_per_store(size) as usize;
             for (len, tiles) in (2..=capacity(size) - 16 / size).flat_map(|len| [(len, 1), (len, 500)]) {
                 for (rows, columns) in [(1000, 1000), (2, 1 << 20), (1 << 20, 2), (3, 5), (70, 70)] {
                     let tiling = PackedTiling::new(rows, columns, len, size, tiles);
                     check(&tiling, [rows, columns], len, size);
-                    // Most threads have a word, where rows of the output are long enough.
+                    // Most threads have a word if rows of the output are long enough.
                     let (threads, words) =
                         (tiling.threads_per_row(len, size), words_per_row(tiling.height * len, each));
                     let are_large = rows == 1000 && tiling.height > 8;
@@ -203,12 +207,12 @@ mod tests {
     }
 
     #[test]
-    fn rows_are_apart_where_a_warp_would_wait_for_its_banks() {
+    fn rows_are_padded_against_bank_conflicts() {
         let of = |columns: usize, len: usize, size: usize| passes(columns * len, len, size);
         assert_eq!([of(16, 3, 1), of(64, 3, 1), of(64, 3, 2), of(20, 3, 1), of(20, 3, 4)], [11, 22, 22, 3, 2]);
         assert_eq!(PackedTiling::new(400_000, 16, 3, 1, 500).row_pitch, 68);
         assert_eq!(PackedTiling::new(300_000, 20, 3, 1, 500).row_pitch, 60);
-        // At a pitch, a third of the rows would fit.
+        // With padding, a third of the rows would fit.
         assert_eq!((of(2, 9, 1), PackedTiling::new(3_000_000, 2, 9, 1, 500).row_pitch), (4, 18));
         for size in [1, 2, 4, 8] {
             for (len, elements) in (2..200).flat_map(|len| (1..100).map(move |vectors| (len, vectors * 16 / size))) {
@@ -234,14 +238,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_has_as_many_words_as_threads_and_there_are_as_many_tiles_as_asked_for() {
+    fn a_tile_has_a_word_for_each_thread_and_tilings_have_the_requested_number_of_tiles() {
         assert_eq!(PackedTiling::new(8192, 512, 2, 4, 500).height, 128 / 2);
-        let strips = PackedTiling::short_wide(4, 1 << 16, 3, 4, 500);
-        assert_eq!(strips.width, (1 << 16) / 500);
+        let short_wide = PackedTiling::short_wide(4, 1 << 16, 3, 4, 500);
+        assert_eq!(short_wide.width, (1 << 16) / 500);
     }
 
     #[test]
-    fn two_or_three_tiles_are_about_as_wide() {
+    fn two_or_three_tiles_are_about_equally_wide() {
         assert_eq!([even_width(80, 65, 4), even_width(80, 32, 1), even_width(512, 129, 8)], [40, 27, 128]);
         assert_eq!([even_width(1000, 7, 8), even_width(9, 8, 4), even_width(513, 128, 8)], [7, 8, 128]);
     }

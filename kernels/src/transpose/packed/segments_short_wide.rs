@@ -44,30 +44,29 @@ pub unsafe fn packed_segments_short_wide<T: WordAccess, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![T; LEN];
     let left = thread::block_idx_x() as usize * width as usize;
-    let wide = at_most(columns - left, width);
-    let segments = SegmentTile { begin: left * len as usize, columns, high: rows, wide, len };
+    let tile_width = at_most(columns - left, width);
+    let segments = SegmentTile { begin: left * len as usize, columns, height: rows, width: tile_width, len };
     let staged = segments.copy_to(&input, vectors_per_row, row_pitch, &tile);
     thread::sync_threads();
 
     let by_column = Divisor::new(rows * len);
-    let (each, written) = (elements_per_store(size_of::<T>()), wide * rows * len);
+    let (each, written) = (elements_per_store(size_of::<T>()), tile_width * rows * len);
     let start = left * rows as usize * len as usize;
     let past = output.elements_past(start, each as usize * size_of::<T>());
     let mut word = thread::thread_idx_x() * each;
     while word < past as u32 + written {
         let first = word as i32 - past as i32;
         let begin = if first < 0 { -first as u32 } else { 0 };
-        let behind = written as i32 - first;
-        let end = if behind < each as i32 { behind as u32 } else { each };
-        // Elements outside of the segment repeat its first or last one: nearly every warp would take both sides of a
-        // branch.
+        let remaining = written as i32 - first;
+        let end = if remaining < each as i32 { remaining as u32 } else { each };
+        // Elements outside of the segment repeat its first or last one: with a branch, nearly every warp would diverge.
         let element = |k: u32| {
             let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };
-            let (column, within) = by_column.divide(if nth < written { nth } else { written - 1 });
-            let (row, nth) = staged.by_segment.divide(within);
+            let (column, within) = by_column.div_rem(if nth < written { nth } else { written - 1 });
+            let (row, nth) = staged.by_segment.div_rem(within);
             // SAFETY: an element of segment `column` of a row in the tile.
-            unsafe { tile.load_unchecked((staged.place::<T>(row, nth) + column * len) as usize) }
+            unsafe { tile.load_unchecked((staged.shared_index::<T>(row, nth) + column * len) as usize) }
         };
         let to = start.wrapping_add(word as usize).wrapping_sub(past);
         // SAFETY: these elements are in the segment, and `past` is counted from a word's start.

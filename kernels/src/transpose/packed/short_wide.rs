@@ -22,8 +22,8 @@ pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usiz
     (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// The pitch of rows in shared memory, in elements. It has room for the vectors, and puts what a warp reads of
-/// neighbouring rows in different banks where that is possible.
+/// The pitch of rows in shared memory, in elements. A row has the capacity for its vectors, and what a warp reads of
+/// neighbouring rows is in different banks where that is possible.
 pub const fn segment_pitch(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let (words, banks) =
@@ -58,8 +58,8 @@ pub const fn max_columns(rows: usize, size: usize) -> usize {
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows of the input begin `input_pitch` elements apart;
 /// the output has no gaps; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes as many rows of the output,
-/// counted from the start of the sector in which the first begins. Each matrix takes `blocks` blocks.
+/// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes the same number of rows of
+/// the output, counted from the start of the sector in which the first row begins. Each matrix takes `blocks` blocks.
 /// `vectors_per_segment` and `segment_pitch` are the results of the functions of those names. `LEN` is the [`capacity`]
 /// of a block.
 ///
@@ -93,7 +93,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     let first = left.saturating_sub(past.div_ceil(rows) as usize);
     let last = if left + (width as usize) < columns { left + width as usize } else { columns };
     if first >= last {
-        // This matrix begins where a sector does, and needs one block less.
+        // This matrix begins where a sector begins, and needs one block less.
         return;
     }
     let segments = AlignedRows {
@@ -111,75 +111,76 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     }
     thread::sync_threads();
 
-    let from_rows = FromRows {
+    let segment_rows = SegmentRows {
         tile: &tile,
         by_rows: Divisor::new(rows),
         segment_pitch,
         past: input.elements_past(segments.begin, 16) as u32,
         pitch: input_pitch as u32,
     };
-    // The tile's first element, counted from the output of its first column; negative in the first tile.
-    let before = ((left - first) as u32 * rows) as i32 - past as i32;
+    // The number, in the tile, of the first element that is written; negative in the first tile.
+    let first_element = ((left - first) as u32 * rows) as i32 - past as i32;
     let to = (start + left * rows as usize).wrapping_sub(past as usize);
-    from_rows.store_to(&output, to, width * rows, before, segments.len * rows);
+    segment_rows.store_to(&output, to, width * rows, first_element, segments.len * rows);
 }
 
 /// Segments of rows in shared memory, as columns of the matrix.
-struct FromRows<'a, T, const LEN: usize> {
+struct SegmentRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
     segment_pitch: u32,
-    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives those of the other
-    /// rows.
+    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives this distance for
+    /// the other rows.
     past: u32,
     pitch: u32,
 }
 
-impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
+impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
     /// The index in shared memory of element `i` of the output.
     #[inline(always)]
-    fn place(&self, i: u32) -> u32 {
-        let (column, row) = self.by_rows.divide(i);
-        self.place_in(column, row)
+    fn shared_index(&self, i: u32) -> u32 {
+        let (column, row) = self.by_rows.div_rem(i);
+        self.shared_index_of(column, row)
     }
 
     /// The index in shared memory of an element by column and row.
     #[inline(always)]
-    fn place_in(&self, column: u32, row: u32) -> u32 {
+    fn shared_index_of(&self, column: u32, row: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
         segment_start(row as usize, self.segment_pitch as usize, size_of::<T>()) as u32 + past + column
     }
 
-    /// Writes `len` elements of the output from `to` on. The first of them is element `before` of the tile, which may
-    /// be negative; the tile has `behind` elements.
+    /// Writes `len` elements of the output from `to` on. The first one is element `first_element` of the tile's
+    /// `tile_len` elements; the number may be negative.
     #[inline(always)]
-    fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
+    fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, first_element: i32, tile_len: u32) {
         let each = elements_per_store(size_of::<T>());
         if each == 1 {
-            return self.store_singles(output, to, len, before, behind);
+            return self.store_singles(output, to, len, first_element, tile_len);
         }
-        let threads = threads_of_whole_columns(self.by_rows.by(), each);
-        self.store_whole_columns(output, to, len, before, behind, threads);
+        let threads = threads_of_whole_columns(self.by_rows.value(), each);
+        self.store_whole_columns(output, to, len, first_element, tile_len, threads);
     }
 
-    /// [`FromRows::store_to`] for stores of one element, with four elements in flight.
+    /// [`SegmentRows::store_to`] for stores of one element, with four elements in flight.
     #[inline(always)]
-    fn store_singles(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32) {
+    fn store_singles(&self, output: &GlobalMut<T>, to: usize, len: u32, first_element: i32, tile_len: u32) {
         const STEP: u32 = PACKED_BLOCK as u32;
-        let end = (behind as i32 - before) as u32;
+        let end = (tile_len as i32 - first_element) as u32;
         let end = if end < len { end } else { len };
         let mut i = thread::thread_idx_x();
-        if (i as i32) < -before {
-            // Fewer elements than a sector has precede the first one.
+        if (i as i32) < -first_element {
+            // Fewer than a sector's elements precede the first one.
             i += STEP;
         }
         if i >= end {
             return;
         }
-        let mut walk = self.by_rows.walk((before + i as i32) as u32, STEP);
+        let mut walk = self.by_rows.walk((first_element + i as i32) as u32, STEP);
         // SAFETY: an element of the segments.
-        let load =
-            |walk: Walk| unsafe { self.tile.load_unchecked(self.place_in(walk.quotient, walk.remainder) as usize) };
+        let load = |walk: Walk| unsafe {
+            self.tile.load_unchecked(self.shared_index_of(walk.quotient, walk.remainder) as usize)
+        };
         let store = |i: u32, element: T| {
             // SAFETY: an element of the matrix.
             unsafe { store_any(output, to.wrapping_add(i as usize), 0, 1, |_| element) };
@@ -203,52 +204,63 @@ impl<T: WordAccess, const LEN: usize> FromRows<'_, T, LEN> {
         }
     }
 
-    /// [`FromRows::store_to`] by `threads` threads, whose elements together are a multiple of the rows. So each store
-    /// of a thread is of the same rows, and its indices grow by a fixed number of columns. For bytes, computing indices
-    /// is most of the work.
+    /// [`SegmentRows::store_to`] by `threads` threads, which together write whole columns. So all stores of a thread
+    /// have elements of the same rows, and their indices grow by a fixed number of columns. For bytes, computing
+    /// indices is most of the work.
     #[inline(always)]
-    fn store_whole_columns(&self, output: &GlobalMut<T>, to: usize, len: u32, before: i32, behind: u32, threads: u32) {
-        let (each, rows) = (elements_per_store(size_of::<T>()), self.by_rows.by());
+    fn store_whole_columns(
+        &self,
+        output: &GlobalMut<T>,
+        to: usize,
+        len: u32,
+        first_element: i32,
+        tile_len: u32,
+        threads: u32,
+    ) {
+        let (each, rows) = (elements_per_store(size_of::<T>()), self.by_rows.value());
         if thread::thread_idx_x() >= threads {
             return;
         }
         let mut i = thread::thread_idx_x() * each;
-        let mut from_first = before + i as i32;
-        // Offset by so many columns that no index is negative.
-        let place =
-            |k: u32| self.place((from_first + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32);
-        let first = match each {
-            8 => [place(0), place(1), place(2), place(3), place(4), place(5), place(6), place(7)],
-            _ => [place(0), place(1), place(2), place(3), 0, 0, 0, 0],
+        let mut element_index = first_element + i as i32;
+        // Offset by `SECTOR` columns, so that no index is negative.
+        let index = |k: u32| {
+            self.shared_index((element_index + (k + SECTOR as u32 * rows) as i32) as u32).wrapping_sub(SECTOR as u32)
         };
-        let (columns, _) = self.by_rows.divide(threads * each);
-        let mut further = 0;
+        let first = match each {
+            8 => [index(0), index(1), index(2), index(3), index(4), index(5), index(6), index(7)],
+            _ => [index(0), index(1), index(2), index(3), 0, 0, 0, 0],
+        };
+        let (columns, _) = self.by_rows.div_rem(threads * each);
+        let mut column_offset = 0;
         while i < len {
             let to = to.wrapping_add(i as usize);
-            if from_first >= 0 && behind as i32 - from_first >= each as i32 {
+            if element_index >= 0 && tile_len as i32 - element_index >= each as i32 {
                 // SAFETY: all of these elements are in the segments.
-                let element =
-                    |k: u32| unsafe { self.tile.load_unchecked(first[k as usize].wrapping_add(further) as usize) };
+                let element = |k: u32| unsafe {
+                    self.tile.load_unchecked(first[k as usize].wrapping_add(column_offset) as usize)
+                };
                 // SAFETY: inside of the matrix, and multiples of a store's size after the first `to` are aligned.
                 unsafe { store_any(output, to, 0, each, element) };
             } else {
-                self.store_at(output, to, from_first, behind);
+                self.store_at(output, to, element_index, tile_len);
             }
             i += threads * each;
-            from_first += (threads * each) as i32;
-            further += columns;
+            element_index += (threads * each) as i32;
+            column_offset += columns;
         }
     }
 
-    /// Writes the elements of one store that the tile has: the first is element `from_first`, of `behind`.
+    /// Writes those elements of one store that the tile has. The store begins at element `element_index` of the tile's
+    /// `tile_len` elements.
     #[inline(always)]
-    fn store_at(&self, output: &GlobalMut<T>, to: usize, from_first: i32, behind: u32) {
+    fn store_at(&self, output: &GlobalMut<T>, to: usize, element_index: i32, tile_len: u32) {
         let each = elements_per_store(size_of::<T>());
-        let begin = if from_first < 0 { -from_first as u32 } else { 0 };
-        let left = behind as i32 - from_first;
+        let begin = if element_index < 0 { -element_index as u32 } else { 0 };
+        let left = tile_len as i32 - element_index;
         let end = if left < each as i32 { left } else { each as i32 };
         if (begin as i32) < end {
-            let element = |k: u32| self.tile.load(self.place((from_first + k as i32) as u32) as usize % LEN);
+            let element = |k: u32| self.tile.load(self.shared_index((element_index + k as i32) as u32) as usize % LEN);
             // SAFETY: these elements are inside of the matrix, and `to` is counted from a sector's start.
             unsafe { store(output, to, begin, end as u32, element) };
         }
@@ -281,7 +293,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_lies_in_a_vector_more_where_it_begins_inside_of_one() {
+    fn a_segment_that_begins_inside_a_vector_takes_one_vector_more() {
         // For 40 rows, a row of the output is whole sectors, and a segment has one element more than its width.
         assert_eq!([8, 9, 12, 13].map(|width| vectors_per_segment(40, width, 4)), [3, 4, 4, 5]);
         assert_eq!([16, 31, 32].map(|width| vectors_per_segment(40, width, 1)), [2, 3, 3]);

@@ -14,15 +14,15 @@ pub(in crate::transpose) struct SegmentTile {
     /// Segments in a row of the matrix.
     pub columns: usize,
     /// Segments down and across the tile, and elements of each.
-    pub high: u32,
-    pub wide: u32,
+    pub height: u32,
+    pub width: u32,
     pub len: u32,
 }
 
 impl SegmentTile {
-    /// Stores the segments' vectors to shared memory, and says where their elements are. The vectors of a row and the
-    /// pitch are those of a [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). Other threads may
-    /// read them after the next barrier.
+    /// Stores the segments' vectors to shared memory, and returns the layout of their elements. The vectors of a row
+    /// and the pitch are those of a [`PackedTiling`](crate::transpose::packed::segment_tiling::PackedTiling). Other
+    /// threads may read them after the next barrier.
     #[inline(always)]
     pub fn copy_to<T: WordAccess, const LEN: usize>(
         &self,
@@ -30,46 +30,46 @@ impl SegmentTile {
         vectors_per_row: u32,
         row_pitch: u32,
         tile: &SharedArray<T, LEN>,
-    ) -> Staged {
-        let &Self { begin, columns, high, wide, len } = self;
+    ) -> StagedSegments {
+        let &Self { begin, columns, height, width, len } = self;
         let pitch = columns * len as usize;
         // The tile has whole rows of the matrix, without gaps.
-        let is_whole = row_pitch == wide * len;
-        let (rows, row_len) = if is_whole { (1, high * wide * len) } else { (high, wide * len) };
+        let is_whole = row_pitch == width * len;
+        let (rows, row_len) = if is_whole { (1, height * width * len) } else { (height, width * len) };
         let by_vectors = Divisor::new(vectors_per_row);
         let loaded = AlignedRows { input, begin, pitch, rows, len: row_len, by_vectors };
         loaded.copy_to(|row| row * row_pitch, tile);
-        Staged {
+        StagedSegments {
             past: input.elements_past(begin, 16) as u32,
             pitch: if is_whole { 0 } else { pitch as u32 },
-            apart: row_pitch,
+            row_pitch,
             by_segment: Divisor::new(len),
         }
     }
 }
 
-/// The indices of the tile's elements in shared memory.
-pub(in crate::transpose) struct Staged {
-    /// Elements from the start of the first row's vectors to the row, and the pitch, which gives those of the other
-    /// rows.
+/// The layout of the tile's elements in shared memory.
+pub(in crate::transpose) struct StagedSegments {
+    /// Elements from the start of the first row's vectors to the row, and the pitch, which gives this distance for the
+    /// other rows.
     past: u32,
     pitch: u32,
     /// Elements from one row to the next.
-    apart: u32,
+    row_pitch: u32,
     /// Divides by a segment's length.
     pub by_segment: Divisor,
 }
 
-impl Staged {
+impl StagedSegments {
     /// The index of element `nth` of a row's first segment.
     #[inline(always)]
-    pub fn place<T: WordAccess>(&self, row: u32, nth: u32) -> u32 {
+    pub fn shared_index<T: WordAccess>(&self, row: u32, nth: u32) -> u32 {
         let past = self.past.wrapping_add(row.wrapping_mul(self.pitch)) % T::Vector::LEN as u32;
-        row * self.apart + past + nth
+        row * self.row_pitch + past + nth
     }
 }
 
-/// The smaller of the two.
+/// The smaller of both numbers.
 #[inline(always)]
 pub(in crate::transpose) fn at_most(left: usize, most: u32) -> u32 {
     if left < most as usize { left as u32 } else { most }

@@ -17,9 +17,9 @@ pub const fn halo(size: usize) -> usize {
 
 /// The most positions of a row of the output for one block: whole sectors.
 pub const fn max_positions(columns: usize, size: usize) -> usize {
-    // The segment may begin inside of a vector, and the whole vector needs a place.
+    // The segment may begin inside of a vector, and the whole vector is stored.
     let mut segment = capacity(size) - 16 / size;
-    while place((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
+    while shared_index((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
         segment -= 16 / size;
     }
     (segment / columns).saturating_sub(halo(size)) / (SECTOR / size) * (SECTOR / size)
@@ -27,12 +27,12 @@ pub const fn max_positions(columns: usize, size: usize) -> usize {
 
 /// The index of element `i` of the tile's segment in shared memory. One word is skipped after every row of banks, so
 /// that elements at multiples of that distance are in different banks.
-const fn place(i: u32, size: usize) -> u32 {
+const fn shared_index(i: u32, size: usize) -> u32 {
     let left_out = if size < 4 { 4 / size } else { 1 };
     i + i / elements_per_bank_row(size) as u32 * left_out as u32
 }
 
-/// Elements of `size` bytes that a block takes of shared memory.
+/// Elements of `size` bytes that a block allocates in shared memory.
 pub const fn allocation(size: usize) -> usize {
     tall_skinny_allocation(capacity(size))
 }
@@ -70,7 +70,7 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     let first = top.saturating_sub(halo(size_of::<T>()));
     let last = if top + (height as usize) < rows { top + height as usize } else { rows };
     let segment =
-        Segment::of(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
+        Segment::new(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
     let vectors: [T::Vector; PACKED_VECTORS] = [
         segment.load(0),
         segment.load(1),
@@ -99,7 +99,7 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
         per_row: Divisor::new(height / elements_per_store(size_of::<T>())),
         begin: matrix as usize * output_batch + top,
         pitch: output_pitch,
-        before: (top - first) as u32,
+        halo_rows: (top - first) as u32,
         rows: (last - first) as u32,
     };
     // The segment has every element that the block may write.
@@ -124,31 +124,31 @@ struct SegmentColumns<'a, T, const LEN: usize> {
     begin: usize,
     pitch: usize,
     /// Rows of the segment before the tile's first position, and all rows of it.
-    before: u32,
+    halo_rows: u32,
     rows: u32,
 }
 
 /// The elements of one store.
 #[derive(Clone, Copy)]
-struct Written {
+struct OutputStore {
     /// The index in the output, the first element's row in the segment, and its index in the segment.
     to: usize,
-    from_first: i32,
-    at: u32,
+    first_row: i32,
+    segment_index: u32,
 }
 
 impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     /// The `nth` store of a column.
     #[inline(always)]
-    fn written(&self, column: u32, nth: u32) -> Written {
+    fn output_store(&self, column: u32, nth: u32) -> OutputStore {
         let row = self.begin + column as usize * self.pitch;
         let past = (self.output.elements_past(row, SECTOR)) as u32;
         let position = nth * elements_per_store(size_of::<T>());
-        let from_first = (self.before + position) as i32 - past as i32;
-        Written {
+        let first_row = (self.halo_rows + position) as i32 - past as i32;
+        OutputStore {
             to: (row + position as usize).wrapping_sub(past as usize),
-            from_first,
-            at: (self.past + column).wrapping_add((from_first as u32).wrapping_mul(self.columns)),
+            first_row,
+            segment_index: (self.past + column).wrapping_add((first_row as u32).wrapping_mul(self.columns)),
         }
     }
 
@@ -157,27 +157,27 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     /// # Safety
     /// It is an element of the segment.
     #[inline(always)]
-    unsafe fn element(&self, written: Written, k: u32) -> T {
-        let place = place(written.at.wrapping_add(k * self.columns), size_of::<T>());
+    unsafe fn element(&self, target: OutputStore, k: u32) -> T {
+        let shared_index = shared_index(target.segment_index.wrapping_add(k * self.columns), size_of::<T>());
         // SAFETY: the allocation has all of the segment.
-        unsafe { self.tile.load_unchecked(place as usize) }
+        unsafe { self.tile.load_unchecked(shared_index as usize) }
     }
 
     #[inline(always)]
     fn store(&self) {
         let each = elements_per_store(size_of::<T>());
         let mut i = thread::thread_idx_x();
-        while i < self.columns * self.per_row.by() {
-            let (column, nth) = self.per_row.divide(i);
-            let written = self.written(column, nth);
+        while i < self.columns * self.per_row.value() {
+            let (column, nth) = self.per_row.div_rem(i);
+            let target = self.output_store(column, nth);
             // In the first tile, the first element's row may be above the matrix.
-            let begin = if written.from_first < 0 { -written.from_first as u32 } else { 0 };
-            let behind = self.rows as i32 - written.from_first;
-            let end = if behind < each as i32 { behind } else { each as i32 };
+            let begin = if target.first_row < 0 { -target.first_row as u32 } else { 0 };
+            let remaining = self.rows as i32 - target.first_row;
+            let end = if remaining < each as i32 { remaining } else { each as i32 };
             if (begin as i32) < end {
                 // SAFETY: these elements are in the segment and in the row, and a sector's start is a multiple of a
                 // store's size.
-                unsafe { store(self.output, written.to, begin, end as u32, |k| self.element(written, k)) };
+                unsafe { store(self.output, target.to, begin, end as u32, |k| self.element(target, k)) };
             }
             i += PACKED_BLOCK as u32;
         }
@@ -187,17 +187,17 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     #[inline(always)]
     fn store_whole(&self) {
         const STEP: u32 = PACKED_BLOCK as u32;
-        let (each, all) = (elements_per_store(size_of::<T>()), self.columns * self.per_row.by());
+        let (each, all) = (elements_per_store(size_of::<T>()), self.columns * self.per_row.value());
         let mut i = thread::thread_idx_x();
         let mut walk = self.per_row.walk(i, STEP);
-        let written = |walk: Walk| self.written(walk.quotient, walk.remainder);
+        let output_store = |walk: Walk| self.output_store(walk.quotient, walk.remainder);
         // SAFETY: an element of the segment.
-        let element = |written: Written, k: u32| unsafe { self.element(written, k) };
+        let element = |target: OutputStore, k: u32| unsafe { self.element(target, k) };
         while each == 1 && i + 3 * STEP < all {
             let second = walk.next();
             let third = second.next();
             let fourth = third.next();
-            let four = [written(walk), written(second), written(third), written(fourth)];
+            let four = [output_store(walk), output_store(second), output_store(third), output_store(fourth)];
             let elements = [element(four[0], 0), element(four[1], 0), element(four[2], 0), element(four[3], 0)];
             // SAFETY: inside of the row.
             unsafe { self.output.store_unchecked(four[0].to, elements[0]) };
@@ -211,7 +211,7 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
             i += 4 * STEP;
         }
         while i < all {
-            let one = written(walk);
+            let one = output_store(walk);
             // SAFETY: inside of the row, and a sector's start is a multiple of a store's size.
             unsafe { store_any(self.output, one.to, 0, each, |k| element(one, k)) };
             walk = walk.next();
@@ -226,13 +226,13 @@ struct Segment<'a, T> {
     /// The start of the first vector, `past` elements before the segment.
     start: usize,
     past: u32,
-    /// Elements from the first vector's start to the segment's end.
+    /// Elements from the start of the first vector to the end of the segment.
     end: u32,
 }
 
 impl<'a, T: WordAccess> Segment<'a, T> {
     #[inline(always)]
-    fn of(input: &'a Global<'a, T>, begin: usize, len: u32) -> Self {
+    fn new(input: &'a Global<'a, T>, begin: usize, len: u32) -> Self {
         let past = input.elements_past(begin, 16);
         Self { input, start: begin.wrapping_sub(past), past: past as u32, end: past as u32 + len }
     }
@@ -266,13 +266,16 @@ impl<'a, T: WordAccess> Segment<'a, T> {
     /// Stores the thread's `k`-th vector to shared memory.
     #[inline(always)]
     fn stage<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
-        let (i, is_there) = self.vector(k);
-        if is_there {
+        let (i, is_valid) = self.vector(k);
+        if is_valid {
             let words = words::<T>(vector);
             let mut j = 0;
             while j < words_of_vector::<T>() {
                 let at = (i * words_of_vector::<T>() + j) * elements_per_word::<T>();
-                tile.store_word(place(at, size_of::<T>()) as usize % capacity(size_of::<T>()), words[j as usize]);
+                tile.store_word(
+                    shared_index(at, size_of::<T>()) as usize % capacity(size_of::<T>()),
+                    words[j as usize],
+                );
                 j += 1;
             }
         }

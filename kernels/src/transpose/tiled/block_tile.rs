@@ -2,16 +2,16 @@
 //!
 //! # The tile
 //!
-//! A block transposes a tile of `across` x `down` micro-tiles, both powers of two. A micro-tile has as many rows and
-//! columns as 16 bytes have elements. The number of micro-tiles of a tile is fixed ([`micro_tiles`]), so every shape of
-//! tile fills the same shared memory. The host chooses how many are across: a square tile, or a long one for a matrix
-//! with few rows or columns.
+//! A block transposes a tile of micro-tiles, a power of two of them across and a power of two down. A micro-tile has as
+//! many rows and columns as 16 bytes have elements. The number of micro-tiles of a tile is fixed ([`micro_tiles`]), so
+//! every shape of tile fills the same shared memory. The host chooses how many are across: a square tile, or a long one
+//! for a matrix with few rows or columns.
 //!
 //! # Bank conflicts
 //!
-//! The tile is stored transposed: column after column, each of `down` vectors of 16 bytes. A 16-byte access takes eight
-//! lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a column in
-//! micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
+//! The tile is stored transposed: column after column, each of one 16-byte vector for each micro-tile down. A 16-byte
+//! access takes eight lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a
+//! column in micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -23,7 +23,7 @@ use cuda_std::prelude::*;
 
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
-use crate::transpose::tiled::row_map::{Layout, Pitched};
+use crate::transpose::tiled::row_map::{Layout, PitchedRows};
 
 /// Micro-tiles of a tile of `len` elements of `size` bytes.
 pub const fn micro_tiles(len: usize, size: usize) -> usize {
@@ -44,41 +44,41 @@ pub const fn threads(len: usize, size: usize) -> usize {
 }
 
 /// Rows of a micro-tile that one thread has.
-const fn rows_each<T: Transpose, const LEN: usize>() -> usize {
+const fn rows_per_thread<T: Transpose, const LEN: usize>() -> usize {
     T::Vector::LEN / sharing(LEN, size_of::<T>())
 }
 
 /// Micro-tiles, or shares of them, that each thread has.
-const fn parts_each<T: Transpose, const LEN: usize>() -> usize {
+const fn shares_per_thread<T: Transpose, const LEN: usize>() -> usize {
     micro_tiles(LEN, size_of::<T>()) * sharing(LEN, size_of::<T>()) / threads(LEN, size_of::<T>())
 }
 
 /// Vectors that each thread has.
-pub(in crate::transpose) const fn vectors_each<T: Transpose, const LEN: usize>() -> usize {
-    parts_each::<T, LEN>() * rows_each::<T, LEN>()
+pub(in crate::transpose) const fn vectors_per_thread<T: Transpose, const LEN: usize>() -> usize {
+    shares_per_thread::<T, LEN>() * rows_per_thread::<T, LEN>()
 }
 
 /// The most micro-tiles, or shares of them, that a thread has.
-const MAX_PARTS: usize = 4;
+const MAX_SHARES: usize = 4;
 
 /// The grid of tiles of the matrices. The host computes it, because the divisions would take a block longer than its
 /// tile.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct TileGrid {
     /// The base-2 logarithm of the micro-tiles across a tile.
-    pub across: u32,
+    pub log2_across: u32,
     /// Tiles down and across each matrix.
     pub tiles_down: u32,
     pub tiles_across: u32,
     /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
-    pub partitions: u32,
+    pub log2_partitions: u32,
 }
 
 impl TileGrid {
     /// A grid whose columns of tiles are traversed from left to right.
     #[inline(always)]
-    pub fn in_order(across: u32, tiles_down: u32, tiles_across: u32) -> Self {
-        Self { across, tiles_down, tiles_across, partitions: 0 }
+    pub fn in_order(log2_across: u32, tiles_down: u32, tiles_across: u32) -> Self {
+        Self { log2_across, tiles_down, tiles_across, log2_partitions: 0 }
     }
 
     /// The block's matrix, and the row and column of its tile. Consecutive blocks go down a column of tiles, then to
@@ -93,43 +93,43 @@ impl TileGrid {
     /// The `nth` column of tiles. If the partitions are not equally wide, the first ones have one column more.
     #[inline(always)]
     fn column(self, nth: u32) -> u32 {
-        let mask = (1 << self.partitions) - 1;
+        let mask = (1 << self.log2_partitions) - 1;
         let (partition, wider) = (nth & mask, self.tiles_across & mask);
-        partition * (self.tiles_across >> self.partitions) + partition.min(wider) + (nth >> self.partitions)
+        partition * (self.tiles_across >> self.log2_partitions) + partition.min(wider) + (nth >> self.log2_partitions)
     }
 }
 
 /// A block's tile.
 pub(in crate::transpose) struct Tile {
     pub batch: usize,
-    /// The first row and column in the matrix, and how many rows and columns are inside of the matrix.
+    /// The first row and column in the matrix, and the numbers of rows and columns inside of the matrix.
     pub top: usize,
     pub left: usize,
     pub rows: u32,
     pub columns: u32,
     /// Micro-tiles, as base-2 logarithms.
-    pub across: u32,
-    pub down: u32,
+    pub log2_across: u32,
+    pub log2_down: u32,
     /// Elements along the side of a micro-tile.
     pub side: u32,
     /// The base-2 logarithm of the threads that share a micro-tile, each with the same number of its columns.
-    pub shared: u32,
+    pub log2_sharing: u32,
 }
 
 impl Tile {
-    /// The block's tile, in a grid of tiles of `micro_tiles` micro-tiles, `1 << across` of them across.
+    /// The block's tile, in a grid of tiles of `micro_tiles` micro-tiles, `1 << log2_across` of them across.
     ///
     /// Consecutive blocks go down [a column of tiles](TileGrid::of_block), so that blocks that run at the same time
-    /// write whole rows of the output. Panels of 32 or 128 rows of tiles, which read longer parts of rows, were 2 to 6
-    /// % slower.
+    /// write whole rows of the output. Panels of 32 or 128 rows of tiles, which read longer parts of rows, are 2 to 6 %
+    /// slower.
     #[inline(always)]
     pub fn of_block(rows: usize, columns: usize, grid: TileGrid, micro_tiles: usize, size: usize) -> Self {
         let side = 16 / size;
-        let (across, down) = (grid.across, micro_tiles.trailing_zeros() - grid.across);
-        let (height, width) = (side << down, side << across);
+        let (log2_across, log2_down) = (grid.log2_across, micro_tiles.trailing_zeros() - grid.log2_across);
+        let (height, width) = (side << log2_down, side << log2_across);
         let (batch, row, column) = grid.of_block();
         let (top, left) = (row as usize * height, column as usize * width);
-        Self::at(rows, columns, batch as usize, (top, left), (across, down), side)
+        Self::at(rows, columns, batch as usize, (top, left), (log2_across, log2_down), side)
     }
 
     /// The tile of matrix `batch` that begins at row `top` and column `left`.
@@ -139,24 +139,24 @@ impl Tile {
         columns: usize,
         batch: usize,
         (top, left): (usize, usize),
-        (across, down): (u32, u32),
+        (log2_across, log2_down): (u32, u32),
         side: usize,
     ) -> Self {
         let up_to = |most: usize, left: usize| if left < most { left as u32 } else { most as u32 };
-        let (rows, columns) = (up_to(side << down, rows - top), up_to(side << across, columns - left));
-        Self { batch, top, left, rows, columns, across, down, side: side as u32, shared: 0 }
+        let (rows, columns) = (up_to(side << log2_down, rows - top), up_to(side << log2_across, columns - left));
+        Self { batch, top, left, rows, columns, log2_across, log2_down, side: side as u32, log2_sharing: 0 }
     }
 
     /// The tile's rows in the input.
     #[inline(always)]
-    pub fn rows_of_input(&self, input: &Layout) -> Pitched {
-        Pitched { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
+    pub fn rows_of_input(&self, input: &Layout) -> PitchedRows {
+        PitchedRows { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
     }
 
     /// The rows of its transpose in the output.
     #[inline(always)]
-    pub fn rows_of_output(&self, output: &Layout) -> Pitched {
-        Pitched { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
+    pub fn rows_of_output(&self, output: &Layout) -> PitchedRows {
+        PitchedRows { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
     }
 
     /// Where vector `q` of column `column` begins in shared memory.
@@ -164,36 +164,39 @@ impl Tile {
     pub fn vector(&self, column: u32, q: u32) -> usize {
         // With fewer than eight micro-tiles, or shares of them, across, eight lanes store vectors of several rows of
         // micro-tiles.
-        let shift = 3_u32.saturating_sub(self.across + self.shared);
-        let swizzle = (((column << self.shared) / self.side) << shift) & ((1 << self.down) - 1) & 7;
-        (((column << self.down) + (q ^ swizzle)) * self.side) as usize
+        let shift = 3_u32.saturating_sub(self.log2_across + self.log2_sharing);
+        let swizzle = (((column << self.log2_sharing) / self.side) << shift) & ((1 << self.log2_down) - 1) & 7;
+        (((column << self.log2_down) + (q ^ swizzle)) * self.side) as usize
     }
 }
 
 /// Share `k` of the thread: the column and row of its micro-tile in the tile, and which share of it. Neighbouring
 /// threads share a micro-tile, so that their stores of half vectors fill whole vectors.
 #[inline(always)]
-fn part_of_thread<T: Transpose, const LEN: usize>(k: usize, across: u32) -> (u32, u32, u32) {
+fn share_of_thread<T: Transpose, const LEN: usize>(k: usize, log2_across: u32) -> (u32, u32, u32) {
     let sharing = sharing(LEN, size_of::<T>()) as u32;
     let part = thread::thread_idx_x() + (k * threads(LEN, size_of::<T>())) as u32;
     let micro_tile = part / sharing;
-    (micro_tile & ((1 << across) - 1), micro_tile >> across, part % sharing)
+    (micro_tile & ((1 << log2_across) - 1), micro_tile >> log2_across, part % sharing)
 }
 
 /// Vector `i` of the thread's micro-tiles: its row and its first column in the tile.
 #[inline(always)]
-pub(in crate::transpose) fn vector_of_micro_tiles<T: Transpose, const LEN: usize>(i: usize, across: u32) -> (u32, u32) {
-    let (side, rows) = (T::Vector::LEN as u32, rows_each::<T, LEN>());
-    let (x, y, part) = part_of_thread::<T, LEN>(i / rows, across);
+pub(in crate::transpose) fn vector_of_micro_tiles<T: Transpose, const LEN: usize>(
+    i: usize,
+    log2_across: u32,
+) -> (u32, u32) {
+    let (side, rows) = (T::Vector::LEN as u32, rows_per_thread::<T, LEN>());
+    let (x, y, part) = share_of_thread::<T, LEN>(i / rows, log2_across);
     (y * side + part * rows as u32 + (i % rows) as u32, x * side)
 }
 
 /// Vector `i` that the thread stores to the output: its column, and its index in that column. Consecutive threads take
 /// consecutive vectors of a column and then the next column, which is the order of the output in memory.
 #[inline(always)]
-pub(in crate::transpose) fn vector_of_thread<T: Transpose, const LEN: usize>(i: usize, down: u32) -> (u32, u32) {
+pub(in crate::transpose) fn vector_of_thread<T: Transpose, const LEN: usize>(i: usize, log2_down: u32) -> (u32, u32) {
     let vector = thread::thread_idx_x() + (i * threads(LEN, size_of::<T>())) as u32;
-    (vector >> down, vector & ((1 << down) - 1))
+    (vector >> log2_down, vector & ((1 << log2_down) - 1))
 }
 
 /// Transposes the thread's micro-tiles into shared memory and applies the epilogue. `vectors` are their rows.
@@ -204,7 +207,7 @@ pub(in crate::transpose) fn transpose_micro_tiles<T: Transpose, C: Epilogue<T>, 
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    const { assert!(parts_each::<T, LEN>() <= MAX_PARTS) };
+    const { assert!(shares_per_thread::<T, LEN>() <= MAX_SHARES) };
     let vectors = unroll_16(&AfterEpilogue { vectors, epilogue });
     transpose_micro_tile(&vectors, 0, shape, tile);
     transpose_micro_tile(&vectors, 1, shape, tile);
@@ -222,15 +225,15 @@ impl<T: Transpose, P: VectorType<Item = T>, C: Epilogue<T>> Unroll for AfterEpil
 where
     T: Element<Vector = P>,
 {
-    type Of = P;
+    type Output = P;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P {
-        self.epilogue.of(self.vectors[i])
+    fn value(&self, i: usize) -> P {
+        self.epilogue.apply(self.vectors[i])
     }
 }
 
-/// Transposes micro-tile `k` of the thread into shared memory, if there is one.
+/// Transposes micro-tile `k` of the thread into shared memory, if the thread has it.
 #[inline(always)]
 fn transpose_micro_tile<T: Transpose, const LEN: usize>(
     vectors: &[T::Vector; 16],
@@ -238,11 +241,11 @@ fn transpose_micro_tile<T: Transpose, const LEN: usize>(
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    if k >= parts_each::<T, LEN>() {
+    if k >= shares_per_thread::<T, LEN>() {
         return;
     }
-    let (x, y, part) = part_of_thread::<T, LEN>(k, shape.across);
-    let transposed = T::transpose(unroll_16(&MicroTile { vectors, first: k * rows_each::<T, LEN>() }));
+    let (x, y, part) = share_of_thread::<T, LEN>(k, shape.log2_across);
+    let transposed = T::transpose(unroll_16(&MicroTile { vectors, first: k * rows_per_thread::<T, LEN>() }));
     let transposed = Transposed { transposed, column: x * shape.side, y, shape, tile };
     if sharing(LEN, size_of::<T>()) == 1 {
         unroll_16(&transposed);
@@ -254,7 +257,7 @@ fn transpose_micro_tile<T: Transpose, const LEN: usize>(
 /// [`transpose_micro_tiles`] for a thread whose share of a micro-tile is the first elements of each vector. The share
 /// begins at column `column` of the tile, in row `y` of micro-tiles.
 #[inline(always)]
-pub(in crate::transpose) fn transpose_part<T: Transpose, C: Epilogue<T>, const LEN: usize>(
+pub(in crate::transpose) fn transpose_share<T: Transpose, C: Epilogue<T>, const LEN: usize>(
     vectors: &[T::Vector; 16],
     epilogue: C,
     (column, y): (u32, u32),
@@ -272,10 +275,10 @@ struct MicroTile<'a, P> {
 }
 
 impl<P: VectorType> Unroll for MicroTile<'_, P> {
-    type Of = P;
+    type Output = P;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P {
+    fn value(&self, i: usize) -> P {
         self.vectors[(self.first + i) % 16]
     }
 }
@@ -290,14 +293,14 @@ struct Transposed<'a, T: Transpose, const LEN: usize> {
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for Transposed<'_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
-        if i < T::Vector::LEN >> self.shape.shared {
-            let place = self.shape.vector(self.column + i as u32, self.y);
+    fn value(&self, i: usize) {
+        if i < T::Vector::LEN >> self.shape.log2_sharing {
+            let index = self.shape.vector(self.column + i as u32, self.y);
             // SAFETY: a vector of one of the tile's columns.
-            unsafe { self.tile.store_vector_unchecked(place, self.transposed[i]) };
+            unsafe { self.tile.store_vector_unchecked(index, self.transposed[i]) };
         }
     }
 }
@@ -310,16 +313,16 @@ struct Half<'a, 'b, T: Transpose, const LEN: usize> {
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for Half<'_, '_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let Transposed { transposed, column, y, shape, tile } = self.of;
         if i < T::Vector::LEN {
-            let place = shape.vector(column + i as u32, *y) + self.part as usize * rows_each::<T, LEN>();
+            let index = shape.vector(column + i as u32, *y) + self.part as usize * rows_per_thread::<T, LEN>();
             let [low, high, ..] = transposed[i].to_words();
             // SAFETY: half of a vector of one of the tile's columns.
-            unsafe { tile.store_word_unchecked(place, u64::from(low) | u64::from(high) << 32) };
+            unsafe { tile.store_word_unchecked(index, u64::from(low) | u64::from(high) << 32) };
         }
     }
 }
@@ -329,8 +332,8 @@ mod tests {
     use super::*;
 
     /// The order of `TILES` columns of tiles.
-    fn columns<const TILES: usize>(partitions: u32) -> [u32; TILES] {
-        let grid = TileGrid { across: 0, tiles_down: 1, tiles_across: TILES as u32, partitions };
+    fn columns<const TILES: usize>(log2_partitions: u32) -> [u32; TILES] {
+        let grid = TileGrid { log2_across: 0, tiles_down: 1, tiles_across: TILES as u32, log2_partitions };
         core::array::from_fn(|nth| grid.column(nth as u32))
     }
 

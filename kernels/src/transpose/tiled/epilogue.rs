@@ -10,7 +10,7 @@ use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
 /// An operation on each element of a vector.
 pub trait Epilogue<T: Transpose>: Copy {
     /// The vector after the operation.
-    fn of(&self, vector: T::Vector) -> T::Vector;
+    fn apply(&self, vector: T::Vector) -> T::Vector;
 }
 
 /// No operation.
@@ -19,27 +19,27 @@ pub struct Identity;
 
 impl<T: Transpose> Epilogue<T> for Identity {
     #[inline(always)]
-    fn of(&self, vector: T::Vector) -> T::Vector {
+    fn apply(&self, vector: T::Vector) -> T::Vector {
         vector
     }
 }
 
-/// The bit of a [`Scaling`]'s `how` for the conjugate.
+/// The bit of a [`Scaling`]'s `operations` for the conjugate.
 pub const CONJUGATED: u32 = 1;
 
-/// The bit of a [`Scaling`]'s `how` for the factor.
+/// The bit of a [`Scaling`]'s `operations` for the factor.
 pub const MULTIPLIED: u32 = 2;
 
-/// `factor * conj(x)`, or one of the two operations, as `how` says.
+/// `factor * conj(x)`, or one of these two operations alone.
 #[derive(Clone, Copy)]
 pub struct Scaling {
     /// The factor's real and imaginary parts, each exact in the element's type.
     pub factor: [f64; 2],
     /// A sum of [`CONJUGATED`] and [`MULTIPLIED`].
-    pub how: u32,
+    pub operations: u32,
 }
 
-/// A number that can be multiplied.
+/// A number that can be scaled.
 pub trait Scale: Plain {
     /// The unsigned number of the same size.
     type Bits: Transpose;
@@ -59,7 +59,7 @@ pub struct Scaled<N> {
 impl<N> Scaled<N> {
     /// The epilogue of this scaling.
     #[inline(always)]
-    pub fn by(scaling: Scaling) -> Self {
+    pub fn new(scaling: Scaling) -> Self {
         Self { scaling, number: core::marker::PhantomData }
     }
 }
@@ -67,23 +67,23 @@ impl<N> Scaled<N> {
 impl<N: Scale> Scaled<N> {
     /// The element after the epilogue.
     #[inline(always)]
-    pub fn of_element(&self, x: N::Bits) -> N::Bits {
-        let Scaling { factor, how } = self.scaling;
-        let x = if how & CONJUGATED != 0 { N::conjugate(x) } else { x };
-        if how & MULTIPLIED != 0 { N::times(x, factor) } else { x }
+    pub fn apply_to_element(&self, x: N::Bits) -> N::Bits {
+        let Scaling { factor, operations } = self.scaling;
+        let x = if operations & CONJUGATED != 0 { N::conjugate(x) } else { x };
+        if operations & MULTIPLIED != 0 { N::times(x, factor) } else { x }
     }
 }
 
 impl<N: Scale> Epilogue<N::Bits> for Scaled<N> {
     #[inline(always)]
-    fn of(&self, vector: <N::Bits as Element>::Vector) -> <N::Bits as Element>::Vector {
+    fn apply(&self, vector: <N::Bits as Element>::Vector) -> <N::Bits as Element>::Vector {
         let elements = Elements(vector);
         let len = <N::Bits as Element>::Vector::LEN;
         let mapped = unroll_16(&elements);
         let mut vector = vector;
         let mut i = 0;
         while i < len {
-            vector = vector.with(i, self.of_element(mapped[i]));
+            vector = vector.with(i, self.apply_to_element(mapped[i]));
             i += 1;
         }
         vector
@@ -94,16 +94,16 @@ impl<N: Scale> Epilogue<N::Bits> for Scaled<N> {
 struct Elements<P>(P);
 
 impl<P: VectorType> Unroll for Elements<P> {
-    type Of = P::Item;
+    type Output = P::Item;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> P::Item {
+    fn value(&self, i: usize) -> P::Item {
         self.0.get(i % P::LEN)
     }
 }
 
-/// Gives every NaN the same bits, because those that an operation gives depend on the machine.
-macro_rules! with_one_nan {
+/// Gives every NaN the same bits, because the bits of a computed NaN depend on the device.
+macro_rules! with_canonical_nan {
     ($x:expr, $type:ty) => {{
         let x: $type = $x;
         if x.is_nan() { <$type>::NAN } else { x }
@@ -118,7 +118,7 @@ macro_rules! reals {
             #[inline(always)]
             fn times(bits: $bits, [$factor, _]: [f64; 2]) -> $bits {
                 let $x = Self::from_bits(bits);
-                with_one_nan!($product, Self).to_bits()
+                with_canonical_nan!($product, Self).to_bits()
             }
 
             #[inline(always)]
@@ -146,7 +146,7 @@ macro_rules! complexes {
                 let part = |bits: $both| $part::from_bits(bits as $bits);
                 let (a, b) = (part(bits), part(bits >> $bits::BITS));
                 let (re, im) = (re as $part, im as $part);
-                let bits = |x: $part| $both::from(with_one_nan!(x, $part).to_bits());
+                let bits = |x: $part| $both::from(with_canonical_nan!(x, $part).to_bits());
                 bits(re * a - im * b) | bits(re * b + im * a) << $bits::BITS
             }
 

@@ -10,25 +10,25 @@ use crate::transpose::tiled::row_map::Layout;
 use crate::transpose::tuning::{in_place_halves, in_place_side, small_in_place_elements};
 
 /// Elements of a tile, for elements of `size` bytes.
-pub const fn elements(size: usize) -> usize {
+pub const fn elements_of_tile(size: usize) -> usize {
     in_place_side(size) * in_place_side(size)
 }
 
 /// The tile on or above the diagonal that block `block` exchanges with its mirror image, as row and column, in a matrix
-/// of `tiles` x `tiles` tiles. There are `tiles * (tiles + 1) / 2`.
+/// of `tiles` x `tiles` tiles. There are `tiles * (tiles + 1) / 2` such tiles.
 ///
 /// Blocks are counted in a rectangle. For an even number of tiles, row `r` of the rectangle has the `tiles - r` tiles
-/// of row `r` of the matrix and the `r + 1` of row `tiles - 1 - r`. For an odd number, it has those of row `r` and the
-/// `r` tiles of row `tiles - r`.
-pub const fn pair(block: u32, tiles: u32) -> (u32, u32) {
+/// of row `r` of the matrix and the `r + 1` of row `tiles - 1 - r`. For an odd number, it has the tiles of row `r` and
+/// the `r` tiles of row `tiles - r`.
+pub const fn tile_pair(block: u32, tiles: u32) -> (u32, u32) {
     let is_even = tiles.is_multiple_of(2) as u32;
     let width = tiles + is_even;
-    let (row, place) = (block / width, block % width);
-    if place >= row + is_even {
-        (row, place - is_even)
+    let (row, column) = (block / width, block % width);
+    if column >= row + is_even {
+        (row, column - is_even)
     } else {
         let other = tiles - row - is_even;
-        (other, other + place)
+        (other, other + column)
     }
 }
 
@@ -46,17 +46,17 @@ pub struct InPlaceArgs<T: Plain> {
 }
 
 /// Transposes a batch of matrices of `side` x `side` elements in place. Rows begin `pitch` elements apart, matrices
-/// `batch`. `LEN` is [`elements`] of the size.
+/// `batch`. `LEN` is [`elements_of_tile`] of the size.
 ///
 /// A block exchanges two tiles, or transposes one on the diagonal. Both tiles are in shared memory before either is
 /// overwritten, and no other block has an element of them. With two [`in_place_halves`], each half of the threads takes
-/// one tile. The grid has a block for each [`pair`] of each matrix.
+/// one tile. The grid has a block for each [`tile_pair`] of each matrix.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [u8] x [16384 == elements(1)] + [u16] x [4096 == elements(2)] + [u32] x [4096 == elements(4)]
-        + [u64] x [1024 == elements(8)],
+    instances = [u8] x [16384 == elements_of_tile(1)] + [u16] x [4096 == elements_of_tile(2)]
+        + [u32] x [4096 == elements_of_tile(4)] + [u64] x [1024 == elements_of_tile(8)],
     block = [threads(LEN, size_of::<T>()), in_place_halves(size_of::<T>())],
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -91,15 +91,15 @@ pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
 }
 
 /// [`in_place_tiles`](fn@in_place_tiles) where sides, pitches and addresses are multiples of 16 bytes. `LEN` is
-/// [`elements`] of the size, or [`small_in_place_elements`].
+/// [`elements_of_tile`] of the size, or [`small_in_place_elements`].
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
 #[kernel(
-    instances = [u8] x [16384 == elements(1), 4096 == small_in_place_elements(1)]
-        + [u16] x [4096 == elements(2), 1024 == small_in_place_elements(2)]
-        + [u32] x [4096 == elements(4), 1024 == small_in_place_elements(4)]
-        + [u64] x [1024 == elements(8)] + [u128] x [1024 == elements(16)],
+    instances = [u8] x [16384 == elements_of_tile(1), 4096 == small_in_place_elements(1)]
+        + [u16] x [4096 == elements_of_tile(2), 1024 == small_in_place_elements(2)]
+        + [u32] x [4096 == elements_of_tile(4), 1024 == small_in_place_elements(4)]
+        + [u64] x [1024 == elements_of_tile(8)] + [u128] x [1024 == elements_of_tile(16)],
     block = [threads(LEN, size_of::<T>()), 2],
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -136,12 +136,12 @@ impl Half {
         let tiles = side.div_ceil(side_of_tile) as u32;
         let pairs = tiles * (tiles + 1) / 2;
         let block = thread::block_idx_x();
-        let (matrix, (row, column)) = (block / pairs, pair(block % pairs, tiles));
+        let (matrix, (row, column)) = (block / pairs, tile_pair(block % pairs, tiles));
         let is_above = half == 0;
         let (down, right) = if is_above { (row, column) } else { (column, row) };
-        let across = micro_tiles(LEN, size).trailing_zeros() / 2;
-        let place = (down as usize * side_of_tile, right as usize * side_of_tile);
-        let shape = Tile::at(side, side, matrix as usize, place, (across, across), 16 / size);
+        let log2_across = micro_tiles(LEN, size).trailing_zeros() / 2;
+        let corner = (down as usize * side_of_tile, right as usize * side_of_tile);
+        let shape = Tile::at(side, side, matrix as usize, corner, (log2_across, log2_across), 16 / size);
         Self { shape, is_needed: is_above || row != column }
     }
 }
@@ -157,7 +157,7 @@ mod tests {
     #[test]
     fn every_pair_of_tiles_has_one_block() {
         for tiles in [1, 2, 3, 4, 5, 8, 31] {
-            let pairs: Vec<(u32, u32)> = (0..tiles * (tiles + 1) / 2).map(|block| pair(block, tiles)).collect();
+            let pairs: Vec<(u32, u32)> = (0..tiles * (tiles + 1) / 2).map(|block| tile_pair(block, tiles)).collect();
             assert!(pairs.iter().all(|(row, column)| row <= column && *column < tiles), "{tiles}: {pairs:?}");
             assert_eq!(pairs.iter().collect::<BTreeSet<_>>().len(), pairs.len(), "{tiles}: {pairs:?}");
         }

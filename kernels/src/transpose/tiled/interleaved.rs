@@ -33,7 +33,7 @@ pub struct InterleavedArgs<T: Plain> {
     /// The ways of the output's rows.
     pub output_ways: u32,
     /// The base-2 logarithm of the micro-tiles across a tile.
-    pub across: u32,
+    pub log2_across: u32,
     /// Tiles down the matrix.
     pub tiles_down: u32,
     /// Tiles across the matrix.
@@ -62,7 +62,7 @@ pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
         columns,
         input_ways,
         output_ways,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
     }: InterleavedArgs<T>,
@@ -70,7 +70,7 @@ pub unsafe fn interleaved_tiles<T: Transpose, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let grid = TileGrid::in_order(across, tiles_down, tiles_across);
+    let grid = TileGrid::in_order(log2_across, tiles_down, tiles_across);
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size), size);
     let from = InterleavedRows::<false>::new(rows, columns, input_ways, (shape.top, shape.left));
     let to = InterleavedRows::<false>::new(columns, rows, output_ways, (shape.left, shape.top));
@@ -98,7 +98,7 @@ pub unsafe fn aligned_interleaved_tiles<T: Transpose, const LEN: usize>(
         columns,
         input_ways,
         output_ways,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
     }: InterleavedArgs<T>,
@@ -106,7 +106,7 @@ pub unsafe fn aligned_interleaved_tiles<T: Transpose, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![T; LEN];
     let size = size_of::<T>();
-    let grid = TileGrid::in_order(across, tiles_down, tiles_across);
+    let grid = TileGrid::in_order(log2_across, tiles_down, tiles_across);
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size), size);
     let from = InterleavedRows::<true>::new(rows, columns, input_ways, (shape.top, shape.left));
     let to = InterleavedRows::<true>::new(columns, rows, output_ways, (shape.left, shape.top));

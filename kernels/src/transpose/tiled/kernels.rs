@@ -29,30 +29,30 @@ pub struct TileArgs<T: Plain> {
     pub columns: usize,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_batch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
-    pub across: u32,
+    pub log2_across: u32,
     /// Tiles down a matrix.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
     /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
-    pub partitions: u32,
+    pub log2_partitions: u32,
 }
 
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
 /// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
 ///
 /// `LEN` is [`tile_elements`] or [`small_tile_elements`] of the element's size. A
-/// [tile](crate::transpose::tiled::block_tile) is `1 << across` micro-tiles wide. Each matrix has `tiles_down` x
-/// `tiles_across` tiles, in `1 << partitions` partitions that are traversed round-robin.
+/// [tile](crate::transpose::tiled::block_tile) is `1 << log2_across` micro-tiles wide. Each matrix has `tiles_down` x
+/// `tiles_across` tiles, in `1 << log2_partitions` partitions that are traversed round-robin.
 ///
-/// `BLOCKS` blocks are to fit on a multiprocessor: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
+/// `BLOCKS` is the kernel's `min_blocks`: [`blocks_in_many_waves`], [`blocks_in_one_wave`] or
 /// [`blocks_of_small_tiles`].
 ///
 /// All accesses are 16 bytes wide, so sides, pitches and addresses must be multiples of 16 bytes. Each thread of a
@@ -91,15 +91,15 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
+        log2_partitions,
     }: TileArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];
-    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
+    let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<T>()), size_of::<T>());
@@ -114,13 +114,13 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
 /// output.
 ///
 /// # Safety
-/// The arguments are as described of [`tiles`](fn@tiles), and the views have every element that they name: accesses are
-/// unchecked.
+/// The arguments are as described for [`tiles`](fn@tiles), and the views have every element that they name: accesses
+/// are unchecked.
 #[kernel(
     instances = [u8] x [32768 == tile_elements(1)] + [u16] x [16384 == tile_elements(2)]
         + [u32] x [4096 == tile_elements(4)] + [u64] x [2048 == tile_elements(8)],
     block = sector_aligned::threads(LEN, size_of::<T>()),
-    min_blocks = crate::transpose::tuning::sector_aligned_blocks(size_of::<T>()),
+    min_blocks = crate::transpose::tuning::sector_aligned_min_blocks(size_of::<T>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
@@ -133,15 +133,15 @@ pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
+        log2_partitions,
     }: TileArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![T; LEN];
-    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
+    let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<T>();
@@ -166,25 +166,25 @@ pub struct ScaledTileArgs<T: Plain> {
     pub columns: usize,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch: usize,
-    /// The same of the output.
+    /// The same for the output.
     pub output_batch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
-    pub across: u32,
+    pub log2_across: u32,
     /// Tiles down a matrix.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
     /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
-    pub partitions: u32,
+    pub log2_partitions: u32,
     /// The operations on each element: see [`Scaling`].
-    pub how: u32,
+    pub operations: u32,
     /// The real part of the factor.
     pub real: f64,
-    /// Its imaginary part.
+    /// The imaginary part of the factor.
     pub imaginary: f64,
 }
 
@@ -208,22 +208,22 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
-        how,
+        log2_partitions,
+        operations,
         real,
         imaginary,
     }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
+    let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     unaligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
     thread::sync_threads();
     unaligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
@@ -249,22 +249,22 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
-        how,
+        log2_partitions,
+        operations,
         real,
         imaginary,
     }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
+    let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     aligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
     thread::sync_threads();
     aligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
@@ -290,23 +290,23 @@ pub unsafe fn sector_aligned_scaled_tiles<N: Scale, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
-        how,
+        log2_partitions,
+        operations,
         real,
         imaginary,
     }: ScaledTileArgs<<N as Scale>::Bits>,
 ) {
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
-    let grid = TileGrid { across, tiles_down, tiles_across, partitions };
+    let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
     let from = Layout { pitch: input_pitch, batch: input_batch };
     let to = Layout { pitch: output_pitch, batch: output_batch };
     let size = size_of::<N>();
     let shape = sector_aligned::tile_of_block(rows, columns, grid, LEN, size);
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     sector_aligned::load_tile(&input, (rows, columns), &from, epilogue, &shape, &tile);
     thread::sync_threads();
     sector_aligned::store_tile(&output, rows, &to, &shape, &tile);

@@ -3,8 +3,8 @@
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;
 
-/// An unsigned number that stands for all types of its size. Its micro-tile has one vector for each row, and as many
-/// rows as a vector has elements.
+/// An unsigned number that stands for all types of its size. Its micro-tile is square: one vector for each row, and a
+/// row for each element of a vector.
 pub trait Transpose: Element {
     /// The transposed micro-tile. The vectors past its rows are unspecified.
     fn transpose(micro_tile: [Self::Vector; 16]) -> [Self::Vector; 16];
@@ -63,10 +63,10 @@ impl HalfRows {
 }
 
 impl Unroll for HalfRows {
-    type Of = <u16 as Element>::Vector;
+    type Output = <u16 as Element>::Vector;
 
     #[inline(always)]
-    fn of(&self, row: usize) -> Self::Of {
+    fn value(&self, row: usize) -> Self::Output {
         if row >= 8 {
             return self.0[row];
         }
@@ -90,10 +90,10 @@ impl Transpose for u8 {
 struct ByteRows([[[u32; 4]; 4]; 4]);
 
 impl Unroll for ByteRows {
-    type Of = <u8 as Element>::Vector;
+    type Output = <u8 as Element>::Vector;
 
     #[inline(always)]
-    fn of(&self, row: usize) -> Self::Of {
+    fn value(&self, row: usize) -> Self::Output {
         let [a, b, c, d] = self.0[row / 4];
         let i = row % 4;
         VectorType::from_words([a[i], b[i], c[i], d[i]])
@@ -115,32 +115,32 @@ fn transpose_words(micro_tile: &[<u8 as Element>::Vector; 16], word: usize) -> [
 /// A function of a small index that is always unrolled.
 pub(in crate::transpose) trait Unroll {
     /// The result.
-    type Of;
+    type Output;
     /// The value for index `i`.
-    fn of(&self, i: usize) -> Self::Of;
+    fn value(&self, i: usize) -> Self::Output;
 }
 
 /// The values for indices 0 to 15. Written out, because the compiler puts an array whose loop it does not unroll in
 /// local memory; and a trait instead of a closure, because it does not inline a closure that is called 16 times.
 #[inline(always)]
-pub(in crate::transpose) fn unroll_16<E: Unroll>(each: &E) -> [E::Of; 16] {
+pub(in crate::transpose) fn unroll_16<E: Unroll>(each: &E) -> [E::Output; 16] {
     [
-        each.of(0),
-        each.of(1),
-        each.of(2),
-        each.of(3),
-        each.of(4),
-        each.of(5),
-        each.of(6),
-        each.of(7),
-        each.of(8),
-        each.of(9),
-        each.of(10),
-        each.of(11),
-        each.of(12),
-        each.of(13),
-        each.of(14),
-        each.of(15),
+        each.value(0),
+        each.value(1),
+        each.value(2),
+        each.value(3),
+        each.value(4),
+        each.value(5),
+        each.value(6),
+        each.value(7),
+        each.value(8),
+        each.value(9),
+        each.value(10),
+        each.value(11),
+        each.value(12),
+        each.value(13),
+        each.value(14),
+        each.value(15),
     ]
 }
 
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn squares_of_every_size_are_turned() {
+    fn micro_tiles_of_every_size_are_transposed() {
         check::<u8>(|x| x);
         check::<u16>(|x| u16::from(x) << 8 | 3);
         check::<u32>(|x| u32::from(x) << 24 | 3);

@@ -5,7 +5,8 @@ use crate::transpose::tuning::LINE_PAIR;
 
 /// The strides of a batch of matrices, on the input's or the output's side.
 pub(in crate::transpose) struct Layout {
-    /// Elements from the start of one row to that of the next, and of one matrix to that of the next.
+    /// Elements from the start of a row to that of the next row, and from the start of a matrix to that of the next
+    /// matrix.
     pub pitch: usize,
     pub batch: usize,
 }
@@ -14,18 +15,18 @@ pub(in crate::transpose) struct Layout {
 pub(in crate::transpose) trait RowMap: Copy {
     /// The index of the tile's first element of row `row`.
     fn start(self, row: u32) -> usize;
-    /// Whether rows begin at multiples of [`LINE_PAIR`] bytes from each other, or that is unknown.
+    /// Whether the distance between rows is a multiple of [`LINE_PAIR`] bytes, or unknown.
     fn are_line_aligned<T>(self) -> bool;
 }
 
 /// Rows at a pitch.
 #[derive(Clone, Copy)]
-pub(in crate::transpose) struct Pitched {
+pub(in crate::transpose) struct PitchedRows {
     pub(in crate::transpose) first: usize,
     pub(in crate::transpose) pitch: usize,
 }
 
-impl RowMap for Pitched {
+impl RowMap for PitchedRows {
     #[inline(always)]
     fn start(self, row: u32) -> usize {
         self.first + row as usize * self.pitch
@@ -43,15 +44,15 @@ pub const MAX_WAYS: usize = 1 << 12;
 /// A divisor above the number of rows of a tile: all rows are in group 0.
 const NOT_INTERLEAVED: u32 = 1 << 31;
 
-/// Interleaved rows of a tile. `ALIGNED` says that all of the tile begins at multiples of 16 bytes; then no row is
-/// computed in a loop.
+/// Interleaved rows of a tile. `ALIGNED` says that the tile's rows begin at multiples of 16 bytes; then no row's
+/// address is computed in a loop.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct InterleavedRows<const ALIGNED: bool> {
     /// Where way 0 of the group of the tile's first row begins.
     first: usize,
     /// The way of the tile's first row.
     past: u32,
-    by: Divisor,
+    ways: Divisor,
     /// Elements from one way to the next, and from one group to the next.
     way_stride: usize,
     group_stride: usize,
@@ -63,12 +64,12 @@ impl<const ALIGNED: bool> InterleavedRows<ALIGNED> {
     pub(in crate::transpose) fn new(rows: usize, pitch: usize, ways: u32, (top, left): (usize, usize)) -> Self {
         if ways == 1 {
             let first = top * pitch + left;
-            return Self { first, past: 0, by: Divisor::new(NOT_INTERLEAVED), way_stride: pitch, group_stride: 0 };
+            return Self { first, past: 0, ways: Divisor::new(NOT_INTERLEAVED), way_stride: pitch, group_stride: 0 };
         }
         let groups = rows / ways as usize;
-        let (group_stride, past) = (top / ways as usize, (top % ways as usize) as u32);
-        let first = group_stride * pitch + left;
-        Self { first, past, by: Divisor::new(ways), way_stride: groups * pitch, group_stride: pitch }
+        let (group, past) = (top / ways as usize, (top % ways as usize) as u32);
+        let first = group * pitch + left;
+        Self { first, past, ways: Divisor::new(ways), way_stride: groups * pitch, group_stride: pitch }
     }
 }
 
@@ -76,9 +77,8 @@ impl<const ALIGNED: bool> RowMap for InterleavedRows<ALIGNED> {
     #[inline(always)]
     fn start(self, row: u32) -> usize {
         let nth = self.past + row;
-        let (group_stride, way_stride) =
-            if ALIGNED { self.by.divide_outside_of_loops(nth) } else { self.by.divide(nth) };
-        self.first + group_stride as usize * self.group_stride + way_stride as usize * self.way_stride
+        let (group, way) = if ALIGNED { self.ways.div_rem_outside_loops(nth) } else { self.ways.div_rem(nth) };
+        self.first + group as usize * self.group_stride + way as usize * self.way_stride
     }
 
     #[inline(always)]
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rows_are_dealt_in_turn() {
+    fn rows_are_interleaved() {
         // 4 groups of 3 rows, of 10 elements: ways are 40 apart.
         let rows = InterleavedRows::<false>::new(12, 10, 3, (5, 2));
         let starts = [0, 1, 2, 3, 6].map(|row| rows.start(row));

@@ -19,7 +19,7 @@ use crate::reduce::long_rows::Split;
 /// and no tile states.
 #[kernel(
     instances = [f32, f64, f16, bf16],
-    max_threads = crate::reduce::exact::long_rows::MOST_THREADS,
+    max_threads = crate::reduce::exact::long_rows::MAX_THREADS,
     min_blocks = 1
 )]
 pub unsafe fn exact_states_of_long_rows<T: Summand>(
@@ -36,7 +36,7 @@ pub unsafe fn exact_states_of_long_rows<T: Summand>(
     let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
     let start = split.row * pitch;
-    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, split.run(), &superacc);
+    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, split.tile_range(), &superacc);
     let partial = fold_block(sum.of_lanes(), partials, &superacc);
     if warp_id() == 0 {
         let states = States::new(states);

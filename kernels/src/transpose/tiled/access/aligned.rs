@@ -4,7 +4,7 @@ use cuda_std::global::{L2Prefetch, issue_loads};
 use cuda_std::prelude::*;
 
 use crate::transpose::tiled::block_tile::{
-    Tile, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_each,
+    Tile, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_per_thread,
 };
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
@@ -42,12 +42,12 @@ struct VectorsOfInput<'a, T, R, const LEN: usize> {
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfInput<'_, T, R, LEN> {
-    type Of = T::Vector;
+    type Output = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Vector {
-        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.across);
-        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+    fn value(&self, i: usize) -> T::Vector {
+        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.log2_across);
+        if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
             unsafe { self.input.load_vector_prefetch_unchecked(self.rows.start(row) + column as usize, self.fetch) }
         } else {
@@ -64,7 +64,8 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     shape: &Tile,
     tile: &SharedArray<T, LEN>,
 ) {
-    // Also vectors outside of the matrix: conditional loads would be branches, and would wait for each other.
+    // Vectors outside of the matrix are loaded, too: conditional loads would be branches, and would wait for each
+    // other.
     let vectors = unroll_16(&VectorsOfTile { shape, tile });
     issue_loads();
     unroll_16(&VectorsOfOutput::<T, R, LEN> { output, rows, shape, vectors });
@@ -77,14 +78,14 @@ struct VectorsOfTile<'a, T, const LEN: usize> {
 }
 
 impl<T: Transpose, const LEN: usize> Unroll for VectorsOfTile<'_, T, LEN> {
-    type Of = T::Vector;
+    type Output = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Vector {
-        if i >= vectors_each::<T, LEN>() {
+    fn value(&self, i: usize) -> T::Vector {
+        if i >= vectors_per_thread::<T, LEN>() {
             return T::Vector::splat(T::default());
         }
-        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.down);
+        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
         // SAFETY: a vector of one of the tile's columns.
         unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q)) }
     }
@@ -99,17 +100,17 @@ struct VectorsOfOutput<'a, T: Transpose, R, const LEN: usize> {
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for VectorsOfOutput<'_, T, R, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let side = T::Vector::LEN;
-        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.down);
+        let (column, q) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
         let row = q * side as u32;
-        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
-            let place = self.rows.start(column) + row as usize;
+        if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+            let index = self.rows.start(column) + row as usize;
             // SAFETY: inside of the matrix, and so the view: the row's length is a whole number of vectors.
-            unsafe { self.output.store_vector_unchecked(place, self.vectors[i]) };
+            unsafe { self.output.store_vector_unchecked(index, self.vectors[i]) };
         }
     }
 }

@@ -8,7 +8,7 @@ use cuda_std::bits::funnel_shift_vector;
 use cuda_std::prelude::*;
 
 use crate::transpose::tiled::block_tile::{
-    Tile, threads, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_each,
+    Tile, threads, transpose_micro_tiles, vector_of_micro_tiles, vector_of_thread, vectors_per_thread,
 };
 use crate::transpose::tiled::epilogue::Epilogue;
 use crate::transpose::tiled::micro_tile::{Transpose, Unroll, unroll_16};
@@ -35,17 +35,17 @@ struct PartsOfInput<'a, T, R, const LEN: usize> {
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for PartsOfInput<'_, T, R, LEN> {
-    type Of = T::Vector;
+    type Output = T::Vector;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Vector {
+    fn value(&self, i: usize) -> T::Vector {
         let side = T::Vector::LEN;
-        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.across);
-        if i < vectors_each::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
+        let (row, column) = vector_of_micro_tiles::<T, LEN>(i, self.shape.log2_across);
+        if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
-            let place = self.rows.start(row) + column as usize;
+            let index = self.rows.start(row) + column as usize;
             // SAFETY: inside of the matrix, and so the view.
-            unsafe { self.input.load_part_unchecked(place, 0, if left < side { left } else { side }) }
+            unsafe { self.input.load_part_unchecked(index, 0, if left < side { left } else { side }) }
         } else {
             T::Vector::splat(T::default())
         }
@@ -67,10 +67,14 @@ pub(in crate::transpose) fn store_tile<T: Transpose, R: RowMap, const LEN: usize
     // are in different banks. Where rows of the output are short, they take neighbouring columns, whose rows are near
     // each other in memory.
     let (side, step) = (T::Vector::LEN as u32, threads(LEN, size_of::<T>()) as u32);
-    let width = side << shape.across;
+    let width = side << shape.log2_across;
     let mut i = thread::thread_idx_x();
     while i < width {
-        let column = if shape.down < 3 { i } else { (i & ((1 << shape.across) - 1)) * side + (i >> shape.across) };
+        let column = if shape.log2_down < 3 {
+            i
+        } else {
+            (i & ((1 << shape.log2_across) - 1)) * side + (i >> shape.log2_across)
+        };
         if column < shape.columns {
             rows.store_ends(column);
         }
@@ -90,9 +94,9 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     /// The index of the column's first element in the output, and its distance in elements from the multiple of 16
     /// bytes before it.
     #[inline(always)]
-    fn place(&self, column: u32) -> (usize, u32) {
-        let place = self.starts.start(column);
-        (place, self.output.elements_past(place, 16) as u32)
+    fn index(&self, column: u32) -> (usize, u32) {
+        let index = self.starts.start(column);
+        (index, self.output.elements_past(index, 16) as u32)
     }
 
     /// Aligned vector `k` of the row, counted from the one with the row's first element. It is cut out of the column's
@@ -100,7 +104,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     /// unspecified.
     #[inline(always)]
     fn vector(&self, column: u32, k: u32, past: u32) -> T::Vector {
-        let mask = (1 << self.shape.down) - 1;
+        let mask = (1 << self.shape.log2_down) - 1;
         // SAFETY: a vector of one of the tile's columns.
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };
         if past == 0 {
@@ -113,8 +117,8 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
     #[inline(always)]
     fn store_ends(&self, column: u32) {
         let (side, rows) = (T::Vector::LEN as u32, self.shape.rows);
-        let (place, past) = self.place(column);
-        let aligned = place.wrapping_sub(past as usize);
+        let (index, past) = self.index(column);
+        let aligned = index.wrapping_sub(past as usize);
         let end = past + rows;
         if past != 0 {
             let to = if end < side { end } else { side };
@@ -123,33 +127,33 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
                 self.output.store_part_unchecked(aligned, self.vector(column, 0, past), past as usize, to as usize);
             }
         }
-        let (k, behind) = (end / side, end % side);
-        if behind != 0 && (k != 0 || past == 0) {
+        let (k, tail) = (end / side, end % side);
+        if tail != 0 && (k != 0 || past == 0) {
             // SAFETY: the row's last elements, from its last aligned vector on.
             unsafe {
-                let place = aligned.wrapping_add((k * side) as usize);
-                self.output.store_part_unchecked(place, self.vector(column, k, past), 0, behind as usize);
+                let index = aligned.wrapping_add((k * side) as usize);
+                self.output.store_part_unchecked(index, self.vector(column, k, past), 0, tail as usize);
             }
         }
     }
 }
 
 impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for RowsOfOutput<'_, T, R, LEN> {
-    type Of = ();
+    type Output = ();
 
     /// Stores a whole aligned vector.
     #[inline(always)]
-    fn of(&self, i: usize) {
+    fn value(&self, i: usize) {
         let side = T::Vector::LEN as u32;
-        let (column, k) = vector_of_thread::<T, LEN>(i, self.shape.down);
-        if i >= vectors_each::<T, LEN>() || column >= self.shape.columns {
+        let (column, k) = vector_of_thread::<T, LEN>(i, self.shape.log2_down);
+        if i >= vectors_per_thread::<T, LEN>() || column >= self.shape.columns {
             return;
         }
-        let (place, past) = self.place(column);
+        let (index, past) = self.index(column);
         if (k > 0 || past == 0) && (k + 1) * side <= past + self.shape.rows {
-            let place = place.wrapping_sub(past as usize).wrapping_add((k * side) as usize);
+            let index = index.wrapping_sub(past as usize).wrapping_add((k * side) as usize);
             // SAFETY: all of the vector is inside of the row, as just compared, and aligned.
-            unsafe { self.output.store_vector_unchecked(place, self.vector(column, k, past)) };
+            unsafe { self.output.store_vector_unchecked(index, self.vector(column, k, past)) };
         }
     }
 }

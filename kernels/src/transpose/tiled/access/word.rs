@@ -12,7 +12,8 @@ use crate::transpose::tiled::micro_tile::transpose_bytes;
 pub trait WordAccess: Element {
     /// The word.
     type Word: Word + Default;
-    /// Transposes a micro-tile of as many words as a word has elements. Further words are unspecified.
+    /// Transposes a square micro-tile: a word for each row, and a row for each element of a word. Words past these are
+    /// unspecified.
     fn transpose(micro_tile: [Self::Word; 4]) -> [Self::Word; 4];
     /// The word that begins `elements` elements into `low`; `elements` is less than a word's.
     fn cut(low: Self::Word, high: Self::Word, elements: u32) -> Self::Word;
@@ -89,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn squares_of_words_are_turned() {
+    fn micro_tiles_of_words_are_transposed() {
         let transposed = u8::transpose([0x0302_0100, 0x1312_1110, 0x2322_2120, 0x3332_3130]);
         assert_eq!(transposed, [0x3020_1000, 0x3121_1101, 0x3222_1202, 0x3323_1303]);
         assert_eq!(u16::transpose([0x0001_0000, 0x0101_0100, 0, 0])[..2], [0x0100_0000, 0x0101_0001]);

@@ -2,24 +2,24 @@
 
 use cuda_std::prelude::*;
 
-use super::tile::{Inside, Tile, words_each};
+use super::tile::{Inside, Tile, words_per_thread};
 use super::{elements_per_word, halo};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
 
 /// The words of the thread's micro-tiles, one micro-tile after the other. Words outside of the matrix are unspecified.
-/// The micro-tiles lie below each other, so that per-thread values are computed once.
+/// A thread's micro-tiles are in one column of micro-tiles, so that values that they share are computed once.
 pub(in crate::transpose) struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
-    /// The index of the first micro-tile, the distance to the next row, and to the next micro-tile.
-    place: usize,
+    /// The index of the first micro-tile, and the distances to the next row and to the next micro-tile.
+    index: usize,
     pitch: usize,
     step: usize,
     /// The index of the thread's columns in the first of the tile's rows that is inside of the matrix.
     top: usize,
-    /// The first micro-tile's first row, counted from the first of the tile's rows inside of the matrix (wrapped, if it
-    /// is above); the number of those rows; and the rows from one micro-tile to the next.
+    /// Rows are counted from the first of the tile's rows that is inside of the matrix: the first micro-tile's first
+    /// row (wrapped, if it is above the matrix), the number of rows, and the rows from one micro-tile to the next.
     row: u32,
     rows: u32,
     rows_of_step: u32,
@@ -32,12 +32,12 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
     pub(in crate::transpose) fn of_thread(input: &'a Global<'a, T>, first: usize, pitch: usize, shape: &Tile) -> Self {
         let (side, halo) = (elements_per_word(size_of::<T>()) as u32, halo(size_of::<T>()) as u32);
         let thread = thread::thread_idx_x();
-        let (w, d) = (thread & ((1 << shape.across) - 1), thread >> shape.across);
-        let rows_of_step = (NARROW_BLOCK as u32 >> shape.across) * side;
-        let (row, column) = (d * side, w * side);
+        let (x, y) = (thread & ((1 << shape.log2_across) - 1), thread >> shape.log2_across);
+        let rows_of_step = (NARROW_BLOCK as u32 >> shape.log2_across) * side;
+        let (row, column) = (y * side, x * side);
         // The tile's first row is a halo above its first position, and outside of the matrix in the first tile.
         let above = if shape.top == 0 { halo * side } else { 0 };
-        let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.down);
+        let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.log2_down);
         let rows = if left < all as usize { left as u32 } else { all };
         let first_row = (shape.top + row as usize).wrapping_sub((halo * side) as usize);
         // Columns past the end repeat the first column.
@@ -45,7 +45,7 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
         let of_columns = shape.columns - column;
         Self {
             input,
-            place: first.wrapping_add(first_row.wrapping_mul(pitch)).wrapping_add(column as usize),
+            index: first.wrapping_add(first_row.wrapping_mul(pitch)).wrapping_add(column as usize),
             pitch,
             step: rows_of_step as usize * pitch,
             top: first + (shape.top + above as usize - (halo * side) as usize) * pitch + column as usize,
@@ -58,16 +58,16 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
 }
 
 impl<T: WordAccess, const LEN: usize> Unroll for WordsOfInput<'_, T, LEN> {
-    type Of = T::Word;
+    type Output = T::Word;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Word {
+    fn value(&self, i: usize) -> T::Word {
         let side = elements_per_word(size_of::<T>());
-        let (micro_tile, row_of_square) = (i / side, i % side);
-        if i >= words_each::<LEN>() {
+        let (micro_tile, row_of_micro_tile) = (i / side, i % side);
+        if i >= words_per_thread::<LEN>() {
             return T::Word::default();
         }
-        let row = self.row.wrapping_add(micro_tile as u32 * self.rows_of_step + row_of_square as u32);
+        let row = self.row.wrapping_add(micro_tile as u32 * self.rows_of_step + row_of_micro_tile as u32);
         // Rows past the end repeat the last row: a conditional load would be a branch, which waits for it.
         let row = if row < self.rows { row } else { self.rows - 1 };
         // SAFETY: inside of the matrix, and so the view.
@@ -76,18 +76,18 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfInput<'_, T, LEN> {
 }
 
 impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfInput<'_, T, LEN>> {
-    type Of = T::Word;
+    type Output = T::Word;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> T::Word {
-        if i >= words_each::<LEN>() {
+    fn value(&self, i: usize) -> T::Word {
+        if i >= words_per_thread::<LEN>() {
             return T::Word::default();
         }
         let (side, words) = (elements_per_word(size_of::<T>()), self.0);
-        let place = words.place.wrapping_add(i / side * words.step + i % side * words.pitch);
+        let index = words.index.wrapping_add(i / side * words.step + i % side * words.pitch);
         // SAFETY: all of the tile is inside of the matrix, and so of the view. So is the next word, in this row or the
         // one below: rows are at least a word long, and a row below exists where words have several elements.
-        unsafe { words.input.load_word_of_many_unchecked(place) }
+        unsafe { words.input.load_word_of_many_unchecked(index) }
     }
 }
 
@@ -97,7 +97,7 @@ pub(in crate::transpose) struct MicroTiles<'a, T: WordAccess, const LEN: usize> 
     shape: &'a Tile,
     tile: &'a SharedArray<T::Word, LEN>,
     /// The index of the first word of the first micro-tile, and the rows of micro-tiles to the next.
-    place: u32,
+    shared_index: u32,
     step: u32,
 }
 
@@ -109,18 +109,19 @@ impl<'a, T: WordAccess, const LEN: usize> MicroTiles<'a, T, LEN> {
         tile: &'a SharedArray<T::Word, LEN>,
     ) -> Self {
         let thread = thread::thread_idx_x();
-        let place = shape.place::<T::Word>(thread & ((1 << shape.across) - 1), thread >> shape.across);
-        Self { words, shape, tile, place, step: NARROW_BLOCK as u32 >> shape.across }
+        let shared_index =
+            shape.shared_index::<T::Word>(thread & ((1 << shape.log2_across) - 1), thread >> shape.log2_across);
+        Self { words, shape, tile, shared_index, step: NARROW_BLOCK as u32 >> shape.log2_across }
     }
 }
 
 impl<T: WordAccess, const LEN: usize> Unroll for MicroTiles<'_, T, LEN> {
-    type Of = ();
+    type Output = ();
 
     #[inline(always)]
-    fn of(&self, k: usize) {
+    fn value(&self, k: usize) {
         let side = elements_per_word(size_of::<T>());
-        if (k + 1) * side > words_each::<LEN>() {
+        if (k + 1) * side > words_per_thread::<LEN>() {
             return;
         }
         let word = |i: usize| self.words[(k * side + i) % 16];
@@ -128,8 +129,9 @@ impl<T: WordAccess, const LEN: usize> Unroll for MicroTiles<'_, T, LEN> {
         let mut i = 0;
         while i < side {
             // Indices are linear over XOR, and these bits are 0 in the first word's slot and micro-tile.
-            let further = self.shape.place::<T::Word>((i as u32) << self.shape.across, k as u32 * self.step);
-            self.tile.store((self.place ^ further) as usize % LEN, transposed[i]);
+            let further =
+                self.shape.shared_index::<T::Word>((i as u32) << self.shape.log2_across, k as u32 * self.step);
+            self.tile.store((self.shared_index ^ further) as usize % LEN, transposed[i]);
             i += 1;
         }
     }

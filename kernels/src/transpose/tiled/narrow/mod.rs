@@ -1,8 +1,9 @@
 //! Transposes by 4-byte accesses, or 8-byte accesses of elements of 8 bytes: for rows that begin at any address, in
-//! small or low matrices. [Sector-aligned tiles](crate::transpose::tiled::access::sector_aligned) are for the others.
+//! small matrices and matrices of few rows. [Sector-aligned tiles](crate::transpose::tiled::access::sector_aligned) are
+//! for other matrices.
 //!
 //! A lane moves one word, and neighbouring lanes move neighbouring words. A word has one, two or four elements. With
-//! two or four, a thread takes as many rows, a micro-tile, and transposes it in registers.
+//! two or four, a thread takes a micro-tile of two or four rows and transposes it in registers.
 //!
 //! Elements of a word's size are always aligned. For smaller elements, a row of the input is cut out of its aligned
 //! words, and in each row of the output a tile ends where a word ends. Rows of the output begin anywhere in a word, so
@@ -57,7 +58,7 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
 /// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
 ///
-/// `LEN` is [`narrow_tile_words`] of the word's size. A tile is `1 << across` words wide and at least two rows of
+/// `LEN` is [`narrow_tile_words`] of the word's size. A tile is `1 << log2_across` words wide and at least two rows of
 /// micro-tiles high; neither side exceeds the block's threads. Each matrix has `tiles_down` x `tiles_across` tiles, and
 /// the grid has a block for each tile of each matrix.
 ///
@@ -79,15 +80,16 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
+        log2_partitions,
     }: TileArgs<T>,
 ) {
     launch_dependents();
     let tile = shared_array![<T as WordAccess>::Word; LEN];
-    let shape = Tile::of_block::<T, LEN>(rows, columns, TileGrid { across, tiles_down, tiles_across, partitions });
+    let shape =
+        Tile::of_block::<T, LEN>(rows, columns, TileGrid { log2_across, tiles_down, tiles_across, log2_partitions });
     let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
     unroll_16(&MicroTiles::<T, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
@@ -115,21 +117,24 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
         output_pitch,
         input_batch,
         output_batch,
-        across,
+        log2_across,
         tiles_down,
         tiles_across,
-        partitions,
-        how,
+        log2_partitions,
+        operations,
         real,
         imaginary,
     }: ScaledTileArgs<<N as ScaledWordAccess>::Word>,
 ) {
     launch_dependents();
     let tile = shared_array![<N as ScaledWordAccess>::Word; LEN];
-    let shape =
-        Tile::of_block::<N::Word, LEN>(rows, columns, TileGrid { across, tiles_down, tiles_across, partitions });
+    let shape = Tile::of_block::<N::Word, LEN>(
+        rows,
+        columns,
+        TileGrid { log2_across, tiles_down, tiles_across, log2_partitions },
+    );
     let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
-    let epilogue = Scaled::<N>::by(Scaling { factor: [real, imaginary], how });
+    let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     let words = unroll_16(&AfterEpilogue { words, epilogue });
     unroll_16(&MicroTiles::<N::Word, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
@@ -175,10 +180,10 @@ struct AfterEpilogue<N: Scale> {
 }
 
 impl<N: Scale> Unroll for AfterEpilogue<N> {
-    type Of = N::Bits;
+    type Output = N::Bits;
 
     #[inline(always)]
-    fn of(&self, i: usize) -> N::Bits {
-        self.epilogue.of_element(self.words[i])
+    fn value(&self, i: usize) -> N::Bits {
+        self.epilogue.apply_to_element(self.words[i])
     }
 }

@@ -21,8 +21,8 @@ pub(in crate::transpose) struct Tile {
     /// Rows of the matrix.
     pub(in crate::transpose) rows: usize,
     /// Words across and micro-tiles down, as base-2 logarithms.
-    pub(in crate::transpose) across: u32,
-    pub(in crate::transpose) down: u32,
+    pub(in crate::transpose) log2_across: u32,
+    pub(in crate::transpose) log2_down: u32,
 }
 
 impl Tile {
@@ -33,21 +33,29 @@ impl Tile {
         grid: TileGrid,
     ) -> Self {
         let (size, side) = (size_of::<T>(), elements_per_word(size_of::<T>()));
-        let (across, down) = (grid.across, (LEN / side).trailing_zeros() - grid.across);
-        let (height, width) = (((1 << down) - halo(size)) * side, side << across);
+        let (log2_across, log2_down) = (grid.log2_across, (LEN / side).trailing_zeros() - grid.log2_across);
+        let (height, width) = (((1 << log2_down) - halo(size)) * side, side << log2_across);
         let (batch, row, column) = grid.of_block();
         let left = column as usize * width;
         let columns = if columns - left < width { columns - left } else { width };
-        Self { batch: batch as usize, rows, top: row as usize * height, left, columns: columns as u32, across, down }
+        Self {
+            batch: batch as usize,
+            rows,
+            top: row as usize * height,
+            left,
+            columns: columns as u32,
+            log2_across,
+            log2_down,
+        }
     }
 
-    /// Whether the tile is inside of the matrix, with enough rows above and below that no row of the output
-    /// begins or ends in it.
+    /// Whether the tile is inside of the matrix, with enough rows above and below that no row of the output begins or
+    /// ends in it.
     #[inline(always)]
     pub(in crate::transpose) fn is_inside<T: WordAccess>(&self) -> bool {
         let side = elements_per_word(size_of::<T>());
-        let below = (side << self.down) + side;
-        self.columns as usize == side << self.across
+        let below = (side << self.log2_down) + side;
+        self.columns as usize == side << self.log2_across
             && self.top + below <= self.rows
             && (self.top >= side || halo(size_of::<T>()) == 0)
     }
@@ -57,18 +65,18 @@ impl Tile {
     pub(in crate::transpose) fn swizzle<W: Word>(&self, slot: u32) -> u32 {
         // The base-2 logarithm of the words that fill all banks. Several short slots share the banks.
         let banks: u32 = if size_of::<W>() == 8 { 4 } else { 5 };
-        (slot >> banks.saturating_sub(self.down)) & ((1 << self.down) - 1) & ((1 << banks) - 1)
+        (slot >> banks.saturating_sub(self.log2_down)) & ((1 << self.log2_down) - 1) & ((1 << banks) - 1)
     }
 
     /// The index of word `q` of slot `slot` in shared memory. Linear over XOR.
     #[inline(always)]
-    pub(in crate::transpose) fn place<W: Word>(&self, slot: u32, q: u32) -> u32 {
-        (slot << self.down) | (q ^ self.swizzle::<W>(slot))
+    pub(in crate::transpose) fn shared_index<W: Word>(&self, slot: u32, q: u32) -> u32 {
+        (slot << self.log2_down) | (q ^ self.swizzle::<W>(slot))
     }
 }
 
 /// Words that a thread has.
-pub(in crate::transpose) const fn words_each<const LEN: usize>() -> usize {
+pub(in crate::transpose) const fn words_per_thread<const LEN: usize>() -> usize {
     LEN / NARROW_BLOCK
 }
 
@@ -77,9 +85,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tile_is_inside_with_a_square_more_above_and_below() {
+    fn a_tile_is_inside_with_a_micro_tile_more_above_and_below() {
         let is_inside = |columns: u32, top: usize, rows: usize| {
-            let tile = Tile { batch: 0, top, left: 0, columns, rows, across: 2, down: 3 };
+            let tile = Tile { batch: 0, top, left: 0, columns, rows, log2_across: 2, log2_down: 3 };
             (tile.is_inside::<u8>(), tile.is_inside::<u32>())
         };
         // Bytes: 4 x 8 micro-tiles of 4 x 4. Words: 4 x 8 words.

@@ -4,9 +4,9 @@ use cuda_std::prelude::*;
 
 use super::{BLOCK, COLUMNS};
 
-/// A thread's place in a tile.
+/// The columns of a tile that a thread folds.
 #[derive(Clone, Copy)]
-pub(in crate::reduce) struct Place {
+pub(in crate::reduce) struct ThreadColumns {
     /// The thread's row of threads, of `rows` in the block.
     pub(in crate::reduce) row: usize,
     pub(in crate::reduce) rows: usize,
@@ -14,17 +14,17 @@ pub(in crate::reduce) struct Place {
     pub(in crate::reduce) column: usize,
     second: usize,
     third: usize,
-    /// The number of columns of a folded row, row after row.
-    pub(in crate::reduce) all: usize,
-    /// The number of columns of one row.
-    of_row: usize,
+    /// The columns of a folded row.
+    pub(in crate::reduce) folded_columns: usize,
+    /// The columns of one row.
+    row_columns: usize,
 }
 
-impl Place {
-    /// The place of a thread of the block.
+impl ThreadColumns {
+    /// The columns of a thread of the block.
     ///
-    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. With wide
-    /// accesses, the columns of an access are contiguous.
+    /// A tile has rows of `columns` columns of `size` bytes, of which `folded_rows` are read as one. The columns of a
+    /// vectorized access are contiguous.
     #[inline(always)]
     pub(in crate::reduce) fn of_thread(
         thread: usize,
@@ -33,21 +33,29 @@ impl Place {
         columns: usize,
         folded_rows: usize,
         size: usize,
-        is_wide: bool,
+        is_vectorized: bool,
     ) -> Self {
         let (first, lane) = (tile * lanes * COLUMNS, thread % lanes);
-        let (each, second, third) = match (is_wide, size) {
+        let (each, second, third) = match (is_vectorized, size) {
             (true, 8) => (2, 1, 2 * lanes),
             (true, _) => (4, 1, 2),
             (false, _) => (1, lanes, 2 * lanes),
         };
         let (row, rows) = (thread / lanes, BLOCK / lanes);
-        Self { row, rows, column: first + lane * each, second, third, all: columns * folded_rows, of_row: columns }
+        Self {
+            row,
+            rows,
+            column: first + lane * each,
+            second,
+            third,
+            folded_columns: columns * folded_rows,
+            row_columns: columns,
+        }
     }
 
-    /// Whether each `together` of the thread's columns, two or all of them, are contiguous.
+    /// Whether the thread's columns are contiguous in groups of `together`: two or all of them.
     #[inline(always)]
-    pub(in crate::reduce) fn has_neighbours(&self, together: usize) -> bool {
+    pub(in crate::reduce) fn are_contiguous(&self, together: usize) -> bool {
         self.second == 1 && (together == 2 || self.third == 2)
     }
 
@@ -59,19 +67,19 @@ impl Place {
 
     #[inline(always)]
     pub(in crate::reduce) fn has(&self, c: usize) -> bool {
-        self.column(c) < self.all
+        self.column(c) < self.folded_columns
     }
 
-    /// Whether the thread's first column exists: if not, none does.
+    /// Whether any of the thread's columns exists, and so its first.
     #[inline(always)]
-    pub(in crate::reduce) fn has_first(&self) -> bool {
-        self.column < self.all
+    pub(in crate::reduce) fn has_any(&self) -> bool {
+        self.column < self.folded_columns
     }
 
     /// Calls `work` for each column that exists.
     #[inline(always)]
     pub(in crate::reduce) fn each(&self, work: impl Fn(usize)) {
-        four(|c| {
+        per_column(|c| {
             if self.has(c) {
                 work(c);
             }
@@ -81,24 +89,29 @@ impl Place {
     /// The row of column `c` within the folded row. The host passes fewer than 2^32 columns if there are several.
     #[inline(always)]
     pub(in crate::reduce) fn folded_row(&self, c: usize) -> usize {
-        if self.all == self.of_row { 0 } else { (self.column(c) as u32 / self.of_row as u32) as usize }
+        if self.folded_columns == self.row_columns {
+            0
+        } else {
+            (self.column(c) as u32 / self.row_columns as u32) as usize
+        }
     }
 
-    /// The offset of the column's element from the first of the folded row, whose rows are `pitch` apart. 0 if there is
-    /// no such column, since a conditional load would be a branch.
+    /// The offset of the column's element from the first of the folded row, whose rows are `pitch` apart. 0 if the
+    /// column does not exist, since a conditional load would be a branch.
     #[inline(always)]
     pub(in crate::reduce) fn offset(&self, c: usize, pitch: usize) -> usize {
         let row = self.folded_row(c);
-        if self.has(c) { row * pitch + (self.column(c) - row * self.of_row) } else { 0 }
+        if self.has(c) { row * pitch + (self.column(c) - row * self.row_columns) } else { 0 }
     }
 }
 
-/// Loads by wide accesses the elements of a thread at [`Place::offset`]s `at`, in a folded row that begins at `row`.
+/// Loads a thread's elements by vectorized accesses, at [`ThreadColumns::offset`]s `at` in a folded row that begins at
+/// `row`.
 ///
 /// # Safety
-/// What an access takes is inside the view, and it begins at a multiple of its size.
+/// Each access is inside the view, and aligned to its size.
 #[inline(always)]
-pub(in crate::reduce) unsafe fn load_wide<T: Element>(
+pub(in crate::reduce) unsafe fn load_vectorized<T: Element>(
     input: &Global<T>,
     row: usize,
     at: [usize; COLUMNS],
@@ -113,9 +126,8 @@ pub(in crate::reduce) unsafe fn load_wide<T: Element>(
     [first.get(0), first.get(1), second.get(0), second.get(1)]
 }
 
-/// One value for each column of a thread. Written out, since arrays that the compiler does not unroll go to local
-/// memory.
+/// One value for each column of a thread. Written out, since an array whose loop is not unrolled goes to local memory.
 #[inline(always)]
-pub(in crate::reduce) fn four<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
+pub(in crate::reduce) fn per_column<S>(of_column: impl Fn(usize) -> S) -> [S; COLUMNS] {
     [of_column(0), of_column(1), of_column(2), of_column(3)]
 }
