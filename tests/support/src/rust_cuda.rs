@@ -13,7 +13,7 @@ mod warps;
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.
-pub static RUNS: [(&str, Run); 36] = [
+pub static RUNS: [(&str, Run); 39] = [
     ("branches", branches),
     ("loops", loops),
     ("loops in loops", loops_in_loops),
@@ -33,11 +33,14 @@ pub static RUNS: [(&str, Run); 36] = [
     ("atomics of one thread", atomic_operations),
     ("sums by atomic floats", atomic_float_sums),
     ("atomic integers of every scope", atomic_integers),
+    ("counters that wrap", counters_that_wrap),
+    ("atomics of the language in variables", core_atomics_of_a_thread),
     ("atomics of views", atomics_of_views),
     ("static shared memory", static_shared_memory),
     ("shared memory of several types", shared_memory_of_types),
     ("reversal by shared memory", reversals),
     ("structs by value", vectors::structs_by_value),
+    ("types of other crates by value", vectors::foreign_types_by_value),
     ("vectors of three floats", vectors::vec3_operations),
     ("a matrix times vectors", vectors::mat3_vec3_multiply),
     ("views of large elements", vectors::mat4_operations),
@@ -329,6 +332,37 @@ fn atomic_integers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     expected[..8].copy_from_slice(&[sum << 33, sum.wrapping_neg(), minimum, last << 35, !sixty, sixty, xor, 7]);
     expected[9..].fill(u64::from(threads) << 32);
     Ok([narrow, compare(gpu, "integers of 64 bits", &wide, &expected)?].concat())
+}
+
+fn counters_that_wrap(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let (blocks, threads) = (6_u32, 64_u32);
+    let start = [&[0, 0, 1000][..], &[3; 6]].concat();
+    let (mut counters, mut private) = (gpu.upload(&start)?, gpu.zeroed::<u32>((blocks * threads) as usize)?);
+    // SAFETY: 3 elements, then one for each block; a word for each thread.
+    let kernel = unsafe { k::atomics::counters_that_wrap::handle() }.with_block(threads);
+    let arguments = k::atomics::counters_that_wrap::Args { counters: counters.view_mut(), private: private.view_mut() };
+    gpu.launch(kernel, blocks, arguments)?;
+    // 384 steps: of a period of 18 upwards, then of 138 downwards. The third begins above its bound.
+    let expected = [&[384 % 18, 138 - 384 % 138, 137 - 383 % 138][..], &[(3 + 2 * 64) % 10; 6]].concat();
+    let counters = compare(gpu, "counters", &counters, &expected)?;
+    // Up from 17 to 0, and to 1; down to 0, and to 17.
+    let seen = [17, 0, 1, 0, 17].into_iter().fold(0, |digits, number| digits * 20 + number);
+    Ok([counters, compare(gpu, "counters of a thread", &private, &[seen; 384])?].concat())
+}
+
+fn core_atomics_of_a_thread(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    const THREADS: u32 = 64;
+    let mut output = gpu.zeroed::<u32>(8 * THREADS as usize)?;
+    // SAFETY: 8 words for each thread.
+    let kernel = unsafe { k::atomics::core_atomics_of_a_thread::handle() }.with_block(THREADS);
+    gpu.launch(kernel, 1, k::atomics::core_atomics_of_a_thread::Args { output: output.view_mut() })?;
+    let expected: Vec<u32> = (0..THREADS)
+        .flat_map(|i| match i {
+            3 => [7, 4, 0, 20, 2, 1 << 8, 0, 0],
+            _ => [7, i + 1, 1, i.max(20), i + 2, 0, 0, 0],
+        })
+        .collect();
+    compare(gpu, "core_atomics_of_a_thread", &output, &expected)
 }
 
 fn atomics_of_views(gpu: &Gpu) -> Result<Vec<u64>, Error> {

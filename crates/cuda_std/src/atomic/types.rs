@@ -354,6 +354,25 @@ integers! {
         [atomic_add_i64, atomic_min_i64, atomic_max_i64, atomic_cas_i64];
 }
 
+macro_rules! counters {
+    ($($name:ident, $scope:ident;)*) => {$(
+        methods! { $name, u32, $scope:
+            /// Adds 1, or stores 0 if the number is `last` or more, and returns the number before that (`atomicInc`).
+            fetch_inc = atomic_inc_u32 of number, |before, last| if before >= last { 0 } else { before + 1 };
+            /// Subtracts 1, or stores `last` if the number is 0 or more than `last`, and returns the number before that
+            /// (`atomicDec`).
+            fetch_dec = atomic_dec_u32 of number,
+                |before, last| if before == 0 || before > last { last } else { before - 1 };
+        }
+    )*};
+}
+
+counters! {
+    AtomicU32, Device;
+    BlockAtomicU32, Block;
+    SystemAtomicU32, System;
+}
+
 macro_rules! floats {
     ($($name:ident: $type:ident as $bits:ident, $scope:ident, $threads:literal,
         [$load:ident, $store:ident, $exchange:ident, $and:ident, $or:ident, $xor:ident], $add:ident;)*) => {$(

@@ -64,6 +64,7 @@ macro_rules! atomics {
 
 atomics! {
     atomic_inc_u32: u32, reg32, "inc.u32 {}, [{}], {};";
+    atomic_dec_u32: u32, reg32, "dec.u32 {}, [{}], {};";
     atomic_add_u32: u32, reg32, "add.u32 {}, [{}], {};";
     atomic_min_u32: u32, reg32, "min.u32 {}, [{}], {};";
     atomic_max_u32: u32, reg32, "max.u32 {}, [{}], {};";
