@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use super::lane::{self, Access};
 use crate::atomic::{Order, Scope};
 
-/// Executes an atomic operation, in the order that the executor's hooks see. To the hooks an order is a fence before or
-/// after the operation. It orders a little more: other atomic operations take part in it.
+/// Executes an atomic operation and reports it to the executor's hooks. The hooks see the order as a fence before or
+/// after the operation. A fence orders a little more: it also pairs with other atomic operations.
 #[inline(always)]
 #[track_caller]
 fn hooked<T, R>(

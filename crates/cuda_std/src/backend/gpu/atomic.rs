@@ -5,7 +5,7 @@ use core::arch::asm;
 use super::SharedAddress;
 use crate::atomic::{Order, Scope};
 
-/// One `asm!` for each order and scope, of which a constant order and scope leave one.
+/// One `asm!` for each order and scope. Both are constants at the call, so the compiler keeps one.
 macro_rules! ordered {
     (
         $instruction:literal, $order:expr, $scope:expr, [$($name:ident $orders:literal),*], $rest:literal, $operands:tt
