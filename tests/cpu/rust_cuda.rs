@@ -149,6 +149,12 @@ fn functions_are_the_instructions_that_their_docs_name() {
              atom.relaxed.gpu.max.s64 atom.relaxed.gpu.exch.b64 atom.acq_rel.gpu.cas.b32 ld.relaxed.gpu.b32",
         ),
         (
+            "counters_that_wrap",
+            "atom.relaxed.gpu.inc.u32 atom.acq_rel.sys.dec.u32 atom.relaxed.gpu.dec.u32 atom.release.cta.inc.u32",
+        ),
+        // No atomic operation: the memory is local.
+        ("core_atomics_of_a_thread", "ld.local.b32 ld.local.b64 setp.eq.b32 setp.eq.b64"),
+        (
             "shared_atomics_i64",
             "atom.relaxed.cta.shared.add.u64 atom.relaxed.cta.shared.min.s64 atom.relaxed.cta.shared.max.s64 \
              atom.relaxed.cta.shared.and.b64 atom.relaxed.cta.shared.exch.b64 atom.relaxed.cta.shared.cas.b64",
@@ -176,7 +182,8 @@ fn functions_are_the_instructions_that_their_docs_name() {
         };
         of_any.into_iter().for_each(|one| has(one, true));
         from_sm_80.into_iter().for_each(|one| has(one, arch >= Arch::SM_80));
-        has(("warp_reduce", "shfl.sync.idx.b32"), arch < Arch::SM_80);
+        has(("warp_reduce", "shfl.sync.bfly.b32"), arch < Arch::SM_80);
+        has(("core_atomics_of_a_thread", "atom.acq_rel.sys.local.cas.b32 atom.relaxed.sys.local.cas.b64"), false);
         // A struct passed by value does not turn accesses through pointer parameters into generic ones.
         has(("structs_by_value", "ld.global.b32 st.global.b32 st.global.b64"), true);
         has(("structs_by_value", "ld.b32 st.b32"), false);

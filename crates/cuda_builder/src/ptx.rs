@@ -4,11 +4,13 @@
 //! one kernel does not load all of them, [`Module::of_entry`] makes a module of one entry and the items that it needs.
 
 mod directives;
+mod local_atomics;
 mod text;
 
 use std::collections::BTreeSet;
 
 use self::directives::{with_launch_bounds, with_parameter_prefetch};
+use self::local_atomics::without_local_atomics;
 use self::text::{function_name, symbol_after, symbols, with_labels_numbered, with_symbol_renamed};
 pub(crate) use self::text::{top_level_items, variable_name};
 
@@ -63,12 +65,13 @@ impl Module {
                 module.header.push('\n');
             } else if words.contains(&".entry") {
                 let name = symbol_after(&item, ".entry");
-                let text = with_parameter_prefetch(&name, &with_launch_bounds(&item));
+                let text = without_local_atomics(with_parameter_prefetch(&name, &with_launch_bounds(&item)));
                 module.entries.push(Entry { name, text });
             } else if words.contains(&".func") {
                 // `.func (.param .b32 result) name (...)`: the name is the last word before the parameters.
                 let name = function_name(&item);
-                module.others.push(Item { name, is_extern: words.contains(&".extern"), text: item });
+                let is_extern = words.contains(&".extern");
+                module.others.push(Item { name, is_extern, text: without_local_atomics(item) });
             } else if let Some(name) = variable_name(&item) {
                 let is_extern = words.contains(&".extern") && !words.contains(&".shared");
                 module.others.push(Item { name, is_extern, text: item });

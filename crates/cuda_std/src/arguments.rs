@@ -15,9 +15,9 @@ pub trait Side {
     type GlobalMut<'launch, T: Plain>;
     /// A slice.
     type Slice<'launch, T: Plain>;
-    /// A read-only address.
+    /// A read-only pointer.
     type Pointer<'launch, T: Plain>;
-    /// A writable address.
+    /// A writable pointer.
     type PointerMut<'launch, T: Plain>;
 }
 

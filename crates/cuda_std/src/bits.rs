@@ -37,7 +37,8 @@ pub fn permute_bytes(low: u32, high: u32, selector: u32) -> u32 {
 ///
 /// One instruction (`mul.hi`). For the same with 64 bits LLVM makes two instructions, and `ptxas` (13.5, and 13.0 in
 /// the driver) miscompiles a loop of them: for `x - (x * y >> 32) * z` with loop-invariant `y` and `z` it multiplied
-/// `x` by the upper word of `y * -z`. Smaller loops with the same lines were right (`docs/notes/division.md`).
+/// `x` by the upper word of `y * -z`. Smaller loops with the same operations were compiled correctly
+/// (`docs/notes/division.md`).
 #[inline(always)]
 pub fn mul_hi(a: u32, b: u32) -> u32 {
     backend::mul_hi(a, b)
@@ -57,8 +58,8 @@ pub fn add_signed_bytes(word: u32, sum: i32) -> i32 {
     backend::add_signed_bytes(word, sum)
 }
 
-/// Whether [`min_u16x2`] and [`max_u16x2`] are one instruction: from compute capability 8.0 on, and in the executor, so
-/// that it runs the code that most devices run.
+/// Whether [`min_u16x2`] and [`max_u16x2`] are one instruction. True from compute capability 8.0 on, and in the
+/// executor, which so runs the same code as most devices.
 pub const HAS_U16X2_MIN_MAX: bool = backend::HAS_U16X2_MIN_MAX;
 
 /// The minimum of `a` and `b` in each 16-bit half of the word, as unsigned numbers below 0x7C00.

@@ -48,8 +48,9 @@ pub fn table<V: Sync>() -> &'static V {
     backend::table()
 }
 
-/// Expands to the first expression on a GPU and to the second on the CPU: a constant of an operator, and the function
-/// that replaces it in an erased operator. (Calling a function that returns the constant would change the PTX.)
+/// Expands to the first expression on a GPU and to the second on the CPU. The first is a constant of an operator, the
+/// second the function that replaces it in an erased operator. (Calling a function that returns the constant would
+/// change the PTX.)
 #[cfg(target_arch = "nvptx64")]
 #[macro_export]
 #[doc(hidden)]
@@ -59,8 +60,9 @@ macro_rules! __on_gpu_or_cpu {
     };
 }
 
-/// Expands to the first expression on a GPU and to the second on the CPU: a constant of an operator, and the function
-/// that replaces it in an erased operator. (Calling a function that returns the constant would change the PTX.)
+/// Expands to the first expression on a GPU and to the second on the CPU. The first is a constant of an operator, the
+/// second the function that replaces it in an erased operator. (Calling a function that returns the constant would
+/// change the PTX.)
 #[cfg(not(target_arch = "nvptx64"))]
 #[macro_export]
 #[doc(hidden)]

@@ -9,15 +9,15 @@
 //! type, and memory afterwards holds the bytes of either write. The bounds check stays sound: it uses the given index
 //! and the view's length, and neither is in that memory.
 //!
-//! In the executor every access is a relaxed atomic of its width; one of 16 bytes is two of 8. So races of equal width
-//! are defined. Racing accesses of different widths (an element, and a vector that contains it) yield bytes that are
-//! each old or new on x86-64 and aarch64; Rust's memory model leaves such a race undefined, and only bytewise accesses
-//! could avoid that.
+//! In the executor every access is a relaxed atomic of its width; a 16-byte access is two of 8 bytes. So races of equal
+//! width are defined. Racing accesses of different widths (an element, and a vector that contains it) yield bytes that
+//! are each old or new on x86-64 and aarch64; Rust's memory model leaves such a race undefined, and only bytewise
+//! accesses could avoid that.
 //!
 //! On a GPU an access is an ordinary load or store. PTX defines races of those (Lustig, Sahasrabuddhe and Giroux, "A
 //! Formal Analysis of the NVIDIA PTX Memory Consistency Model", ASPLOS 2019), but LLVM, which compiles to it, promises
-//! nothing: load an index that others may write by an atomic or a volatile access. `Gpu::simt` finds races within a
-//! launch.
+//! nothing. So use an atomic or a volatile access to load an index that other threads may write. `Gpu::simt` finds
+//! races within a launch.
 
 use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
@@ -50,8 +50,8 @@ pub struct GlobalMut<'a, T> {
     memory: PhantomData<&'a [T]>,
 }
 
-/// How much a load that misses the L2 cache fetches into it. The rest of a line is usually loaded by a neighbouring
-/// block. Where the rows of a matrix begin and end inside a line, fetching whole lines keeps DRAM accesses whole.
+/// How many bytes a load that misses the L2 cache fetches into it. A neighbouring block usually loads the rest of the
+/// line. Where the rows of a matrix begin and end inside a line, fetching whole lines avoids partial DRAM accesses.
 ///
 /// A hint from sm_90 on; on earlier devices and in the executor it has no effect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,9 +64,9 @@ pub enum L2Prefetch {
     TwoLines,
 }
 
-/// Makes the compiler issue all earlier loads before any later instruction. Makes no instruction.
+/// Makes the compiler issue all earlier loads before any later instruction. Emits no instruction.
 ///
-/// To save registers, a compiler moves a load to the first use of its value: then loads that could be in flight
+/// To save registers, a compiler moves a load to the first use of its value. Then loads that could be in flight
 /// together wait for each other.
 #[inline(always)]
 pub fn issue_loads() {

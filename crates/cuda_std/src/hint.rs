@@ -11,15 +11,15 @@ pub fn keep_rolled(counter: u32) -> u32 {
     backend::keep_rolled(counter)
 }
 
-/// Returns `word`, and makes the compiler compute it here, not later in the one branch that needs it: its inputs need
-/// no registers until then. Makes no instruction.
+/// Returns `word`, and makes the compiler compute it here, not later in the one branch that uses it, so that its inputs
+/// free their registers. Emits no instruction.
 #[inline(always)]
 pub fn compute_now(word: u32) -> u32 {
     backend::compute_now(word)
 }
 
-/// Returns `number`, opaque to the compiler, so that later values are recomputed from it and not kept in registers:
-/// where registers are full, a few more instructions cost less than spills. Makes no instruction.
+/// Returns `number`, opaque to the compiler, so that values computed from it are computed again instead of kept in
+/// registers. Where registers are full, a few more instructions cost less than spills. Emits no instruction.
 #[inline(always)]
 pub fn compute_anew(number: usize) -> usize {
     backend::compute_anew(number)

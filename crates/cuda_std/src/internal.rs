@@ -102,8 +102,8 @@ pub fn wait_for_prerequisites() {
     crate::backend::wait_for_prerequisites();
 }
 
-/// A parameter that is an address and a length. A PTX entry takes them as two scalars, because every load through a
-/// slice or struct that is passed whole is a generic load.
+/// A parameter that is an address and a length. A PTX entry takes them as two scalars, because loads through a slice or
+/// struct that is passed whole are generic loads.
 #[cfg(target_arch = "nvptx64")]
 pub trait AddressAndLength {
     /// The address's type.

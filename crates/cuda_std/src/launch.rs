@@ -5,8 +5,8 @@
 //! struct, its block if the kernel's type fixes one, and a function that runs one thread of it on the CPU. The host
 //! crate launches it on either backend; this module does not.
 //!
-//! A launch passes each argument as one or two 64-bit *slots*: the bits of a scalar, or a view's address and length.
-//! CUDA and the executor get the same slots.
+//! A launch passes each argument as 64-bit *slots*: the address of a pointer, the address and the length of a view, or
+//! the bytes of a value, 8 a slot. CUDA and the executor get the same slots.
 
 #[cfg(any(not(feature = "simt"), target_arch = "nvptx64"))]
 mod dim;
@@ -99,8 +99,8 @@ impl<Args> Kernel<Args> {
         Self { id, block, dynamic_shared: 0, parameters, thread, args: PhantomData }
     }
 
-    /// The same kernel with another argument type: where an operator does the same for two element types, one kernel
-    /// serves both.
+    /// The same kernel with another argument type: one kernel serves two element types if its operator computes the
+    /// same bits for both.
     ///
     /// # Safety
     /// `Other` has the same slots as `Args`, with views in the same places, and the kernel treats the bits of `Other`'s

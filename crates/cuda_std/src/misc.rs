@@ -1,9 +1,9 @@
-//! What fits nowhere else.
+//! A clock.
 
 use crate::backend;
 
-/// A clock: on a GPU the multiprocessor's, in cycles (`%clock64`), which differs from one multiprocessor to another; in
-/// the executor one for all threads, in nanoseconds.
+/// Reads a clock. On a GPU it counts cycles of the multiprocessor (`%clock64`), and no two multiprocessors agree. In
+/// the executor it counts nanoseconds, and all threads share it.
 #[inline(always)]
 pub fn clock() -> u64 {
     backend::clock()

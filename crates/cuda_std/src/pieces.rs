@@ -1,4 +1,5 @@
-//! Accesses of values of any size: in one access, as the backends do it, or by pieces as large as the type's alignment.
+//! Loads and stores of values of any size: one access where the backends have one of that size, else pieces as large as
+//! the type's alignment.
 
 use core::mem::{MaybeUninit, align_of, size_of};
 
@@ -10,7 +11,7 @@ const fn is_whole<T>() -> bool {
     matches!(size_of::<T>(), 1 | 2 | 4 | 8 | 16 | 32)
 }
 
-/// A plain type of 16 bytes and that alignment.
+/// A plain type of 16 bytes, aligned to 16.
 type Sixteen = Vector<u32, 4>;
 
 macro_rules! global {

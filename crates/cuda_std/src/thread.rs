@@ -123,8 +123,8 @@ pub fn index_3d() -> UVec3 {
     block_idx() * block_dim() + thread_idx()
 }
 
-/// A number for each thread of the grid, whatever its shape: blocks in order, x fastest, and the threads of each in
-/// order. Wraps beyond 2^32 threads.
+/// The thread's linear index in the grid: blocks in order, x fastest, and the threads of each block in order. Unique in
+/// a grid of any shape. Wraps beyond 2^32 threads.
 #[inline(always)]
 pub fn index() -> u32 {
     let (block, grid) = (block_idx(), grid_dim());
@@ -206,18 +206,18 @@ pub fn device_fence() {
     backend::fence_device();
 }
 
-/// [`device_fence`], by Rust-CUDA's other name of it: a fence for all threads of the grid. It waits for no other
-/// thread.
+/// [`device_fence`], which Rust-CUDA also calls a fence for all threads of the grid. It is no barrier: it waits for no
+/// other thread.
 #[inline(always)]
 pub fn grid_fence() {
     backend::fence_device();
 }
 
-/// Pauses the thread for about `nanos` nanoseconds, at most a millisecond (`nanosleep`): for a loop that waits until
-/// another thread has written something.
+/// Pauses the thread for about `nanos` nanoseconds, at most a millisecond (`nanosleep`): for a loop that polls what
+/// another thread writes.
 ///
-/// In the executor it lets all other threads of the block run first, however short it is. A loop there that waits
-/// without it for a thread of the same block never ends.
+/// In the executor it lets all other threads of the block run first, however short it is. Without it, a
+/// loop there that polls what a thread of the same block writes never ends.
 #[inline(always)]
 #[track_caller]
 pub fn nanosleep(nanos: u32) {

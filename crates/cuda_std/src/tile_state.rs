@@ -1,8 +1,8 @@
 //! Tile states: one block publishes a value, another block of the same grid waits for it (decoupled look-back).
 //!
 //! A tile state is 16 bytes, a word and its flag, written and read in one access: a block that sees the flag sees the
-//! word, so no fence is needed. That saves a round trip to memory over an atomic ticket. A value of two or four words
-//! takes two or four tile states, which are polled together.
+//! word, so no fence is needed. Compared with an atomic ticket, that saves a round trip to memory. A value of two or
+//! four words takes two or four tile states, which are polled together.
 //!
 //! The waiting block clears the tile states for the next launch. They must be 0 at first.
 //!
@@ -54,12 +54,12 @@ pub fn wait<V: Plain>(tile_states: &GlobalMut<'_, [u64; 2]>, i: usize) -> V {
     }
 }
 
-/// [`wait`] for a whole warp, in each lane with `wants`. The result in other lanes is meaningless, but their `i` must
-/// be inside the view too. All lanes of the warp must call it.
+/// [`wait`] for a whole warp, in each lane where `wants` is true. The result in other lanes is meaningless, but their
+/// `i` must be inside the view too. All lanes of the warp must call it.
 ///
 /// The lanes poll together until each has its value. If only some lanes waited, in a branch, `ptxas` would let the
-/// others run ahead, and the warp would execute what follows lane by lane: 0.5 us for the fold of a reduction's
-/// partials (`docs/notes/short-kernels.md`).
+/// other lanes run ahead, and the warp would execute the code after the wait lane by lane: 0.5 us for the fold of a
+/// reduction's partials (`docs/notes/short-kernels.md`).
 #[inline(always)]
 #[track_caller]
 pub fn wait_by_warp<V: Plain>(tile_states: &GlobalMut<'_, [u64; 2]>, i: usize, wants: bool) -> V {
@@ -79,8 +79,8 @@ pub fn wait_by_warp<V: Plain>(tile_states: &GlobalMut<'_, [u64; 2]>, i: usize, w
     value.unwrap_or_else(|| V::from_four_words([0; 4]))
 }
 
-/// Waits for a word and its tag in tile state `i`, returns both, and clears it, in each lane with `wants`, like
-/// [`wait_by_warp`].
+/// Waits for a word and its tag in tile state `i`, returns both, and clears it, in each lane where `wants` is true,
+/// like [`wait_by_warp`].
 #[inline(always)]
 #[track_caller]
 pub fn wait_tagged_by_warp(tile_states: &GlobalMut<'_, [u64; 2]>, i: usize, wants: bool) -> (u64, u64) {
@@ -118,7 +118,7 @@ fn clear<V: Plain>(tile_states: &GlobalMut<'_, [u64; 2]>, i: usize) {
     store::<V>(tile_states, i, [[0; 2]; 4]);
 }
 
-/// Fills the tile states of the `i`-th value with `words`, of which a smaller value uses only the first.
+/// Fills the tile states of the `i`-th value with `words`. A smaller value uses only the first ones.
 #[inline(always)]
 #[track_caller]
 fn store<V: Plain>(tile_states: &GlobalMut<'_, [u64; 2]>, i: usize, words: [[u64; 2]; 4]) {

@@ -36,13 +36,13 @@ macro_rules! vectors {
                 [$(self.$axis),*]
             }
 
-            /// The product of the components, wrapping: the number of threads of a block, say.
+            /// The product of the components, such as the number of threads in a block. Wraps.
             #[inline(always)]
             pub const fn element_product(self) -> u32 {
                 1_u32$(.wrapping_mul(self.$axis))*
             }
 
-            /// [`Self::element_product`], by another name of it.
+            /// [`Self::element_product`], under its other name in Rust-CUDA.
             #[inline(always)]
             pub const fn product(self) -> u32 {
                 self.element_product()

@@ -61,6 +61,14 @@ pub fn element_of(ty: &Type) -> TokenStream {
     }
 }
 
+/// The call that takes an argument of this type from a launch's slots.
+pub fn take(ty: &Type) -> TokenStream {
+    match ArgumentKind::of(ty) {
+        ArgumentKind::Memory(..) => quote!(slots.take()),
+        ArgumentKind::Scalar => quote!(slots.take_scalar()),
+    }
+}
+
 /// An argument struct.
 pub struct ArgumentStruct<'a> {
     pub attributes: TokenStream,
@@ -127,8 +135,9 @@ impl ArgumentStruct<'_> {
         let descriptions = fields.iter().map(|Field { name, ty, .. }| {
             let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
             match ArgumentKind::of(&ty) {
-                ArgumentKind::Memory("Pointer" | "PointerMut", _) | ArgumentKind::Scalar => {
-                    quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name))
+                ArgumentKind::Scalar => quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name)),
+                ArgumentKind::Memory("Pointer" | "PointerMut", _) => {
+                    quote!(::cuda_std::launch::NamedParameter::pointer::<#ty>(#name))
                 }
                 ArgumentKind::Memory(..) => quote!(::cuda_std::launch::NamedParameter::view::<#ty>(#name)),
             }
@@ -180,13 +189,14 @@ impl ArgumentStruct<'_> {
         let own = self.generic_arguments();
         let ty = self.ty(&quote!('launch), &own, None);
         let names = fields.iter().map(|field| &field.name);
+        let takes = fields.iter().map(|field| take(&field.ty));
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the fields, in the order of the entry's parameters.
             unsafe impl<'launch, #(#generics),*> ::cuda_std::launch::FromSlots<'launch> for #ty {
                 unsafe fn from_slots(slots: &mut ::cuda_std::launch::Slots<'launch>) -> Self {
                     // SAFETY: as promised by the caller.
-                    unsafe { Self { #(#names: slots.take(),)* } }
+                    unsafe { Self { #(#names: #takes,)* } }
                 }
             }
         }

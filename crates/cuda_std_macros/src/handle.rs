@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
 use syn::{GenericParam, Path, PathArguments, Type, TypePath, Visibility, parse_quote};
 
-use crate::arguments::{ArgumentStruct, Field, element_of, mentions};
+use crate::arguments::{ArgumentStruct, Field, element_of, mentions, take};
 use crate::instances::Instance;
 use crate::kernel::Kernel;
 use crate::parameters::{Inputs, Parameter, argument_of, with_static_lifetimes};
@@ -171,7 +171,7 @@ impl Kernel<'_> {
     fn call(&self, turbofish: TokenStream) -> TokenStream {
         let name = self.name;
         let take = match &self.inputs {
-            Inputs::Listed(parameters) => parameters.iter().map(|_| quote!(slots.take())).collect(),
+            Inputs::Listed(parameters) => parameters.iter().map(|parameter| take(&parameter.ty)).collect(),
             Inputs::Struct(_) => vec![quote!(::cuda_std::launch::FromSlots::from_slots(&mut slots))],
         };
         quote! {

@@ -1,5 +1,4 @@
-//! `#[derive(Plain)]`: implements `bytemuck::Pod` for a struct, which makes it and its arrays plain, and makes it a
-//! kernel parameter.
+//! `#[derive(Plain)]`: makes a struct `bytemuck::Pod`, and so plain, as arrays of it are.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -36,23 +35,6 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
         unsafe impl ::cuda_std::bytemuck::Zeroable for #name {}
         // SAFETY: a struct of plain fields and, as just asserted, nothing else.
         unsafe impl ::cuda_std::bytemuck::Pod for #name {}
-
-        // A kernel's parameter, by value.
-        impl ::cuda_std::launch::SingleParameter for #name {}
-
-        impl ::cuda_std::launch::ScalarParameter for #name {
-            fn to_slots(self, push: impl FnMut(u64)) {
-                ::cuda_std::launch::plain_to_slots(&self, push);
-            }
-        }
-
-        // SAFETY: the slots hold the struct's bytes, as the PTX entry's parameter does, and it has no pointers.
-        unsafe impl ::cuda_std::launch::Parameter<'_> for #name {
-            const SLOTS: usize = ::cuda_std::launch::slots_of_plain::<Self>();
-            unsafe fn from_slots(slots: &[u64]) -> Self {
-                ::cuda_std::launch::plain_from_slots(slots)
-            }
-        }
     })
 }
 

@@ -2,9 +2,11 @@
 //! that a GPU and the executor can be compared word by word.
 
 use cuda_std::element::Plain;
+use num_bigint::BigInt;
 use test_kernels::rust_cuda as k;
 use warpfold::{Buffer, Error, Gpu};
 
+mod atomics;
 mod floats;
 mod vectors;
 mod warps;
@@ -13,13 +15,14 @@ mod warps;
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.
-pub static RUNS: [(&str, Run); 36] = [
+pub static RUNS: [(&str, Run); 40] = [
     ("branches", branches),
     ("loops", loops),
     ("loops in loops", loops_in_loops),
     ("ranges", ranges),
     ("arrays", arrays),
     ("bits of integers", bits),
+    ("integers of 128 bits", i128_operations),
     ("constants, references and pointers", language),
     ("hello world, simple add, a kernel called main", small_kernels),
     ("indices and shapes", thread_indexing),
@@ -30,14 +33,17 @@ pub static RUNS: [(&str, Run); 36] = [
     ("match any", warps::warp_match_any),
     ("match all", warps::warp_match_all),
     ("warp reductions", warps::warp_reduce),
-    ("atomics of one thread", atomic_operations),
-    ("sums by atomic floats", atomic_float_sums),
-    ("atomic integers of every scope", atomic_integers),
-    ("atomics of views", atomics_of_views),
+    ("atomics of one thread", atomics::atomic_operations),
+    ("sums by atomic floats", atomics::atomic_float_sums),
+    ("atomic integers of every scope", atomics::atomic_integers),
+    ("counters that wrap", atomics::counters_that_wrap),
+    ("atomics of the language in variables", atomics::core_atomics_of_a_thread),
+    ("atomics of views", atomics::atomics_of_views),
     ("static shared memory", static_shared_memory),
     ("shared memory of several types", shared_memory_of_types),
     ("reversal by shared memory", reversals),
     ("structs by value", vectors::structs_by_value),
+    ("types of other crates by value", vectors::foreign_types_by_value),
     ("vectors of three floats", vectors::vec3_operations),
     ("a matrix times vectors", vectors::mat3_vec3_multiply),
     ("views of large elements", vectors::mat4_operations),
@@ -269,75 +275,42 @@ fn nanosleep_lock(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     compare(gpu, "nanosleep_lock", &sum, &[6 * 96 * 95 / 2])
 }
 
-fn atomic_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let mut output = gpu.zeroed::<f64>(8 * 96)?;
-    // SAFETY: 8 elements for each thread.
-    let kernel = unsafe { k::atomics::atomic_operations::handle() }.with_block(48);
-    gpu.launch(kernel, 2, k::atomics::atomic_operations::Args { output: output.view_mut() })?;
-    // 2.75 & -0.0 is 0.0; 0.0 | 1.0 is 1.0; 1.0 ^ -2.0 has the sign and all bits of both exponents, which is infinite.
-    let last = f32::from_bits((1_f32.to_bits() ^ (-2_f32).to_bits()) & 0xFF00_0000);
-    let of_thread = [3.25, 4.25, 2.0, -1.0, 4.125, 2.0, 2.75, f64::from(last)];
-    compare(gpu, "atomic_operations", &output, &of_thread.repeat(96))
-}
-
-fn atomic_float_sums(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let (mut narrow, mut wide) = (gpu.zeroed::<f32>(2 + 5)?, gpu.zeroed::<f64>(2 + 5)?);
-    // SAFETY: an element for the grid, one for the system, and one for each block.
-    let kernel = unsafe { k::atomics::atomic_float_sums::handle() }.with_block(64);
-    let arguments = k::atomics::atomic_float_sums::Args { narrow: narrow.view_mut(), wide: wide.view_mut() };
-    gpu.launch(kernel, 5, arguments)?;
-    let sum = (0..320_u16).map(|i| f64::from(i % 100)).sum::<f64>();
-    let of_blocks = |each: f64| std::iter::repeat_n(64.0 * each, 5);
-    let expected: Vec<f64> = [sum * 1e12, -sum].into_iter().chain(of_blocks(0.5)).collect();
-    let wide = compare(gpu, "sums of f64", &wide, &expected)?;
-    let expected: Vec<f32> = [sum, -sum].into_iter().chain(of_blocks(1.0)).map(|sum| sum as f32).collect();
-    Ok([compare(gpu, "sums of f32", &narrow, &expected)?, wide].concat())
-}
-
-fn atomic_integers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let (blocks, threads) = (5_u32, 64_u32);
-    let all = blocks * threads;
-    let mut start = vec![0_u32; 9 + blocks as usize];
-    start[4] = u32::MAX;
-    let mut start_wide = vec![0_u64; 9 + blocks as usize];
-    start_wide[4] = u64::MAX;
-    let (mut words, mut wide) = (gpu.upload(&start)?, gpu.upload(&start_wide)?);
-    // SAFETY: 9 elements, then one for each block.
-    let kernel = unsafe { k::atomics::atomic_integers::handle() }.with_block(threads);
-    let arguments = k::atomics::atomic_integers::Args { words: words.view_mut(), wide: wide.view_mut() };
-    gpu.launch(kernel, blocks, arguments)?;
-    let (sum, last) = ((0..all).sum::<u32>(), all - 1);
-    let xor = (0..all).fold(0, |a, b| a ^ b);
-    let mut expected = start.clone();
-    expected[..8].copy_from_slice(&[
-        sum,
-        all.wrapping_neg(),
-        last.wrapping_neg(),
-        last - 5,
-        !0x7F,
-        (1 << 29) - 1,
-        xor,
-        all,
-    ]);
-    expected[9..].fill(2 * threads);
-    let narrow = compare(gpu, "integers of 32 bits", &words, &expected)?;
-    let mut expected = start_wide.clone();
-    let (sum, last) = (u64::from(sum), u64::from(last));
-    let sixty = (1 << 60) - 1;
-    let xor = u64::from(xor) << 30;
-    let minimum = last.wrapping_neg();
-    expected[..8].copy_from_slice(&[sum << 33, sum.wrapping_neg(), minimum, last << 35, !sixty, sixty, xor, 7]);
-    expected[9..].fill(u64::from(threads) << 32);
-    Ok([narrow, compare(gpu, "integers of 64 bits", &wide, &expected)?].concat())
-}
-
-fn atomics_of_views(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let numbers: Vec<u32> = (0..1000).collect();
-    let (numbers, mut counts) = (gpu.upload(&numbers)?, gpu.zeroed::<u32>(7)?);
-    let kernel = k::atomics::atomics_of_views::handle().with_block(128);
-    let arguments = k::atomics::atomics_of_views::Args { numbers: numbers.view(), counts: counts.view_mut() };
-    gpu.launch(kernel, 8, arguments)?;
-    compare(gpu, "atomics_of_views", &counts, &[143, 143, 143, 143, 143, 143, 142])
+/// Compared with integers of any size.
+fn i128_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let numbers: Vec<u128> = [1, 2, 7, 1 << 31, (1 << 64) - 1, 1 << 64, 0xDEAD_BEEF << 70, u128::MAX - 5, 1 << 127]
+        .into_iter()
+        .chain((1..40).map(|i: u128| i.wrapping_mul(0x9E37_79B9_7F4A_7C15_F39C_C060_5CED_C835) >> (i % 90)))
+        .collect();
+    let pairs: Vec<(u128, u128)> = numbers.iter().flat_map(|&x| numbers.iter().map(move |&y| (x, y))).collect();
+    let (a, b): (Vec<_>, Vec<_>) = pairs.iter().copied().unzip();
+    let (x, y, mut output) = (gpu.upload(&a)?, gpu.upload(&b)?, gpu.zeroed::<u128>(10 * a.len())?);
+    // SAFETY: `b` has no zeros, and the output ten words for each pair.
+    let kernel = unsafe { k::lang::i128_operations::handle() }.with_block(64);
+    let arguments = k::lang::i128_operations::Args { a: x.view(), b: y.view(), output: output.view_mut() };
+    gpu.launch(kernel, a.len().div_ceil(64) as u32, arguments)?;
+    let found = gpu.download(&output)?;
+    let modulus = BigInt::from(1) << 128;
+    for (&(a, b), words) in pairs.iter().zip(found.chunks(10)) {
+        let (x, y, bits) = (BigInt::from(a), BigInt::from(b), b % 128);
+        let (signed_x, signed_y) = (BigInt::from(a as i128), BigInt::from(b as i128));
+        let exact = [
+            &x + &y,
+            &x - &y,
+            &x * &y,
+            &x << bits,
+            &x >> bits,
+            &signed_x >> bits,
+            &x / &y,
+            &x % &y,
+            &signed_x / &signed_y,
+            &signed_x % &signed_y,
+        ];
+        for (k, (&word, exact)) in words.iter().zip(exact).enumerate() {
+            let expected = ((exact % &modulus) + &modulus) % &modulus;
+            assert_eq!(BigInt::from(word), expected, "operation {k} of {a} and {b}");
+        }
+    }
+    Ok(words(&found))
 }
 
 fn static_shared_memory(gpu: &Gpu) -> Result<Vec<u64>, Error> {

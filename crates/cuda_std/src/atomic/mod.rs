@@ -8,7 +8,7 @@
 //! operation takes an [`Ordering`](core::sync::atomic::Ordering).
 //!
 //! **Sums of floats are not repeatable.** The threads add in any order, and each order rounds in its own way, so the
-//! result may differ from run to run. [`AtomicF32`] and [`AtomicF64`] are there for kernels that live with it.
+//! result may differ from run to run. [`AtomicF32`] and [`AtomicF64`] are for kernels that tolerate it.
 
 use crate::backend;
 use crate::element::Plain;

@@ -1,4 +1,4 @@
-//! Atomic types with a scope, as Rust-CUDA has them.
+//! Atomic types with a scope in their names, as in Rust-CUDA.
 
 use core::cell::UnsafeCell;
 use core::fmt;
@@ -125,7 +125,7 @@ macro_rules! atomic {
                 unsafe { &*pointer.cast() }
             }
 
-            /// The number of an atomic that nobody shares.
+            /// The number, taken out of an atomic that no other thread can reach.
             #[inline(always)]
             pub fn into_inner(self) -> $type {
                 self.value.into_inner()
@@ -164,7 +164,7 @@ macro_rules! atomic {
                 unsafe { backend::$store(pointer.cast(), to_bits!($type, value), order, Scope::$scope) }
             }
 
-            /// Stores a number, and returns the one before it.
+            /// Stores a number, and returns the old value.
             #[inline(always)]
             #[track_caller]
             pub fn swap(&self, value: $type, ordering: Ordering) -> $type {
@@ -178,7 +178,7 @@ macro_rules! atomic {
                 from_bits!($type, bits)
             }
 
-            /// Updates the number, which is in this thread's local memory, and returns the one before that.
+            /// Updates the number, which is in this thread's local memory, and returns the old value.
             #[inline(always)]
             fn update_private(&self, after: impl FnOnce($type) -> $type) -> $type {
                 let pointer = self.value.get();
@@ -230,7 +230,7 @@ macro_rules! operand {
     };
 }
 
-/// The number that the backend returns.
+/// The backend's result as a number.
 macro_rules! result {
     (bits, $type:ident, $before:expr) => {
         from_bits!($type, $before)
@@ -270,27 +270,28 @@ macro_rules! integers {
         atomic!($name, $type, $bits, $scope, $threads, $load, $store, $exchange);
 
         methods! { $name, $type, $scope:
-            /// Adds, wrapping, and returns the number before that.
+            /// Adds, wrapping, and returns the old value.
             fetch_add = $add of number, |before, value| before.wrapping_add(value);
-            /// Subtracts, wrapping, and returns the number before that.
+            /// Subtracts, wrapping, and returns the old value.
             fetch_sub = $add of negation, |before, value| before.wrapping_sub(value);
-            /// Stores the minimum, and returns the number before that.
+            /// Stores the minimum, and returns the old value.
             fetch_min = $min of number, |before, value| if value < before { value } else { before };
-            /// Stores the maximum, and returns the number before that.
+            /// Stores the maximum, and returns the old value.
             fetch_max = $max of number, |before, value| if value > before { value } else { before };
-            /// Combines by AND, and returns the number before that.
+            /// Combines by bitwise AND, and returns the old value.
             fetch_and = $and of bits, |before, value| before & value;
-            /// Combines by OR, and returns the number before that.
+            /// Combines by bitwise OR, and returns the old value.
             fetch_or = $or of bits, |before, value| before | value;
-            /// Combines by XOR, and returns the number before that.
+            /// Combines by bitwise XOR, and returns the old value.
             fetch_xor = $xor of bits, |before, value| before ^ value;
         }
 
         impl $name {
-            /// Stores `new` if the number is `current`. Returns the number before that, as `Ok` if it was stored.
+            /// Stores `new` if the number is `current`. Returns the old value: `Ok` if `new` was stored.
             ///
             /// # Errors
-            /// The number, if it was another one. `_failure` is the ordering of the load then; `success` covers it.
+            /// The old value, if it was not `current`. `_failure`, the ordering of that load, is unused: `success` is
+            /// at least as strong.
             #[inline(always)]
             #[track_caller]
             pub fn compare_exchange(
@@ -354,23 +355,41 @@ integers! {
         [atomic_add_i64, atomic_min_i64, atomic_max_i64, atomic_cas_i64];
 }
 
+macro_rules! counters {
+    ($($name:ident, $scope:ident;)*) => {$(
+        methods! { $name, u32, $scope:
+            /// Adds 1, or stores 0 if the number is `last` or more, and returns the old value (`atomicInc`).
+            fetch_inc = atomic_inc_u32 of number, |before, last| if before >= last { 0 } else { before + 1 };
+            /// Subtracts 1, or stores `last` if the number is 0 or more than `last`, and returns the old value
+            /// (`atomicDec`).
+            fetch_dec = atomic_dec_u32 of number,
+                |before, last| if before == 0 || before > last { last } else { before - 1 };
+        }
+    )*};
+}
+
+counters! {
+    AtomicU32, Device;
+    BlockAtomicU32, Block;
+    SystemAtomicU32, System;
+}
+
 macro_rules! floats {
     ($($name:ident: $type:ident as $bits:ident, $scope:ident, $threads:literal,
         [$load:ident, $store:ident, $exchange:ident, $and:ident, $or:ident, $xor:ident], $add:ident;)*) => {$(
         atomic!($name, $type, $bits, $scope, $threads, $load, $store, $exchange);
 
         methods! { $name, $type, $scope:
-            /// Adds, and returns the number before that. Threads that add to one number do so in any order, so the
-            /// sum's last bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for
-            /// zeros.
+            /// Adds, and returns the old value. Threads that add to one number do so in any order, so the sum's last
+            /// bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for zeros.
             fetch_add = $add of number, |before, value| before + value;
-            /// Adds the negation, and returns the number before that: see `fetch_add`.
+            /// Adds the negation, and returns the old value: see `fetch_add`.
             fetch_sub = $add of negation, |before, value| before - value;
-            /// Combines the bits by AND, and returns the number before that.
+            /// Combines the bits by AND, and returns the old value.
             fetch_and = $and of bits, |before, value| $type::from_bits(before.to_bits() & value.to_bits());
-            /// Combines the bits by OR, and returns the number before that.
+            /// Combines the bits by OR, and returns the old value.
             fetch_or = $or of bits, |before, value| $type::from_bits(before.to_bits() | value.to_bits());
-            /// Combines the bits by XOR, and returns the number before that.
+            /// Combines the bits by XOR, and returns the old value.
             fetch_xor = $xor of bits, |before, value| $type::from_bits(before.to_bits() ^ value.to_bits());
         }
     )*};

@@ -5,8 +5,7 @@ use crate::backend;
 
 /// Functions of `f32` by one or a few instructions of a GPU, less precise than [`GpuFloat`](super::GpuFloat)'s.
 ///
-/// The results differ from GPU to GPU and from the executor's, which are those of the precise function. The errors are
-/// those that the PTX manual promises.
+/// The results differ between GPUs. The executor computes the precise functions. The PTX manual bounds the errors.
 pub trait FloatApprox: Copy + Sealed {
     /// The sine of an angle in radians; an absolute error of about 2^-21 from -pi to pi (`sin.approx`).
     fn sin_approx(self) -> Self;

@@ -42,7 +42,7 @@ pub trait GpuFloat: Copy + PartialOrd + Sealed {
     fn powf(self, exponent: Self) -> Self;
     /// The root of the sum of both squares.
     fn hypot(self, other: Self) -> Self;
-    /// The angle of the point (`x`, the number), from -pi to pi.
+    /// The angle of the point (`x`, `self`), from -pi to pi.
     fn atan2(self, x: Self) -> Self;
     /// e to the power of the number.
     fn exp(self) -> Self;

@@ -109,7 +109,8 @@ impl<T: Element> Global<'_, T> {
     }
 }
 
-/// A started load of a vector, or of half of one, at any alignment: the aligned vector in which it starts.
+/// A pending load of a vector, or of half of one, at any alignment. It holds the aligned vector in which the load
+/// starts.
 #[derive(Clone, Copy)]
 pub struct PendingVector<P>(P);
 
@@ -201,7 +202,8 @@ impl Word for u32 {}
 impl Word for u64 {}
 
 impl<T: Element> Global<'_, T> {
-    /// Loads `count` elements from `i` on as the first of a word, at any alignment; the others are meaningless.
+    /// Loads `count` elements from `i` on into the first elements of a word, at any alignment; the other elements are
+    /// meaningless.
     ///
     /// One load if an element is a word; for smaller elements two, of the aligned words that contain them, branch-free.
     ///
@@ -253,7 +255,7 @@ impl<T: Element> Global<'_, T> {
 }
 
 impl<T: Element> Global<'_, T> {
-    /// [`Global::load_word_unchecked`] for a whole word that another word of the view follows.
+    /// [`Global::load_word_unchecked`] for a whole word that is followed by another word of the view.
     ///
     /// # Safety
     /// The elements of two words, from `i` on, are inside the view; if an element is a word, only that one.

@@ -17,9 +17,15 @@ pub struct NamedParameter {
 }
 
 impl NamedParameter {
-    /// For the expansion of `#[kernel]`: a parameter that the PTX entry takes as one scalar.
+    /// For the expansion of `#[kernel]`: a number or plain data, by value.
     #[doc(hidden)]
-    pub const fn scalar<P: SingleParameter>(name: &'static str) -> Self {
+    pub const fn scalar<T: ScalarParameter>(name: &'static str) -> Self {
+        Self { name, slots: T::SLOTS, element: None }
+    }
+
+    /// For the expansion of `#[kernel]`: a pointer.
+    #[doc(hidden)]
+    pub const fn pointer<P: PointerParameter>(name: &'static str) -> Self {
         Self { name, slots: P::SLOTS, element: P::ELEMENT }
     }
 
@@ -30,21 +36,21 @@ impl NamedParameter {
     }
 }
 
-/// A type that a kernel's parameter may have. A view lives for `'launch` only, so nothing that outlives the launch can
-/// hold one.
+/// A kernel's parameter that is memory: a view, a slice or a pointer. It lives for `'launch` only, so nothing that
+/// outlives the launch can hold one.
 ///
 /// # Safety
 /// `from_slots` makes the value from [`Parameter::SLOTS`] slots exactly as the PTX entry does from its parameters, and
 /// the value reaches no memory after `'launch`.
 #[diagnostic::on_unimplemented(
     message = "a kernel has no parameter of the type `{Self}`",
-    label = "a number, a `Plain` struct, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
+    label = "plain data, a `Global` or a `GlobalMut`; in an `unsafe fn` also a pointer or a slice"
 )]
 pub unsafe trait Parameter<'launch> {
-    /// The number of slots: 1 for a number or a pointer, 2 for a view or a slice, one for each 8 bytes of a struct.
+    /// The number of slots: 1 for a pointer, 2 for a view or a slice.
     const SLOTS: usize;
 
-    /// The size of an element in bytes, if the parameter is memory.
+    /// The size of an element in bytes, if a report can name the element that was accessed.
     const ELEMENT: Option<usize> = None;
 
     /// Makes the parameter from its slots.
@@ -109,70 +115,79 @@ pub unsafe trait FromSlots<'launch> {
     unsafe fn from_slots(slots: &mut Slots<'launch>) -> Self;
 }
 
-/// A number, or a struct of plain data by value, which `#[derive(Plain)]` makes a parameter. A struct holds no view and
-/// no pointer, so a GPU's loads through others stay loads from global memory.
+/// A kernel's parameter by value: a number, a struct, an array, or a vector of another crate, if it is [plain](Plain).
+/// It holds no view and no pointer, so a GPU's loads through others stay loads from global memory.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is a view by another name",
-    note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
+    message = "a kernel takes no `{Self}` by value",
+    label = "not plain data",
+    note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`",
+    note = "for a struct of plain fields, write `#[derive(Clone, Copy, cuda_std::Plain)]` and `#[repr(C)]`"
 )]
-pub trait ScalarParameter: SingleParameter + Copy {
-    /// Gives out the bits of the value, slot by slot.
+pub trait ScalarParameter: Plain {
+    /// The number of slots: one for each 8 bytes.
+    const SLOTS: usize;
+
+    /// Gives out the bytes of the value, slot by slot. The last slot ends with zeros.
     fn to_slots(self, push: impl FnMut(u64));
+
+    /// Makes the value from its slots.
+    ///
+    /// # Safety
+    /// `slots` begins with [`ScalarParameter::SLOTS`] slots.
+    #[doc(hidden)]
+    unsafe fn from_slots(slots: &[u64]) -> Self;
 }
 
-/// A parameter that a PTX entry takes as one: a number, a pointer or a struct.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` is a view by another name",
-    note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`"
-)]
+// All hosts of CUDA are little-endian: the first bytes of the slots are the value.
+#[diagnostic::do_not_recommend]
+impl<T: Plain> ScalarParameter for T {
+    const SLOTS: usize = {
+        assert!(size_of::<T>() > 0, "a kernel's parameter has a size");
+        size_of::<T>().div_ceil(8)
+    };
+
+    fn to_slots(self, mut push: impl FnMut(u64)) {
+        let mut left = size_of::<T>();
+        let mut bytes = (&raw const self).cast::<u8>();
+        while left > 0 {
+            let (mut slot, count) = (0_u64, left.min(8));
+            // SAFETY: `bytes` has `left` bytes of the value, none of which is padding, and `slot` has 8.
+            unsafe {
+                bytes.copy_to_nonoverlapping((&raw mut slot).cast(), count);
+                bytes = bytes.add(count);
+            }
+            push(slot);
+            left -= count;
+        }
+    }
+
+    unsafe fn from_slots(slots: &[u64]) -> Self {
+        let value = slots as *const [u64] as *const T;
+        // SAFETY: as promised by the caller the slots have the bytes of a `T`, for which any bits are valid. They are
+        // aligned to 8 bytes.
+        unsafe {
+            match align_of::<T>() <= 8 {
+                // Each thread reads its parameters. Without optimization this takes a fraction of a function's time.
+                true => *value,
+                false => value.read_unaligned(),
+            }
+        }
+    }
+}
+
+/// A parameter that a PTX entry takes as an address alone.
 #[doc(hidden)]
-pub trait SingleParameter: Parameter<'static> {}
+pub trait PointerParameter: Parameter<'static> {}
 
 /// A parameter that is an address and a length.
 #[doc(hidden)]
 pub trait ViewParameter: Parameter<'static> {}
 
-impl<T: Plain> SingleParameter for *const T {}
-impl<T: Plain> SingleParameter for *mut T {}
+impl<T: Plain> PointerParameter for *const T {}
+impl<T: Plain> PointerParameter for *mut T {}
 impl<T: Plain> ViewParameter for &'static [T] {}
 impl<T: Plain> ViewParameter for Global<'static, T> {}
 impl<T: Plain> ViewParameter for GlobalMut<'static, T> {}
-
-/// The number in the low bytes of a slot. It is read once for each thread, and without optimization a cast takes a
-/// fraction of the time of functions of bytes.
-macro_rules! number {
-    (f32, $slot:expr) => {
-        f32::from_bits($slot as u32)
-    };
-    (f64, $slot:expr) => {
-        f64::from_bits($slot)
-    };
-    ($type:ty, $slot:expr) => {
-        $slot as $type
-    };
-}
-
-macro_rules! scalars {
-    ($($type:tt),*) => {$(
-        impl SingleParameter for $type {}
-
-        impl ScalarParameter for $type {
-            fn to_slots(self, push: impl FnMut(u64)) {
-                plain_to_slots(&self, push);
-            }
-        }
-
-        // SAFETY: the low bytes of the slot are the value: all hosts of CUDA are little-endian.
-        unsafe impl Parameter<'_> for $type {
-            const SLOTS: usize = 1;
-            unsafe fn from_slots(slots: &[u64]) -> Self {
-                number!($type, slots[0])
-            }
-        }
-    )*};
-}
-
-scalars!(i8, u8, i16, u16, i32, u32, i64, u64, isize, usize, f32, f64);
 
 // SAFETY: the slot is the address.
 unsafe impl<T: Plain> Parameter<'_> for *const T {
@@ -220,29 +235,6 @@ unsafe impl<'launch, T: Plain> Parameter<'launch> for GlobalMut<'launch, T> {
     }
 }
 
-/// For `#[derive(Plain)]`: the number of slots of a struct.
-#[doc(hidden)]
-pub const fn slots_of_plain<T: bytemuck::Pod>() -> usize {
-    assert!(size_of::<T>() > 0, "a kernel's parameter has a size");
-    size_of::<T>().div_ceil(8)
-}
-
-/// For `#[derive(Plain)]`: gives out the bytes of a value, slot by slot; the last slot ends with zeros.
-#[doc(hidden)]
-pub fn plain_to_slots<T: bytemuck::Pod>(value: &T, mut push: impl FnMut(u64)) {
-    for bytes in bytemuck::bytes_of(value).chunks(8) {
-        let mut slot = [0; 8];
-        slot[..bytes.len()].copy_from_slice(bytes);
-        push(u64::from_le_bytes(slot));
-    }
-}
-
-/// For `#[derive(Plain)]`: the value in the first bytes of the slots.
-#[doc(hidden)]
-pub fn plain_from_slots<T: bytemuck::Pod>(slots: &[u64]) -> T {
-    bytemuck::pod_read_unaligned(&bytemuck::cast_slice(slots)[..size_of::<T>()])
-}
-
 /// Reads parameters from a launch's slots, in order. They live no longer than the slots.
 #[doc(hidden)]
 pub struct Slots<'a>(&'a [u64]);
@@ -253,18 +245,32 @@ impl<'a> Slots<'a> {
         Self(slots)
     }
 
-    /// Reads the next parameter.
+    /// Reads the next parameter, which is memory.
     ///
     /// # Safety
     /// As for [`Parameter::from_slots`].
     pub unsafe fn take<P: Parameter<'a>>(&mut self) -> P {
+        // SAFETY: as promised by the caller. A parameter reads its own slots, which are the first ones.
+        unsafe { P::from_slots(self.next(P::SLOTS)) }
+    }
+
+    /// Reads the next parameter, which is a value.
+    ///
+    /// # Safety
+    /// As for [`ScalarParameter::from_slots`].
+    pub unsafe fn take_scalar<T: ScalarParameter>(&mut self) -> T {
+        // SAFETY: as promised by the caller. A parameter reads its own slots, which are the first ones.
+        unsafe { T::from_slots(self.next(T::SLOTS)) }
+    }
+
+    /// The slots from the next parameter's on, which has this number of them.
+    fn next(&mut self, count: usize) -> &'a [u64] {
         let own = self.0;
         // Patterns, because without optimization `split_at` takes as long as the rest of a small kernel.
-        self.0 = match (P::SLOTS, self.0) {
+        self.0 = match (count, self.0) {
             (0, rest) | (1, [_, rest @ ..]) | (2, [_, _, rest @ ..]) => rest,
-            (slots, all) => &all[slots..],
+            (count, all) => &all[count..],
         };
-        // SAFETY: as promised by the caller. A parameter reads its own slots, which are the first ones.
-        unsafe { P::from_slots(own) }
+        own
     }
 }

@@ -111,11 +111,11 @@ integers! {
     i64: shared_min_i64, shared_max_i64, shared_and_i64, shared_or_i64, shared_xor_i64, shared_cas_i64;
 }
 
-/// The atomic operations of a kind of shared memory. Its `address` checks an index.
+/// The atomic operations of a shared array or of dynamic shared memory, whose `address` checks an index.
 macro_rules! operations {
     ($array:ident, $([$($length:tt)*], $len:ident)?) => {
         impl<T: SharedAtomic $(, $($length)*)?> $array<T $(, $len)?> {
-            /// Adds to the element at `i`, wrapping; returns the element before. Traps past the end.
+            /// Adds to the element at `i`, wrapping; returns the old value. Traps past the end.
             ///
             /// Sums of floats are not repeatable: threads add in any order.
             #[inline(always)]
@@ -126,7 +126,7 @@ macro_rules! operations {
                 unsafe { T::add(base, offset, operand) }
             }
 
-            /// Replaces the element at `i`; returns the element before. Traps past the end.
+            /// Replaces the element at `i`; returns the old value. Traps past the end.
             #[inline(always)]
             #[track_caller]
             pub fn exchange(&self, i: usize, new: T) -> T {
@@ -145,7 +145,7 @@ macro_rules! operations {
                 fetch_xor, Xor, "Stores the bitwise XOR of the element at `i` and the operand";
             }
 
-            /// Stores `new` at `i` if the element is `expected`; returns the element before. Traps past the end.
+            /// Stores `new` at `i` if the element is `expected`; returns the old value. Traps past the end.
             #[inline(always)]
             #[track_caller]
             pub fn compare_and_swap(&self, i: usize, expected: T, new: T) -> T {

@@ -325,7 +325,7 @@ pub fn dynamic_shared<T: Plain>() -> DynamicShared<T> {
     DynamicShared { base, len: bytes / size_of::<T>(), elements: PhantomData }
 }
 
-/// [`dynamic_shared`], by Rust-CUDA's name of it.
+/// [`dynamic_shared`], under Rust-CUDA's name.
 #[inline(always)]
 pub fn dynamic_shared_mem<T: Plain>() -> DynamicShared<T> {
     dynamic_shared()

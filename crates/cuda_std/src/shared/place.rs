@@ -1,4 +1,4 @@
-//! Elements of shared memory as places: `*array.add(i) = value`, as kernels for Rust-CUDA have it.
+//! Elements of shared memory as places: `*array.add(i) = value`, as kernels for Rust-CUDA write it.
 
 use core::cell::OnceCell;
 use core::marker::PhantomData;
@@ -12,8 +12,7 @@ use crate::element::Plain;
 impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
     /// Element `i` as a place: `*array.add(i) = value` stores, and `*array.add(i)` loads. Traps past the end.
     ///
-    /// With Rust-CUDA the array is a raw pointer. Here it is not, so that the executor sees the accesses: see
-    /// [`SharedPlace`].
+    /// In Rust-CUDA the array is a raw pointer. Here the executor has to see the accesses: see [`SharedPlace`].
     #[allow(clippy::should_implement_trait, reason = "the name is that of pointers")]
     #[inline(always)]
     #[track_caller]
@@ -37,19 +36,19 @@ impl<T: Plain> DynamicShared<T> {
 /// An element of shared memory, for one statement.
 ///
 /// The place loads the element when it is first read, and stores it when the place is dropped, which is at the end of
-/// the statement that has made it. So `*array.add(i) += *array.add(j)` does what it does by pointers. A place that is
-/// kept in a variable would store too late, and read an old value: a launch in the executor ends with a fault if a
-/// thread has waited for others in between.
+/// the statement that has made it. So `*array.add(i) += *array.add(j)` has the same effect as with pointers. A place
+/// that is kept in a variable would store too late, and read an old value: a launch in the executor ends with a fault
+/// if the thread has waited for others in between.
 pub struct SharedPlace<T: Plain> {
     base: backend::SharedAddress,
     offset: usize,
     value: OnceCell<T>,
-    /// The value may have been changed.
+    /// Whether the value may have changed.
     is_changed: bool,
     /// The thread's waits when the place was made.
     waits: u32,
     location: backend::SourceLocation,
-    /// It belongs to its thread.
+    /// A place is not `Send`: it belongs to one thread.
     thread: PhantomData<*mut T>,
 }
 

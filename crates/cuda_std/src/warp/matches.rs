@@ -39,7 +39,7 @@ values! {
     f64, 2, f64::to_bits;
 }
 
-/// The lanes of the mask whose `value` is the caller's, as a mask (`match.any.sync`).
+/// The lanes of the mask whose `value` equals the caller's, as a mask (`match.any.sync`).
 #[inline(always)]
 #[track_caller]
 pub fn warp_match_any<T: WarpMatchValue>(mask: u32, value: T) -> u32 {

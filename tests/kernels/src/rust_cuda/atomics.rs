@@ -104,6 +104,57 @@ pub unsafe fn atomic_integers(words: *mut u32, wide: *mut u64) {
     }
 }
 
+/// Counters that start again at a bound, by all threads of the grid.
+///
+/// # Safety
+/// `counters` has 3 elements, then one for each block, and `private` one for each thread.
+#[kernel]
+pub unsafe fn counters_that_wrap(counters: *mut u32, private: *mut u32) {
+    let block = 3 + thread::block_idx_x() as usize;
+    // SAFETY: as promised by the launch; they are accessed only as atomics of a scope that covers their threads.
+    unsafe {
+        let _ = AtomicU32::from_ptr(counters).fetch_inc(17, Ordering::Relaxed);
+        let _ = SystemAtomicU32::from_ptr(counters.add(1)).fetch_dec(137, Ordering::AcqRel);
+        let _ = AtomicU32::from_ptr(counters.add(2)).fetch_dec(137, Ordering::Relaxed);
+        let _ = BlockAtomicU32::from_ptr(counters.add(block)).fetch_inc(9, Ordering::Relaxed);
+        let _ = BlockAtomicU32::from_ptr(counters.add(block)).fetch_inc(9, Ordering::Release);
+    }
+    // In local memory, where PTX has no atomic operations: the numbers seen, as digits.
+    let own = AtomicU32::new(17);
+    let mut digits = 0;
+    for step in 0..5 {
+        let seen = match step {
+            0 | 1 => own.fetch_inc(17, Ordering::Relaxed),
+            _ => own.fetch_dec(17, Ordering::Relaxed),
+        };
+        digits = digits * 20 + seen;
+    }
+    // SAFETY: as promised by the launch.
+    unsafe { *private.add(thread::index_1d() as usize) = digits };
+}
+
+/// The language's own atomic types in a thread's variables, as in Rust-CUDA's compile test.
+///
+/// # Safety
+/// `output` has 8 elements for each thread.
+#[kernel]
+pub unsafe fn core_atomics_of_a_thread(output: *mut u32) {
+    let i = thread::index_1d() as usize;
+    let (narrow, wide) = (core::sync::atomic::AtomicU32::new(7), core::sync::atomic::AtomicUsize::new(i));
+    let (order, failure) = (Ordering::AcqRel, Ordering::Relaxed);
+    let swapped = narrow.compare_exchange(7, i as u32, order, failure).unwrap_or(99);
+    let kept = narrow.compare_exchange(1 << 20, 5, order, failure).unwrap_or_else(|other| other + 1);
+    let wide_kept = wide.compare_exchange(3, 1 << 40, Ordering::Relaxed, failure).is_err();
+    let _ = narrow.fetch_max(20, Ordering::Relaxed);
+    let _ = wide.fetch_add(2, Ordering::Relaxed);
+    let (narrow, wide) = (narrow.load(Ordering::Relaxed), wide.load(Ordering::Relaxed));
+    let words = [swapped, kept, u32::from(wide_kept), narrow, wide as u32, (wide >> 32) as u32];
+    for (at, word) in words.into_iter().enumerate() {
+        // SAFETY: as promised by the launch.
+        unsafe { *output.add(8 * i + at) = word };
+    }
+}
+
 /// Atomics of views, which are safe. Counts the numbers with each remainder.
 #[kernel]
 pub fn atomics_of_views(numbers: Global<u32>, counts: GlobalMut<u32>) {

@@ -150,6 +150,36 @@ of_each! {
     }
 }
 
+/// Arithmetic of 128 bits: a GPU has registers of 64.
+///
+/// # Safety
+/// `b` has as many elements as `a`, none of them 0, and `output` 10 for each.
+#[kernel]
+pub unsafe fn i128_operations(a: &[u128], b: &[u128], output: *mut u128) {
+    let i = thread::index_1d() as usize;
+    if i >= a.len() {
+        return;
+    }
+    let (x, y) = (a[i], b[i]);
+    let (signed_x, signed_y, bits) = (x as i128, y as i128, y as u32 % 128);
+    let words = [
+        x.wrapping_add(y),
+        x.wrapping_sub(y),
+        x.wrapping_mul(y),
+        x << bits,
+        x >> bits,
+        (signed_x >> bits) as u128,
+        x / y,
+        x % y,
+        signed_x.wrapping_div(signed_y) as u128,
+        signed_x.wrapping_rem(signed_y) as u128,
+    ];
+    for (k, word) in words.into_iter().enumerate() {
+        // SAFETY: as promised by the launch.
+        unsafe { *output.add(10 * i + k) = word };
+    }
+}
+
 /// Adds one to each element that has a thread.
 ///
 /// # Safety

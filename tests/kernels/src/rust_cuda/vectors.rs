@@ -5,8 +5,9 @@
 
 use core::ops::{Add, Mul, Sub};
 
+use cuda_std::num_complex::Complex;
 use cuda_std::prelude::*;
-use cuda_std::{GpuFloat, Plain};
+use cuda_std::{GpuFloat, Plain, f16};
 
 /// A vector of three floats: 12 bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Plain)]
@@ -205,6 +206,33 @@ pub unsafe fn structs_by_value(
     unsafe { *moved.add(i) = (points[i] + offset) * scale };
     let [a, b, c] = tag.0.map(u64::from);
     ids.store(i, id ^ (u64::from(first) << 48 | a << 32 | b << 16 | c));
+}
+
+/// Parameters by value of types of other crates and of the language: an array, a complex number, a half, and integers
+/// of 128 bits.
+///
+/// # Safety
+/// `rows` has three elements for each thread, `numbers` two, and `wide` one.
+#[kernel]
+pub unsafe fn foreign_types_by_value(
+    matrix: [[f32; 3]; 3],
+    factor: Complex<f64>,
+    half: f16,
+    mask: u128,
+    rows: *mut [f32; 3],
+    numbers: *mut Complex<f64>,
+    wide: *mut u128,
+) {
+    let i = thread::index_1d() as usize;
+    // SAFETY: as promised by the launch.
+    unsafe {
+        for (k, row) in matrix.into_iter().enumerate() {
+            *rows.add(3 * i + k) = row.map(|x| x * i as f32);
+        }
+        *numbers.add(2 * i) = factor * i as f64;
+        *numbers.add(2 * i + 1) = Complex::new(f64::from(half.to_f32()), i as f64);
+        *wide.add(i) = mask ^ i as u128;
+    }
 }
 
 /// A sphere of a scene: 32 bytes.

@@ -1,5 +1,7 @@
 //! Runs of the kernels with structs in memory.
 
+use cuda_std::f16;
+use cuda_std::num_complex::Complex;
 use warpfold::{Error, Gpu};
 
 use super::{compare, k, words};
@@ -115,6 +117,35 @@ pub fn structs_by_value(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let expected: Vec<_> = points.iter().map(|p| vec3(4.0 * (p.x + 1.0), 4.0 * (p.y - 2.0), 4.0)).collect();
     let all = compare(gpu, "structs_by_value", &moved, &expected)?;
     Ok([all, compare(gpu, "structs_by_value", &ids, &[id ^ 0x00FE_0001_00C8_0003; 64])?].concat())
+}
+
+pub fn foreign_types_by_value(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    const THREADS: usize = 40;
+    let (mut rows, mut wide) = (gpu.zeroed::<[f32; 3]>(3 * THREADS)?, gpu.zeroed::<u128>(THREADS)?);
+    let mut numbers = gpu.zeroed::<Complex<f64>>(2 * THREADS)?;
+    // SAFETY: three rows, two numbers and a word for each thread.
+    let kernel = unsafe { k::vectors::foreign_types_by_value::handle() }.with_block(8);
+    let matrix = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, -9.0]];
+    let mask = 0x0123_4567_89AB_CDEF_0F1E_2D3C_4B5A_6978;
+    let arguments = k::vectors::foreign_types_by_value::Args {
+        matrix,
+        factor: Complex::new(0.5, -2.0),
+        half: f16::from_f32(-1.25),
+        mask,
+        rows: rows.view_mut(),
+        numbers: numbers.view_mut(),
+        wide: wide.view_mut(),
+    };
+    gpu.launch(kernel, THREADS as u32 / 8, arguments)?;
+    let of_rows: Vec<_> = (0..THREADS).flat_map(|i| matrix.map(|row| row.map(|x| x * i as f32))).collect();
+    let of_numbers: Vec<_> = (0..THREADS)
+        .map(|i| i as f64)
+        .flat_map(|i| [Complex::new(0.5 * i, -2.0 * i), Complex::new(-1.25, i)])
+        .collect();
+    let of_wide: Vec<_> = (0..THREADS as u128).map(|i| mask ^ i).collect();
+    let rows = compare(gpu, "arrays by value", &rows, &of_rows)?;
+    let numbers = compare(gpu, "complex numbers by value", &numbers, &of_numbers)?;
+    Ok([rows, numbers, compare(gpu, "128 bits by value", &wide, &of_wide)?].concat())
 }
 
 pub fn ray_tracer(gpu: &Gpu) -> Result<Vec<u64>, Error> {

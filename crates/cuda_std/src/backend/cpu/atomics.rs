@@ -6,8 +6,8 @@ use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64, Ordering};
 use super::lane::{self, Access};
 use crate::atomic::{Order, Scope};
 
-/// Executes an atomic operation, in the order that the executor's hooks see. To the hooks an order is a fence before or
-/// after the operation. It orders a little more: other atomic operations take part in it.
+/// Executes an atomic operation and reports it to the executor's hooks. The hooks see the order as a fence before or
+/// after the operation. A fence orders a little more: it also pairs with other atomic operations.
 #[inline(always)]
 #[track_caller]
 fn hooked<T, R>(
@@ -103,18 +103,26 @@ float_sums! {
     atomic_add_f64: f64, AtomicU64;
 }
 
-/// # Safety
-/// `pointer` is valid for reads and writes, aligned, and accessed only by this module meanwhile.
-#[track_caller]
-pub(crate) unsafe fn atomic_inc_u32(pointer: *mut u32, last: u32, order: Order, scope: Scope) -> u32 {
-    // SAFETY: as promised by the caller.
-    let counter = unsafe { &*pointer.cast::<AtomicU32>() };
-    let next = |count| Some(if count >= last { 0 } else { count + 1 });
-    hooked(Access::Atomic, pointer, order, scope, |ordering| {
-        match counter.fetch_update(ordering, of_failure(ordering), next) {
-            Ok(before) | Err(before) => before,
+macro_rules! counters {
+    ($($name:ident: |$count:ident, $last:ident| $next:expr;)*) => {$(
+        /// # Safety
+        /// `pointer` is valid for reads and writes, aligned, and accessed only by this module meanwhile.
+        #[track_caller]
+        pub(crate) unsafe fn $name(pointer: *mut u32, $last: u32, order: Order, scope: Scope) -> u32 {
+            // SAFETY: as promised by the caller.
+            let counter = unsafe { &*pointer.cast::<AtomicU32>() };
+            hooked(Access::Atomic, pointer, order, scope, |ordering| {
+                match counter.fetch_update(ordering, of_failure(ordering), |$count| Some($next)) {
+                    Ok(before) | Err(before) => before,
+                }
+            })
         }
-    })
+    )*};
+}
+
+counters! {
+    atomic_inc_u32: |count, last| if count >= last { 0 } else { count + 1 };
+    atomic_dec_u32: |count, last| if count == 0 || count > last { last } else { count - 1 };
 }
 
 macro_rules! compare_and_swaps {

@@ -1,5 +1,5 @@
-//! The executor's functions where there is no executor. They behave as its own outside of a launch: accesses are not
-//! recorded, and what needs a lane panics.
+//! Stand-ins for the executor's functions, for builds without the executor. They behave as the executor's do outside a
+//! launch: accesses are not recorded, and functions that need a lane panic.
 
 use std::panic::Location;
 use std::string::String;

@@ -25,7 +25,7 @@ unary! {
     sqrt_f64(x: f64) = x.sqrt();
 }
 
-// Of what a GPU approximates, the precise result.
+// The precise functions, where a GPU has approximations.
 unary! {
     sin_approx(x: f32) = libm::sinf(x);
     cos_approx(x: f32) = libm::cosf(x);

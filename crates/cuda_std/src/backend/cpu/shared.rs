@@ -52,8 +52,8 @@ pub(crate) unsafe fn shared_store<T: Plain>(base: SharedAddress, offset: usize, 
     unsafe { base.add(offset).cast::<T>().write(value) }
 }
 
-/// A value in shared memory as it is, without notifying the executor's hooks: it is only kept if the thread also loads
-/// or stores it.
+/// Reads a value in shared memory without notifying the executor's hooks. The caller uses it only if the thread also
+/// loads or stores the element.
 ///
 /// # Safety
 /// `base + offset` is inside a shared array of this block, and aligned for `T`'s accesses.

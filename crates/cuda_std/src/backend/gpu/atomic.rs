@@ -5,7 +5,7 @@ use core::arch::asm;
 use super::SharedAddress;
 use crate::atomic::{Order, Scope};
 
-/// One `asm!` for each order and scope, of which a constant order and scope leave one.
+/// One `asm!` for each order and scope. Both are constants at the call, so the compiler keeps one.
 macro_rules! ordered {
     (
         $instruction:literal, $order:expr, $scope:expr, [$($name:ident $orders:literal),*], $rest:literal, $operands:tt
@@ -64,6 +64,7 @@ macro_rules! atomics {
 
 atomics! {
     atomic_inc_u32: u32, reg32, "inc.u32 {}, [{}], {};";
+    atomic_dec_u32: u32, reg32, "dec.u32 {}, [{}], {};";
     atomic_add_u32: u32, reg32, "add.u32 {}, [{}], {};";
     atomic_min_u32: u32, reg32, "min.u32 {}, [{}], {};";
     atomic_max_u32: u32, reg32, "max.u32 {}, [{}], {};";

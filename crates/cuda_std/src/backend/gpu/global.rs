@@ -264,7 +264,7 @@ pub(crate) unsafe fn store_pair(pointer: *mut [u64; 2], [first, second]: [u64; 2
     }
 }
 
-/// One polling round of a wait for an earlier block: does nothing that would delay the next.
+/// One polling round of a wait for an earlier block. A pause would delay the next round, so it does nothing.
 #[inline(always)]
 pub(crate) fn spin(_round: u32) {}
 

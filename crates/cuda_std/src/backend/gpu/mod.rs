@@ -416,34 +416,34 @@ pub(crate) fn clock() -> u64 {
 /// LLVM must assume that this writes any memory, so it moves no load past it.
 #[inline(always)]
 pub(crate) fn issue_loads() {
-    // SAFETY: makes no instruction. Deliberately not `nomem`.
+    // SAFETY: emits no instruction. Deliberately not `nomem`.
     unsafe { asm!("", options(nostack, preserves_flags)) };
 }
 
-/// To LLVM the counter may change here, so that it knows no trip count; for `ptxas` the pragma at the loop's head says
-/// it.
+/// LLVM must assume that the counter changes here, so it knows no trip count. The pragma at the loop's head tells
+/// `ptxas`.
 #[inline(always)]
 pub(crate) fn keep_rolled(counter: u32) -> u32 {
     let mut counter = counter;
-    // SAFETY: a directive that makes no instruction.
+    // SAFETY: a directive that emits no instruction.
     unsafe { asm!(".pragma \"nounroll\"; // {}", inlateout(reg32) counter, options(nomem, nostack, preserves_flags)) };
     counter
 }
 
-/// To LLVM this may change the word, and memory may depend on the word, so it must be computed.
+/// LLVM must assume that this changes the word, and memory by it, so it computes the word here.
 #[inline(always)]
 pub(crate) fn compute_now(word: u32) -> u32 {
     let mut word = word;
-    // SAFETY: makes no instruction.
+    // SAFETY: emits no instruction.
     unsafe { asm!("// {}", inlateout(reg32) word, options(nomem, nostack, preserves_flags)) };
     word
 }
 
-/// To LLVM this may change the number.
+/// LLVM must assume that this changes the number.
 #[inline(always)]
 pub(crate) fn compute_anew(number: usize) -> usize {
     let mut number = number;
-    // SAFETY: makes no instruction. Not `pure`: one would do for two of the same number.
+    // SAFETY: emits no instruction. Not `pure`: LLVM would merge two calls with the same number.
     unsafe { asm!("// {}", inlateout(reg64) number, options(nomem, nostack, preserves_flags)) };
     number
 }
