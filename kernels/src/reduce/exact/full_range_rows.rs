@@ -57,6 +57,10 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
     let mut left = unsafe { terms_of_lane::<K, T, N>(input, place, lanes_log, vectors_log) };
 
     let (mut large, mut specials, mut has_large) = (0, Specials::EMPTY, false);
+    // Whether a group has terms in some lane: the same in all lanes.
+    let has_singles = warp_vote_any(FULL_MASK, largest_of(&left[VECTORS]) != 0);
+    let is_used = |j: usize| if j < VECTORS { j < 1 << vectors_log } else { has_singles };
+    let count = ((1 << vectors_log) + if has_singles { 1 } else { 0 }) * N as u32;
     let largest_of_all = |left: &[[Float<K>; N]; GROUPS]| {
         let mut largest = 0;
         each::<GROUPS>(|j| {
@@ -94,8 +98,12 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
     let mut sum = HighestBits::new(above as i32);
     loop {
         let mut bins = Bins::EMPTY;
-        each::<GROUPS>(|j| each::<N>(|i| left[j][i] = window.extract_with_residual(&mut bins, left[j][i])));
-        let value: <Float<K> as Format>::Value = Value::of(window.drain(bins.upper, bins.lower, (GROUPS * N) as u32));
+        each::<GROUPS>(|j| {
+            if is_used(j) {
+                each::<N>(|i| left[j][i] = window.extract_with_residual(&mut bins, left[j][i]));
+            }
+        });
+        let value: <Float<K> as Format>::Value = Value::of(window.drain(bins.upper, bins.lower, count));
         let position = K::Grid::position(window);
         let mut value = sum_of_lanes(value, lanes).wide();
         if large != 0 {

@@ -1,9 +1,9 @@
 //! Exact sums of short rows, each by a few lanes.
 
 use cuda_std::global::issue_loads;
-use cuda_std::hint::keep_rolled;
+use cuda_std::hint::{compute_anew, keep_rolled};
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_ballot};
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_any, warp_vote_ballot};
 use exact_sum::{Bins, Leading, Window};
 use half::{bf16, f16};
 
@@ -99,9 +99,9 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     // Two functions, since code that only one of them needs would slow the other.
     let again = match has_singles {
         false => sum_rows::<O::Terms, T, false>(input, &rows, &put),
-        true => sum_rows::<O::Terms, T, true>(input, &rows, &put),
+        true => sum_rows::<O::Terms, T, true>(input, &rows.computed_anew(), &put),
     };
-    if again.map(|of_set| of_set != 0).contains(&true) {
+    if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
         sum_again::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, superacc, results);
     }
@@ -146,6 +146,13 @@ impl Rows {
             vectors_log,
             first: warp << (5 - lanes_log + VECTORS.ilog2() - vectors_log),
         }
+    }
+
+    /// The same rows, of which nothing that was computed before is kept.
+    #[inline(always)]
+    fn computed_anew(self) -> Self {
+        let lanes_log = compute_anew(self.lanes_log as usize) as u32;
+        Self { lanes_log, first: compute_anew(self.first), ..self }
     }
 
     /// The row of vector `k` of group `group` of lanes.
@@ -225,13 +232,14 @@ impl Rows {
 }
 
 /// Sums a warp's rows. Calls `put` with a row's index and its sum: two integers, of first and second terms, each with
-/// the position of its unit. Returns, for each vector of a lane, the lanes whose terms did not fit in the window.
+/// the position of its unit. Returns for each vector of the lane a bit: whether its row is to be summed again, if it is
+/// the row's first vector of the lane.
 #[inline(always)]
 pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
     put: &impl Fn(usize, [(i128, u32); 2]),
-) -> [u32; VECTORS] {
+) -> u32 {
     let group = lane_id() >> rows.lanes_log;
     let load = |k: usize| {
         let (start, len) = rows.place_of(rows.row(k, group));
@@ -256,7 +264,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
     let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
     // The number of terms in each bin.
     let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.vectors_log;
-    let mut again = [0; VECTORS];
+    let mut again = 0;
     let (mut sums, mut lows) =
         ([<Float<K> as Format>::Value::ZERO; VECTORS], [<Float<K> as Format>::Value::ZERO; VECTORS]);
     each::<VECTORS>(|k| {
@@ -267,7 +275,8 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
                 is_exact &= low_bins[k].is_exact();
                 lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, terms));
             }
-            again[k] = warp_vote_ballot(FULL_MASK, !is_exact);
+            let is_again = warp_vote_ballot(FULL_MASK, !is_exact) & rows.mask(group) != 0;
+            again |= if is_again { 1 << k } else { 0 };
         }
     });
     sums = rows.share_out(sums);
@@ -275,20 +284,15 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
         lows = rows.share_out(lows);
     }
     let (lane, distance) = (lane_id(), rows.distance());
-    let (mut own, mut not_exact) = (0, again);
-    if distance > 1 && lane & 1 != 0 {
-        (own, not_exact[0], not_exact[1]) = (2, again[2], again[3]);
-    }
-    if distance > 2 && lane & 2 != 0 {
-        (own, not_exact[0]) = (own + 1, not_exact[1]);
-    }
+    // The first vector of the first row that this lane rounds.
+    let own = if distance > 1 && lane & 1 != 0 { 2 } else { 0 } + if distance > 2 && lane & 2 != 0 { 1 } else { 0 };
     let is_first = lane & (rows.lanes() - 1) < distance;
     let of_lane = if rows.vectors_log > 0 { 1 } else { VECTORS as u32 / distance };
     let mut k = 0;
     loop {
         k = keep_rolled(k);
         let row = rows.row(own + k as usize, group);
-        if is_first && row < rows.rows && not_exact[0] & rows.mask(group) == 0 {
+        if is_first && row < rows.rows && again >> (own as u32 + k) & 1 == 0 {
             let of = |sum: <Float<K> as Format>::Value, window| (sum.wide(), K::Grid::position(window));
             put(row, [of(sums[0], windows[0]), of(lows[0], windows[1])]);
         }
@@ -298,7 +302,6 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
         }
         // Rotated, because if an entry stayed unchanged, LLVM would unroll the loop and the code before it.
         (sums, lows) = ([sums[1], sums[2], sums[3], sums[0]], [lows[1], lows[2], lows[3], lows[0]]);
-        not_exact = [not_exact[1], not_exact[2], not_exact[3], not_exact[0]];
     }
 }
 
@@ -323,7 +326,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     pitch: usize,
     lanes_log: u32,
     vectors_log: u32,
-    again: [u32; VECTORS],
+    again: u32,
     superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, O::Terms>,
 ) {
@@ -331,7 +334,8 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     let by_warp = <O::Terms as Terms>::HAS_LOW || results.finish.is_long_root();
     let mut k = 0;
     while k < VECTORS {
-        let mut not_exact = again[k];
+        // The lanes of the rows to sum again.
+        let mut not_exact = warp_vote_ballot(FULL_MASK, again >> k & 1 == 1);
         if not_exact != 0 && !by_warp {
             let group = lane_id() >> rows.lanes_log;
             let row = rows.row(k, group);

@@ -1,7 +1,7 @@
 //! Adds short rows to states, with a few lanes for each row.
 
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_vote_any, warp_vote_ballot};
 use half::{bf16, f16};
 
 use super::States;
@@ -39,7 +39,7 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
         0 => sum_rows::<Elements<T>, T, false>(&input, &rows, &put),
         _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
     };
-    if again.map(|of_set| of_set != 0).contains(&true) {
+    if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
         add_again::<T>(input, rows, len, pitch, lanes_log, vectors_log, again, superacc, states);
     }
@@ -56,7 +56,7 @@ fn add_again<T: Summand>(
     pitch: usize,
     lanes_log: u32,
     vectors_log: u32,
-    again: [u32; VECTORS],
+    again: u32,
     superacc: Superaccumulator<T::Grid>,
     states: GlobalMut<i64>,
 ) {
@@ -64,7 +64,8 @@ fn add_again<T: Summand>(
     let states = States::<T::Grid>::new(states);
     let mut k = 0;
     while k < VECTORS {
-        let mut not_exact = again[k];
+        // The lanes of the rows to add again.
+        let mut not_exact = warp_vote_ballot(FULL_MASK, again >> k & 1 == 1);
         while not_exact != 0 {
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
