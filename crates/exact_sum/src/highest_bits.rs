@@ -31,7 +31,7 @@ impl HighestBits {
     pub const NEEDED: u32 = 70;
 
     /// The most places from one part to the next.
-    pub const MOST_PLACES: u32 = 52;
+    pub const MAX_PLACES: u32 = 52;
 
     /// The bits of a part, without the sign.
     pub const PART: u32 = 120 - 1;
@@ -44,15 +44,15 @@ impl HighestBits {
     pub fn new(position: i32) -> Self {
         const {
             // A sum that is not complete has room for the next part's places, and a tail that is not decided has, too.
-            assert!(Self::NEEDED + Self::MOST_PLACES < 126 && Self::PART < 126);
-            assert!(Self::MARGIN + 1 + Self::MOST_PLACES < Self::NEEDED);
+            assert!(Self::NEEDED + Self::MAX_PLACES < 126 && Self::PART < 126);
+            assert!(Self::MARGIN + 1 + Self::MAX_PLACES < Self::NEEDED);
         }
         Self { bits: 0, position, tail: 0, places: 0 }
     }
 
     /// Adds `part`, in units that are `2^-places` times those of the last part.
     ///
-    /// `places` is at most [`HighestBits::MOST_PLACES`], and `part` has at most [`HighestBits::PART`] bits. After the
+    /// `places` is at most [`HighestBits::MAX_PLACES`], and `part` has at most [`HighestBits::PART`] bits. After the
     /// first part, a part is less than `2^MARGIN` units of the part before it.
     #[inline(always)]
     pub fn push(&mut self, part: i128, places: u32) {

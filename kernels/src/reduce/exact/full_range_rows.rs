@@ -20,7 +20,7 @@ const GROUPS: usize = VECTORS + 1;
 pub(super) const VECTORS_LOG: u32 = VECTORS.ilog2();
 
 /// The most vectors of a row.
-pub(super) const MOST_VECTORS: usize = 32 * VECTORS;
+pub(super) const MAX_VECTORS: usize = 32 * VECTORS;
 
 /// A row or a segment, the same in all of its lanes.
 #[derive(Clone, Copy)]
@@ -165,10 +165,10 @@ fn sum_of_lanes<V: Value>(mut value: V, lanes: u32) -> V {
 /// Adds a window's integer, whose unit is `places` below that of the integer before it, as one part or two.
 #[inline(always)]
 fn push(sum: &mut HighestBits, value: i128, places: u32) {
-    const MOST: u32 = HighestBits::MOST_PLACES;
-    if places > MOST {
-        sum.push(value >> MOST, places - MOST);
-        sum.push(value & ((1 << MOST) - 1), MOST);
+    const MAX: u32 = HighestBits::MAX_PLACES;
+    if places > MAX {
+        sum.push(value >> MAX, places - MAX);
+        sum.push(value & ((1 << MAX) - 1), MAX);
     } else {
         sum.push(value, places);
     }
