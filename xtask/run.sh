@@ -6,7 +6,7 @@
 #   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four
 #                                 tools, which come with the CUDA toolkit; as many at once as there are processors
 #   ./run.sh tables [NAME...]     what docs/benchmarks has tables of, or these runs of it, as JSON in the folder $TABLES
-#                                 (else tables/); `cargo xtask tables` makes a page of it. About six minutes on an H100.
+#                                 (else tables/); `cargo xtask tables` makes a page of it. About eight minutes on an H200.
 #                                 Peers are measured as far as peers/build.sh has built them and python3 has PyTorch.
 set -uo pipefail
 cd "$(dirname "$0")"
@@ -37,7 +37,7 @@ operators  60 reduce --table operators --peers peers
 rows       70 reduce --table rows --peers peers
 columns    90 reduce --table columns --peers peers
 segments   50 reduce --table segments --peers peers
-data       40 reduce --table data --peers peers
+data       150 reduce --table data --peers peers
 transposes 130 transpose --table transposes,permutations --peers peers
 ladders    50 ladder"
 

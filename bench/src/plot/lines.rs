@@ -123,7 +123,10 @@ impl Lines {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(match horizontal {
+                Horizontal::Elements => SeriesLabelPosition::UpperLeft,
+                Horizontal::Exponents => SeriesLabelPosition::LowerLeft,
+            })
             .margin(8 * scale)
             .legend_area_size(26 * scale)
             .background_style(WHITE.mix(0.85))
