@@ -19,7 +19,8 @@ use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_many, vector
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Transposes the matrices. The shape is not empty, and the views are long enough for it.
+    /// Transposes the matrices, moving elements as unsigned integers of their size. The shape is not empty, and the views
+    /// are long enough for it.
     pub(super) fn transpose_by_tiles<T: Plain>(
         &self,
         strides: Strides,
@@ -161,7 +162,9 @@ impl Gpu {
         }
     }
 
-    /// Launches the best kernel for the shape, of elements of up to 8 bytes.
+    /// Launches the best kernel for the shape, of elements of up to 8 bytes: for rows of whole 16-byte vectors small
+    /// matrices in registers, tall-skinny and short-wide ones, tiles by vectors; for others tall-skinny and short-wide
+    /// ones, sector-aligned tiles if there are many, and narrow tiles.
     fn launch_best<T: Plain>(
         &self,
         kernels: Kernels<T>,
