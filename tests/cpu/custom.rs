@@ -2,10 +2,11 @@
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use test_kernels::operators::Huge;
 use test_support::custom::{SHAPES, check, errors, order_of_products};
 use test_support::exact::{ALL, Data};
 use test_support::{executor, times};
-use warpfold::Gpu;
+use warpfold::{Gpu, Shape};
 
 #[test]
 fn custom_operators_reduce_every_shape() {
@@ -22,6 +23,25 @@ fn custom_exact_sums_are_exact_for_any_data() {
         for (rows, columns) in [(33, 40), times((3, 1500), (3, 30_000))] {
             check(&gpu, rows, columns, data, &mut source).unwrap_or_else(|error| panic!("{data:?}: {error}"));
         }
+    }
+}
+
+/// 512 terms of 2^1023 have more bits than an `i64` holds in units of the last place of such terms.
+#[test]
+fn custom_exact_sums_of_huge_terms() {
+    let gpu = executor();
+    for len in [100, 512] {
+        let row = |pattern: [f32; 4]| pattern.into_iter().cycle().take(len);
+        let cancelling = row([15.0, -15.0, 15.0, -15.0]).chain([0.25; 4]);
+        let all: Vec<f32> =
+            row([15.0; 4]).chain([0.0; 4]).chain(row([-15.0; 4])).chain([1.0; 4]).chain(cancelling).collect();
+        let input = gpu.upload(&all).unwrap();
+        let rows = gpu.reduce_to_buffer(Huge, &input, Shape::rows(3, len + 4)).unwrap();
+        let offsets: Vec<u64> = (0..4).map(|row| row * (len as u64 + 4)).collect();
+        let segments = gpu.reduce_segments(Huge, &input, &gpu.upload(&offsets).unwrap()).unwrap();
+        let expected = [f64::INFINITY, f64::NEG_INFINITY, f64::from_bits((1023 + 1020) << 52)];
+        assert_eq!(gpu.download(&rows).unwrap(), expected, "{len}");
+        assert_eq!(gpu.download(&segments).unwrap(), expected, "{len}");
     }
 }
 

@@ -143,6 +143,19 @@ impl ExactTerm for Integer {
     }
 }
 
+/// Terms near the greatest `f64`: an element times 2^1020.
+#[derive(Clone, Copy)]
+pub struct Huge;
+
+impl ExactTerm for Huge {
+    type Element = f32;
+    type Term = f64;
+    type Sum = f64;
+    fn term(x: f32) -> f64 {
+        f64::from(x) * f64::from_bits((1023 + 1020) << 52)
+    }
+}
+
 /// A term that is not 0 for an element of 0, which is refused.
 #[derive(Clone, Copy)]
 pub struct Successor;
@@ -161,5 +174,6 @@ kernels::exact_reductions! {
     Square of f32: "the sum of squares";
     Third of f64: "the sum of thirds";
     Integer of i32: "the sum of integers";
+    Huge of f32: "the sum of huge terms";
     Successor of f32: "the sum of successors";
 }

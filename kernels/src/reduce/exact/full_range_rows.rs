@@ -34,6 +34,13 @@ pub(super) struct Place {
     pub result: Option<usize>,
 }
 
+/// Whether a sum of `i64` holds the terms above all windows of any row: few elements have such terms in `f64`, unless a
+/// custom term makes them of shorter elements. An element has one term.
+pub(super) const fn takes_rows_of<K: Terms>() -> bool {
+    let is_single = size_of::<Float<K>>() == 4;
+    !K::HAS_LOW && (is_single || size_of::<K::Element>() == 8 || K::DEGREE == 2)
+}
+
 /// Writes the results of rows of any elements, `2^lanes_log` lanes a row with `2^vectors_log` vectors of each lane; `N`
 /// is the number of elements of a vector. All lanes of the warp must call this.
 ///
@@ -42,7 +49,7 @@ pub(super) struct Place {
 /// whatever the range of the exponents. Terms above all windows are integers of one unit.
 ///
 /// # Safety
-/// The rows are inside the input.
+/// The rows are inside the input, and [`takes_rows_of`] is true.
 #[inline(always)]
 pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element, const N: usize>(
     input: &Global<T>,

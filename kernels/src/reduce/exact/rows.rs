@@ -8,7 +8,7 @@ use exact_sum::{Bins, Leading, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
-use super::full_range_rows::{Place, sum_full_range};
+use super::full_range_rows::{Place, sum_full_range, takes_rows_of};
 use super::grid::Grid;
 use super::partial::fold_warp;
 use super::result::{ExactOperator, Finish, Results, result_of};
@@ -331,7 +331,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
     results: Results<'_, O::Terms>,
 ) {
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
-    let by_warp = <O::Terms as Terms>::HAS_LOW || results.finish.is_long_root();
+    let by_warp = !takes_rows_of::<O::Terms>() || results.finish.is_long_root();
     let mut k = 0;
     while k < VECTORS {
         // The lanes of the rows to sum again.

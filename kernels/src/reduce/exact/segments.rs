@@ -12,7 +12,7 @@ use exact_sum::{Bins, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
-use super::full_range_rows::{MAX_VECTORS, Place, VECTORS_LOG, sum_full_range};
+use super::full_range_rows::{MAX_VECTORS, Place, VECTORS_LOG, sum_full_range, takes_rows_of};
 use super::grid::Grid;
 use super::result::{ExactOperator, Results};
 use super::rows::{GridOf, min_lanes, sum_by_warp};
@@ -352,7 +352,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
         (start, warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize)
     };
     let mut left = again;
-    if !(<O::Terms as Terms>::HAS_LOW || results.finish.is_long_root()) {
+    if takes_rows_of::<O::Terms>() && !results.finish.is_long_root() {
         let is_short = len as usize <= MAX_VECTORS * T::Vector::LEN;
         let mut short = again & warp_vote_ballot(FULL_MASK, is_short);
         left &= !short;
