@@ -6,7 +6,7 @@
 #   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four
 #                                 tools, which come with the CUDA toolkit; as many at once as there are processors
 #   ./run.sh tables [NAME...]     what docs/benchmarks has tables of, or these runs of it, as JSON in the folder $TABLES
-#                                 (else tables/); `cargo xtask tables` makes a page of it. About eight minutes on an H200.
+#                                 (else tables/); `cargo xtask tables` makes a page of it. About eight minutes.
 #                                 Peers are measured as far as peers/build.sh has built them and python3 has PyTorch.
 set -uo pipefail
 cd "$(dirname "$0")"

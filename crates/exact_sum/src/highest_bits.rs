@@ -5,17 +5,17 @@ use crate::limbs::Leading;
 /// A sum of integers at descending positions, as far as one rounding needs it.
 ///
 /// [`HighestBits::push`] adds an integer at a lower position. The integers overlap, so a part can cancel most of what
-/// is above it. While the sum has fewer than [`HighestBits::NEEDED`] bits, all of it is kept. After that, only what lies
-/// below matters for the rounding: its whole units, and whether the remaining fraction is negative, zero or positive.
-/// As soon as the fraction is more than all later parts together, the sum is decided, and later parts are ignored. So
-/// usually three parts are enough, and the state is two integers, which a thread holds in registers.
+/// is above it. While the sum has fewer than [`HighestBits::NEEDED`] bits, all of it is kept. After that, only what
+/// lies below matters for the rounding: its whole units, and whether the remaining fraction is negative, zero or
+/// positive. As soon as the fraction is more than all later parts together, the sum is decided, and later parts are
+/// ignored. So usually three parts are enough, and the state is two integers, which a thread holds in registers.
 ///
 /// The result is right for each rounding whose midpoints have at most [`HighestBits::NEEDED`] bits: of a sum to any
 /// format; of a mean of up to `2^16` elements, whose midpoints times the count have 54 + 16 bits; of a root in `f32`,
 /// whose midpoints' squares have 50 bits, but not of one in `f64`, whose squares have 108.
 ///
-/// Source: the digits of a redundant number, most significant first, as in on-line arithmetic (Ercegovac, Lang, "Digital
-/// Arithmetic", 2004, chapter 9).
+/// Source: the digits of a redundant number, most significant first, as in on-line arithmetic (Ercegovac, Lang,
+/// "Digital Arithmetic", 2004, chapter 9).
 #[derive(Clone, Copy, Debug)]
 pub struct HighestBits {
     /// The sum's highest bits, in units of `2^position`.

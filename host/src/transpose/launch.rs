@@ -19,8 +19,8 @@ use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_many, vector
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Transposes the matrices, moving elements as unsigned integers of their size. The shape is not empty, and the views
-    /// are long enough for it.
+    /// Transposes the matrices, moving elements as unsigned integers of their size. The shape is not empty, and the
+    /// views are long enough for it.
     pub(super) fn transpose_by_tiles<T: Plain>(
         &self,
         strides: Strides,

@@ -27,14 +27,16 @@
 //!
 //! # To add a built-in operator
 //!
-//! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If an operator below has
-//!    the same state, give that operator another value instead: `docs/notes/operators.md` says which share their
-//!    kernels.
+//! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If an operator has the
+//!    same state and the same instructions for each element, give that operator another value instead:
+//!    `docs/notes/operators.md` says which share their kernels. NaN gives NaN, with canonical bits (see `extremes.rs`).
 //! 2. List its instances in `builtin.rs`: the kernels of every shape are compiled for them.
 //! 3. In `reduce/builtin.rs`, map each element type to its instance and output type. If the operator gets its own
 //!    method, add it to `host/src/reduce/calls.rs`.
-//! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu every_kernel_is_there`.
-//! 5. Give `tests/support/src/reductions` its reference, and `bench/src/reduce/cases.rs` its name.
+//! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
+//! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it, and
+//!    `bench/src/reduce/` its name and types (`cases.rs`), kernel (`run.rs`) and results on the CPU (`tally.rs`).
+//! 6. Renew the list of the public API, `cargo xtask api --renew`.
 
 mod arg;
 pub(crate) mod builtin;

@@ -34,8 +34,8 @@ pub fn first_gpu() -> Result<Gpu, Error> {
     Gpu::with_libraries(0, &[&TEST_KERNELS])
 }
 
-/// `all` if the environment asks for all cases, else `otherwise`. `cargo xtask test --all` tries the same properties with
-/// more cases, and takes several times as long.
+/// `all` if the environment asks for all cases, else `otherwise`. `cargo xtask test --all` tries the same properties
+/// with more cases, and takes several times as long.
 pub fn times<N>(otherwise: N, all: N) -> N {
     if std::env::var("WARPFOLD_TESTS").is_ok_and(|tests| tests == "all") { all } else { otherwise }
 }

@@ -361,8 +361,8 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
     let label =
         |row: &Reduction| format!("{}, {}", row.shape, row.data.as_deref().unwrap_or_default().replace('-', " "));
     let table = pivot(&rows, "sum of", label, |row| row.dtype.clone(), |row| Some(cell(row)?.join(", ")));
-    let text = "Time, times that of ordinary data, x. CUB's sums are inexact. `bench reduce --help` says what each kind of \
-        data is.";
+    let text = "Time, times that of ordinary data, x. CUB's sums are inexact. `bench reduce --help` says what each \
+        kind of data is.";
     lines.extend(paragraph(text));
     lines.push(String::new());
     lines.extend(table.lines());

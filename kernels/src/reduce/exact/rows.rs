@@ -201,9 +201,9 @@ impl Rows {
         [a, b, c, d]
     }
 
-    /// Sums each row over a group's lanes. While a lane has several rows, it gives half of them to another lane and takes
-    /// the other half of that lane's. In the end each row belongs to one lane, so that the rows are rounded in parallel.
-    /// The first of the returned sums are those of the lane's rows.
+    /// Sums each row over a group's lanes. While a lane has several rows, it gives half of them to another lane and
+    /// takes the other half of that lane's. In the end each row belongs to one lane, so that the rows are rounded in
+    /// parallel. The first of the returned sums are those of the lane's rows.
     #[inline(always)]
     fn share_out<V: Value>(&self, mut sums: [V; VECTORS]) -> [V; VECTORS] {
         let (lane, mut distance) = (lane_id(), self.distance());

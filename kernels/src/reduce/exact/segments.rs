@@ -55,8 +55,8 @@ pub struct ExactSegmentArgs<T: Plain> {
 /// assigned to its lanes in batches of 32. So lanes have work for any lengths, and their loads are coalesced.
 ///
 /// A worker ignores elements of other segments in its vectors. The sums of a segment's workers are added by shuffles,
-/// and go to the segment's owner, which rounds. Consecutive batches are summed in one window while their elements fit in
-/// it. A segment whose sum is not exact, or whose vectors are not all inside the view, is summed again by the whole
+/// and go to the segment's owner, which rounds. Consecutive batches are summed in one window while their elements fit
+/// in it. A segment whose sum is not exact, or whose vectors are not all inside the view, is summed again by the whole
 /// warp.
 ///
 /// Segments of more than [`MAX_WARP_SEGMENT_VECTORS`] vectors are queued in `chunks`, for
@@ -209,8 +209,8 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
     again
 }
 
-/// The same elements, opaque to the compiler, so that it does not keep converted elements: short elements as loaded take
-/// half the registers.
+/// The same elements, opaque to the compiler, so that it does not keep converted elements: short elements as loaded
+/// take half the registers.
 #[inline(always)]
 fn opaque<T: Element>(vector: T::Vector) -> T::Vector {
     if size_of::<T>() == 2 { T::Vector::from_words(vector.to_words().map(compute_now)) } else { vector }
@@ -334,8 +334,8 @@ fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vecto
     T::Vector::from_words(words)
 }
 
-/// Sums the segments of the lanes in `again` once more, of any elements: short ones by a few lanes each, as many at once
-/// as the warp has lanes for, others one after the other by all lanes. Out of line.
+/// Sums the segments of the lanes in `again` once more, of any elements: short ones by a few lanes each, as many at
+/// once as the warp has lanes for, others one after the other by all lanes. Out of line.
 #[cold]
 #[inline(never)]
 fn sum_again<O: ExactOperator<T>, T: Element>(
@@ -352,7 +352,8 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
         (start, warp_shuffle_idx(FULL_MASK, len, owner, 32).0 as usize)
     };
     let mut left = again;
-    if takes_rows_of::<O::Terms>() && !results.finish.is_long_root() {
+    let by_warp = !takes_rows_of::<O::Terms>() || results.finish.is_long_root();
+    if !by_warp {
         let is_short = len as usize <= MAX_VECTORS * T::Vector::LEN;
         let mut short = again & warp_vote_ballot(FULL_MASK, is_short);
         left &= !short;

@@ -5,7 +5,7 @@
 //! that end anywhere, 8191 x 8193 elements of 4 bytes take 16.5 million sectors instead of 12.6. So in each row of the
 //! output, a tile ends where a sector ends. Rows of the output begin anywhere in a sector, so these ends are in
 //! different rows of the input: each column of the tile begins up to a sector's elements above or below its neighbours,
-//! and the tile's upper and lower edges are slanted. A block therefore loads a halo of [`HALO`] more rows of
+//! and the tile's upper and lower edges are staggered. A block therefore loads a halo of [`HALO`] more rows of
 //! micro-tiles than it writes, and its neighbour writes the rest of them. Only the edges of the matrix have parts of
 //! vectors.
 //!
