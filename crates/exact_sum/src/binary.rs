@@ -48,6 +48,8 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn exponent_bound(self) -> i32;
     /// The number as `integer * 2^position`, in units of the smallest subnormal number. `None` for NaN and infinities.
     fn decompose(self) -> Option<(i64, u32)>;
+    /// [`Binary::decompose`] of a finite number, without branches.
+    fn integer_and_position(self) -> (i64, u32);
     /// Whether the number is NaN.
     fn is_nan(self) -> bool;
     /// Whether the number is 0 of either sign.
@@ -102,15 +104,18 @@ macro_rules! binary {
             }
             #[inline(always)]
             fn decompose(self) -> Option<(i64, u32)> {
+                if self.is_finite() { Some(self.integer_and_position()) } else { None }
+            }
+            #[inline(always)]
+            fn integer_and_position(self) -> (i64, u32) {
                 let bits = self.to_bits();
                 let (fraction, exponent) = (bits & !Self::SIGN_AND_EXPONENT, (bits & !Self::SIGN) >> $mantissa);
-                if exponent > 2 * $bias {
-                    return None;
-                }
-                let (mantissa, position) =
-                    if exponent == 0 { (fraction, 0) } else { (fraction | 1 << $mantissa, exponent as u32 - 1) };
-                let mantissa = mantissa as i64;
-                Some((if bits & Self::SIGN == 0 { mantissa } else { -mantissa }, position))
+                // The bit that normal numbers do not store.
+                let hidden = exponent.min(1);
+                let mantissa = (fraction | hidden << $mantissa) as i64;
+                // All ones if the number is negative.
+                let sign = i64::from(bits as $signed >> ($word::BITS - 1));
+                ((mantissa ^ sign) - sign, (exponent - hidden) as u32)
             }
             #[inline(always)]
             fn is_nan(self) -> bool {

@@ -124,7 +124,9 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     finish,
                     output,
                 };
-                gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
+                let shared = threads as usize / 32 * self.kernels.shared_bytes_of_warp();
+                let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
+                gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);

@@ -5,7 +5,8 @@ use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
 use kernels::reduce::exact::long_rows::{
-    PAIRS_IN_FLIGHT, exact_pairs, states_per_split_of_pairs, words_of_pairs_superaccumulator,
+    PAIRS_IN_FLIGHT, exact_pairs, shared_bytes_of_warp_of_pairs, states_per_split_of_pairs,
+    words_of_pairs_superaccumulator,
 };
 use kernels::reduce::exact::result::IN_OTHER_FORMAT;
 use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
@@ -36,8 +37,15 @@ pub trait PairReduction<T: Element>: Sized {
 pub enum PairKernel<T: Element, R: Plain> {
     /// Combines states, each of which takes `states_per_split` tile states.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, states_per_split: usize },
-    /// Sums exactly: `words` are those of a superaccumulator, and `finish` selects the result.
-    Exact { kernel: AnyBlock<exact_pairs::Args<'static, T>>, states_per_split: usize, words: usize, finish: u32 },
+    /// Sums exactly: `words` are those of a superaccumulator, a warp has `shared_bytes_of_warp` of dynamic shared memory,
+    /// and `finish` selects the result.
+    Exact {
+        kernel: AnyBlock<exact_pairs::Args<'static, T>>,
+        states_per_split: usize,
+        words: usize,
+        shared_bytes_of_warp: usize,
+        finish: u32,
+    },
 }
 
 macro_rules! dots {
@@ -65,7 +73,8 @@ macro_rules! exact_dots {
                 let words = words_of_pairs_superaccumulator::<Dot, $type>();
                 // SAFETY: as above.
                 let kernel = unsafe { exact_pairs::handle::<Dot, $type>() };
-                PairKernel::Exact { kernel, states_per_split, words, finish: $finish }
+                let shared_bytes_of_warp = shared_bytes_of_warp_of_pairs::<Dot, $type>();
+                PairKernel::Exact { kernel, states_per_split, words, shared_bytes_of_warp, finish: $finish }
             }
         }
     )*};
@@ -261,7 +270,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     PairArgs { first, second, len, pitch, splits, tiles, longer_splits, tile_states, output };
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
-            PairKernel::Exact { kernel, finish, .. } => {
+            PairKernel::Exact { kernel, shared_bytes_of_warp, finish, .. } => {
                 let arguments = exact_pairs::Args {
                     first: x,
                     second: y,
@@ -275,7 +284,8 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     finish: *finish,
                     output: output.cast::<u8>(),
                 };
-                gpu.launch(kernel.with_block(threads), grid, arguments)
+                let shared = threads as usize / 32 * shared_bytes_of_warp;
+                gpu.launch(kernel.with_block(threads).with_dynamic_shared(shared), grid, arguments)
             }
         }
     }

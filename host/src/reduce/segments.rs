@@ -53,6 +53,8 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                 }
                 // SAFETY: as above, and the results' type is the reducer's.
                 let ExactHandles { segments, long_segments, .. } = *unsafe { kernels.handles() };
+                let shared = segments::BLOCK / 32 * kernels.shared_bytes_of_warp();
+                let long_segments = long_segments.with_dynamic_shared(shared);
                 Ok(Self::Exact { segments, long_segments, words: kernels.words(), finish: kernels.finish() })
             }
         }

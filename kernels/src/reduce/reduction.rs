@@ -9,7 +9,7 @@ use exact_sum::Binary;
 use super::columns::ColumnArgs;
 use super::exact::columns::ExactColumnArgs;
 use super::exact::custom::ExactTerm;
-use super::exact::long_rows::{ExactLongRowArgs, states_per_split, words_of_superaccumulator};
+use super::exact::long_rows::{ExactLongRowArgs, shared_bytes_of_warp, states_per_split, words_of_superaccumulator};
 use super::exact::long_segments::ExactLongSegmentArgs;
 use super::exact::result::ExactOperator;
 use super::exact::rows::ExactRowArgs;
@@ -146,6 +146,7 @@ pub struct ExactKernels<T: Element, R: Plain> {
     finish: u32,
     words: usize,
     states_per_split: usize,
+    shared_bytes_of_warp: usize,
     handles: ExactHandles<T>,
     result: PhantomData<fn() -> R>,
 }
@@ -173,7 +174,16 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// results of type `R`.
     pub unsafe fn new<O: ExactOperator<T>>(finish: u32, handles: ExactHandles<T>) -> Self {
         let (words, states_per_split) = (words_of_superaccumulator::<O, T>(), states_per_split::<O, T>());
-        Self { nonzero_at_zero: None, finish, words, states_per_split, handles, result: PhantomData }
+        let shared_bytes_of_warp = shared_bytes_of_warp::<O, T>();
+        Self {
+            nonzero_at_zero: None,
+            finish,
+            words,
+            states_per_split,
+            shared_bytes_of_warp,
+            handles,
+            result: PhantomData,
+        }
     }
 
     /// The same kernels, with [`ExactKernels::nonzero_at_zero`] set if the term of 0 is not 0. `name` is for messages:
@@ -203,6 +213,11 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// Tile states of a split of a row.
     pub fn states_per_split(&self) -> usize {
         self.states_per_split
+    }
+
+    /// Dynamic shared memory for each warp of the kernels of long rows and long segments, in bytes.
+    pub fn shared_bytes_of_warp(&self) -> usize {
+        self.shared_bytes_of_warp
     }
 
     /// Whether there is a kernel for columns.

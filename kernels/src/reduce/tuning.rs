@@ -149,6 +149,13 @@ pub mod exact_long_rows {
 
     /// Threads of a block if a single input is too short for large blocks on all multiprocessors.
     pub const THREADS: usize = 256;
+
+    /// The exponents, from that of the smallest to that of the largest of a warp's terms, beyond which lanes'
+    /// superaccumulators take them: in windows they would take longer. Two windows of `f32` hold terms of 63 exponents,
+    /// three of `f64` 256.
+    pub const fn max_exponents_in_windows(size: usize) -> i32 {
+        if size == 4 { 63 } else { 256 }
+    }
 }
 
 /// Exact sums of short rows.

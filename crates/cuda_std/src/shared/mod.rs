@@ -361,6 +361,32 @@ impl<T: Plain> DynamicShared<T> {
         unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
     }
 
+    /// [`DynamicShared::load`], unchecked on a GPU.
+    ///
+    /// # Safety
+    /// The element is inside the memory.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn load_unchecked(&self, i: usize) -> T {
+        #[cfg(not(target_arch = "nvptx64"))]
+        self.check(i);
+        // SAFETY: as promised by the caller.
+        unsafe { pieces::shared_load(self.base, i * size_of::<T>()) }
+    }
+
+    /// [`DynamicShared::store`], unchecked on a GPU.
+    ///
+    /// # Safety
+    /// The element is inside the memory.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn store_unchecked(&self, i: usize, value: T) {
+        #[cfg(not(target_arch = "nvptx64"))]
+        self.check(i);
+        // SAFETY: as promised by the caller.
+        unsafe { pieces::shared_store(self.base, i * size_of::<T>(), value) }
+    }
+
     /// Stores the element at `i`. Traps past the end.
     #[inline(always)]
     #[track_caller]

@@ -8,7 +8,7 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
-use kernels::reduce::exact::long_rows::VECTORS_IN_FLIGHT;
+use kernels::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, shared_bytes_of_warp};
 use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
 use kernels::reduce::exact::states::columns::{StateColumnArgs, exact_states_of_columns};
@@ -47,6 +47,8 @@ pub struct StateKernels<T: ExactElement> {
     rows: Kernel<exact_states_of_rows::Args<'static, T>>,
     columns: Kernel<StateColumnArgs<'static, T>>,
     values: Kernel<exact_state_values::Args<'static>>,
+    /// Dynamic shared memory of a warp of `long_rows`, in bytes.
+    shared_bytes_of_warp: usize,
     /// Words of a state: limbs, one for each kind of non-finite element, and the number of elements.
     words: usize,
 }
@@ -66,7 +68,8 @@ macro_rules! exact_elements {
                 // The sums of `f16` and `bf16` are sums of `f32`.
                 let values = exact_state_values::handle::<Sum, $sum>();
                 let words = words_of_state::<<Self as terms::Summand>::Grid>();
-                StateKernels { long_rows, rows, columns, values, words }
+                let shared_bytes_of_warp = shared_bytes_of_warp::<Sum, Self>();
+                StateKernels { long_rows, rows, columns, values, shared_bytes_of_warp, words }
             }
         }
     )*};
@@ -266,7 +269,9 @@ impl<T: ExactElement> ExactSums<T> {
                 let Blocks { splits, tiles, longer_splits, threads } = blocks;
                 let arguments =
                     exact_states_of_long_rows::Args { input, len, pitch, splits, tiles, longer_splits, states };
-                gpu.launch(kernels.long_rows.with_block(threads), grid(blocks.grid(rows), OPERATION)?, arguments)
+                let shared = threads as usize / 32 * kernels.shared_bytes_of_warp;
+                let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
+                gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns);

@@ -12,6 +12,8 @@ pub trait Grid: Copy + 'static {
     type Format: Format;
     /// The exponent of the unit, a power of two.
     const UNIT: i32;
+    /// The magnitudes of all finite terms are below this power of two.
+    const MAX_EXPONENT: i32;
     /// The number of 32-bit limbs that hold any sum.
     const LIMBS: u32;
     /// Storage for the words of all warps of a block.
@@ -62,6 +64,7 @@ macro_rules! grids {
         impl Grid for $name {
             type Format = $format;
             const UNIT: i32 = $unit;
+            const MAX_EXPONENT: i32 = $top;
             const LIMBS: u32 = $limbs as u32;
             $(const HAS_LOW: bool = grids!($low);)?
             type Words = SharedArray<i64, { MAX_WARPS * ($limbs + OTHER_WORDS) }>;
@@ -71,18 +74,20 @@ macro_rules! grids {
         // which are up to 2^48 times as large.
         const _: () = {
             let shift = if <$format as Format>::HAS_BELOW { 0 } else { 48 };
-            assert!(($top - <$name as Grid>::LOWEST + shift) / 32 + 4 < $limbs as i32);
+            let highest = Window::<$format>::HIGHEST;
+            let highest = if $top < highest { $top } else { highest };
+            assert!((highest - <$name as Grid>::LOWEST + shift) / 32 + 4 < $limbs as i32);
         };
     )*};
 }
 
 grids! {
     /// `f32`, and formats that are exact in it.
-    Singles: f32, -149, below 125, SINGLE_LIMBS + 1;
+    Singles: f32, -149, below 128, SINGLE_LIMBS + 1;
     /// Products of two `f32`, exact as `f64`.
     SingleProducts: f64, -298, below 256, SINGLE_PRODUCT_LIMBS + 1;
     /// `f64`.
-    Doubles: f64, -1074, below 1021, DOUBLE_LIMBS;
+    Doubles: f64, -1074, below 1024, DOUBLE_LIMBS;
     /// Products of two `f64`, as one or two `f64`, and as integers if they are out of range.
     DoubleProducts: f64, -2148, below 2048, DOUBLE_PRODUCT_LIMBS + 1, pairs;
 }

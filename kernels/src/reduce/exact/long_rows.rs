@@ -10,6 +10,7 @@ use half::{bf16, f16};
 
 use super::format::Format;
 use super::grid::Grid;
+use super::lane_superaccumulators::LaneSuperaccumulators;
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{ExactOperator, ExactPairOperator, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
@@ -40,6 +41,17 @@ pub const fn words_of_superaccumulator<O: ExactOperator<T>, T: Element>() -> usi
 /// [`words_of_superaccumulator`] for two inputs.
 pub const fn words_of_pairs_superaccumulator<O: ExactPairOperator<T>, T: Element>() -> usize {
     words::<<O::Terms as Terms>::Grid>() as usize
+}
+
+/// The dynamic shared memory of a warp, in bytes: see [`LaneSuperaccumulators`]. A launch with less sums wide data more
+/// slowly.
+pub const fn shared_bytes_of_warp<O: ExactOperator<T>, T: Element>() -> usize {
+    size_of::<i64>() * LaneSuperaccumulators::<<O::Terms as Terms>::Grid>::WORDS
+}
+
+/// [`shared_bytes_of_warp`] for two inputs.
+pub const fn shared_bytes_of_warp_of_pairs<O: ExactPairOperator<T>, T: Element>() -> usize {
+    size_of::<i64>() * LaneSuperaccumulators::<<O::Terms as Terms>::Grid>::WORDS
 }
 
 /// The arguments of [`exact_long_rows`](fn@exact_long_rows).
@@ -338,6 +350,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         Some(exponent) => exponent,
         None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(&vectors)) + headroom_of::<K>(),
     });
+    let mut lanes = LaneSuperaccumulators::new();
     loop {
         // Steps whose elements are in the window, with the next one's in flight.
         let is_taken = loop {
@@ -363,14 +376,19 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         }
         // Other steps, until one is in the window again. A separate loop, so that the first one has all registers.
         let mut is_taken = false;
+        // SAFETY: as above.
+        let load_few = |i| unsafe { inputs.load_before::<FEW>(i, stride, end) };
+        let mut next = load_few(i);
         while left > 0 && !is_taken {
             is_taken = true;
             let mut k = 0;
             while k < (VECTORS / FEW) as u32 {
                 k = keep_rolled(k);
-                // SAFETY: as above.
-                let few = unsafe { inputs.load_before::<FEW>(i + k as usize * FEW * stride, stride, end) };
-                is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, superacc);
+                let few = next;
+                let is_last = k + 1 == (VECTORS / FEW) as u32;
+                next = load_few(if is_last { i + step } else { i + (k as usize + 1) * FEW * stride });
+                issue_loads();
+                is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, &mut lanes, superacc);
                 k += 1;
             }
             left -= 1;
@@ -381,6 +399,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         }
         vectors = load_step(i);
     }
+    sum.take_lanes(lanes, superacc);
     if has_singles {
         sum.take_items::<K, 1, 2>([single], superacc);
     }

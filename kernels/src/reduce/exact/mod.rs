@@ -8,6 +8,7 @@
 //! | [`warp_sum`] | a warp's sum, of any terms |
 //! | [`full_range_sum`] | a warp's sums of terms of any exponents, in bins |
 //! | [`superaccumulator`] | superaccumulators in shared memory, for bits that do not fit in lanes' integers |
+//! | [`lane_superaccumulators`] | superaccumulators of a few lanes each, for terms of any exponents |
 //! | [`superaccumulator_words`] | the words of a superaccumulator in shared memory |
 //! | [`partial`] | combines the sums of lanes, warps and blocks |
 //! | [`result`] | the results of a sum (the sum, the mean or the norm), and their format |
@@ -39,6 +40,7 @@ mod full_range_rows;
 pub mod full_range_sum;
 pub mod global_superaccumulators;
 pub mod grid;
+pub mod lane_superaccumulators;
 pub mod long_rows;
 pub mod long_segments;
 pub mod partial;

@@ -1,15 +1,17 @@
 //! The exact sum of any elements, by a warp.
 
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
-use exact_sum::{Accumulator, Bins, Window};
+use exact_sum::{Accumulator, Binary, Bins, Window};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
+use super::lane_superaccumulators::LaneSuperaccumulators;
 use super::partial::{OfLanes, add_lanes_to_superacc};
 use super::superaccumulator::{IN_LIMBS, Superaccumulator};
 use super::superaccumulator_words::Special;
 use super::terms::{Float, Inputs, OutOfRange, Terms};
 use super::unrolled::each;
+use crate::reduce::tuning::exact_long_rows::max_exponents_in_windows;
 
 /// The exact sum of the terms that a warp's lanes have taken.
 ///
@@ -147,10 +149,15 @@ impl<G: Grid> WarpSum<G> {
     }
 
     /// Adds any terms of `vectors`, `TERMS` in total. Returns whether [`WarpSum::take`] would have added them.
+    ///
+    /// Terms of so many exponents that windows would take long go to `lanes`, if these have [memory](place).
+    ///
+    /// [place]: LaneSuperaccumulators::place
     #[inline(always)]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
         vectors: [I::Vectors; N],
+        lanes: &mut LaneSuperaccumulators<G>,
         superacc: &Superaccumulator<G>,
     ) -> bool {
         let mut all = [Float::<K>::default(); TERMS];
@@ -158,6 +165,14 @@ impl<G: Grid> WarpSum<G> {
         each::<N>(|k| {
             I::each(vectors[k], |i, item| is_plain &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc));
         });
+        if let Some(place) = LaneSuperaccumulators::<G>::place() {
+            let (largest, smallest) = exponents_of_warp(&all);
+            let is_above = largest > Window::<G::Format>::HIGHEST;
+            if is_above | (largest - smallest > max_exponents_in_windows(size_of::<G::Format>())) {
+                lanes.add(place, all, largest > G::Format::MAX_EXPONENT);
+                return false;
+            }
+        }
         self.take_terms(all, K::WINDOW.is_some(), superacc) & is_plain
     }
 
@@ -271,6 +286,14 @@ impl<G: Grid> WarpSum<G> {
         is_exact
     }
 
+    /// Adds the sums of `lanes` to limbs.
+    #[inline(always)]
+    pub fn take_lanes(&mut self, lanes: LaneSuperaccumulators<G>, superacc: &Superaccumulator<G>) {
+        if lanes.end(superacc) {
+            self.in_superacc |= IN_LIMBS;
+        }
+    }
+
     /// Adds the lanes' sums to limbs.
     #[inline(always)]
     pub fn end_in_limbs(self, superacc: &Superaccumulator<G>) {
@@ -350,6 +373,21 @@ pub(super) fn extract_terms<G: Grid, const N: usize>(
     each::<N>(|i| left[i] = window.extract_with_residual(&mut bins, left[i]));
     let value = Value::of(window.drain(bins.upper, bins.lower, N as u32));
     (value, warp_vote_any(FULL_MASK, bins.has_residual()))
+}
+
+/// Exponents above the largest magnitude of a warp's terms, NaN included, and above the smallest that is not 0.
+#[inline(always)]
+fn exponents_of_warp<F: Format, const N: usize>(terms: &[F; N]) -> (i32, i32) {
+    let mut smallest = u32::MAX;
+    each::<N>(|i| {
+        let word = if terms[i].is_zero() { u32::MAX } else { terms[i].high_word() };
+        smallest = if word < smallest { word } else { smallest };
+    });
+    let largest = u32::reduce_max(FULL_MASK, largest_of(terms));
+    let smallest = u32::reduce_min(FULL_MASK, smallest);
+    // No term but 0: as if all were equal.
+    let smallest = if smallest == u32::MAX { largest } else { smallest };
+    (F::exponent_above(largest), F::exponent_above(smallest))
 }
 
 /// The high word of the largest magnitude, NaN included.

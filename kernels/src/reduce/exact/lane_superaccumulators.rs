@@ -1,0 +1,273 @@
+//! Superaccumulators of a few lanes each, in dynamic shared memory, for terms of any exponents.
+
+use core::marker::PhantomData;
+
+use cuda_std::hint::keep_rolled;
+use cuda_std::prelude::*;
+use cuda_std::shared::{DynamicShared, dynamic_shared};
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
+use exact_sum::Binary;
+
+use super::format::{Format, Value};
+use super::grid::Grid;
+use super::superaccumulator::{Superaccumulator, warp_id};
+use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS, Special};
+use super::unrolled::each;
+
+/// The sums of a warp's lanes, of terms of any exponents. All lanes of the warp must call each function.
+///
+/// A term is shifted to its place in a superaccumulator, and added to one digit of it (`f32`) or two (`f64`). So the
+/// time of an addition does not depend on the terms. A digit is an `i64` that has bits to spare, so that carries are
+/// rarely propagated.
+///
+/// A lane has a superaccumulator of its own if shared memory has room for them. If not, a few lanes share one, and take
+/// turns.
+///
+/// Source: Neal, "Fast exact summation using small and large superaccumulators", 2015.
+pub struct LaneSuperaccumulators<G: Grid> {
+    /// The terms that each digit may have taken since carries were propagated. `u32::MAX` before the first term.
+    taken: u32,
+    /// A bit for each kind of non-finite term that this lane has taken: see [`Special`].
+    specials: u32,
+    grid: PhantomData<G>,
+}
+
+/// The superaccumulator of a lane, in the launch's shared memory.
+#[derive(Clone, Copy)]
+pub struct Place {
+    words: DynamicShared<i64>,
+    /// The index of its lowest digit.
+    first: usize,
+    /// The distance to the next digit.
+    stride: usize,
+}
+
+impl<G: Grid> LaneSuperaccumulators<G> {
+    const MANTISSA: u32 = <G::Format as Binary>::MANTISSA;
+
+    /// Whether a term is added to two digits.
+    const HAS_TWO: bool = size_of::<G::Format>() == 8;
+
+    /// The number of bits from one digit to the next. A term of two digits has at most twice as many.
+    const DIGIT: u32 = if Self::HAS_TWO { Self::MANTISSA } else { 32 };
+
+    /// The exponent of the smallest number.
+    const SMALLEST: i32 = G::Format::MIN_EXPONENT - Self::MANTISSA as i32;
+
+    /// The exponent of the lowest digit's unit. The last place of a term may be below the grid's unit by a mantissa; the
+    /// term's bits there are 0.
+    const LOWEST: i32 = {
+        let lowest = G::UNIT - Self::MANTISSA as i32;
+        if lowest > Self::SMALLEST { lowest } else { Self::SMALLEST }
+    };
+
+    /// The number of digits. The highest one has only carries.
+    const DIGITS: usize = {
+        let (of_grid, of_format) = (G::MAX_EXPONENT, G::Format::MAX_EXPONENT);
+        let highest = if of_grid < of_format { of_grid } else { of_format };
+        (((highest - Self::LOWEST) as u32).div_ceil(Self::DIGIT) + 1) as usize
+    };
+
+    /// The number of lanes that share a superaccumulator.
+    const LANES: u32 = 32_u32.div_ceil((max_words::<G>() / Self::DIGITS) as u32);
+
+    /// The number of superaccumulators of a warp.
+    const SUPERACCUMULATORS: u32 = 32_u32.div_ceil(Self::LANES);
+
+    /// The number of words that a warp needs.
+    pub const WORDS: usize = Self::DIGITS * Self::SUPERACCUMULATORS as usize;
+
+    /// The number of terms that fit in a digit, of less than `2^DIGIT` after carries were propagated.
+    const CAPACITY: u32 = {
+        let bits = if Self::HAS_TWO { Self::DIGIT } else { Self::MANTISSA + Self::DIGIT };
+        (1 << (63 - bits)) - 1
+    };
+
+    /// The sum 0.
+    #[inline(always)]
+    pub fn new() -> Self {
+        const {
+            assert!(Self::LANES as usize <= MAX_LANES);
+            // Below `2^58`, so that a warp's sum fits.
+            assert!(Self::DIGIT + 1 < 58);
+        }
+        Self { taken: u32::MAX, specials: 0, grid: PhantomData }
+    }
+
+    /// Which of the lanes that share a superaccumulator this one is.
+    #[inline(always)]
+    fn turn() -> u32 {
+        lane_id() / Self::SUPERACCUMULATORS
+    }
+
+    /// This lane's superaccumulator, if the launch has memory for those of all lanes.
+    #[inline(always)]
+    pub fn place() -> Option<Place> {
+        let (words, warps) = (dynamic_shared::<i64>(), thread::block_dim_x() as usize / 32);
+        if words.len() < warps * Self::WORDS {
+            return None;
+        }
+        let of_warp = Self::SUPERACCUMULATORS as usize;
+        // Digits of the lanes of a turn are side by side, so that they are in different banks.
+        let first = warp_id() * of_warp + (lane_id() % Self::SUPERACCUMULATORS) as usize;
+        Some(Place { words, first, stride: warps * of_warp })
+    }
+
+    /// Adds terms, at this lane's [place](Self::place). `has_specials` is whether some lane's may be non-finite.
+    #[inline(always)]
+    pub fn add<const N: usize>(&mut self, place: Place, mut terms: [G::Format; N], has_specials: bool) {
+        const { assert!(N as u32 * Self::LANES <= Self::CAPACITY) };
+        let count = N as u32 * Self::LANES;
+        if self.taken > Self::CAPACITY - count {
+            if self.taken == u32::MAX {
+                Self::set_to_zero(place);
+            } else {
+                Self::propagate_carries(place);
+            }
+            self.taken = 0;
+        }
+        self.taken += count;
+        if has_specials {
+            each::<N>(|i| {
+                let special = match (terms[i].is_nan(), terms[i].is_negative()) {
+                    (true, _) => Special::Nan,
+                    (_, true) => Special::NegativeInfinity,
+                    _ => Special::Infinity,
+                };
+                let is_finite = terms[i].is_finite();
+                self.specials |= if is_finite { 0 } else { 1 << special as u32 };
+                terms[i] = if is_finite { terms[i] } else { G::Format::default() };
+            });
+        }
+        each::<N>(|i| Self::add_term(place, terms[i]));
+    }
+
+    /// Adds a finite term.
+    #[inline(always)]
+    fn add_term(place: Place, term: G::Format) {
+        let (integer, position) = term.integer_and_position();
+        // Only 0 is below.
+        let lowest = (Self::LOWEST - Self::SMALLEST) as u32;
+        let position = if position > lowest { position - lowest } else { 0 };
+        let (digit, shift) = ((position / Self::DIGIT) as usize, position % Self::DIGIT);
+        // No term of the grid has a higher digit.
+        let digit = if digit < Self::DIGITS - 2 { digit } else { Self::DIGITS - 2 };
+        let shifted = integer << shift;
+        if !Self::HAS_TWO {
+            place.add(digit, shifted);
+            return;
+        }
+        let (low, high) = (shifted & ((1 << Self::DIGIT) - 1), integer >> (Self::DIGIT - shift));
+        each::<MAX_LANES>(|turn| {
+            if turn < Self::LANES as usize {
+                if Self::turn() == turn as u32 {
+                    place.add(digit, low);
+                    place.add(digit + 1, high);
+                }
+                sync_warp(FULL_MASK);
+            }
+        });
+    }
+
+    #[inline(always)]
+    fn set_to_zero(place: Place) {
+        if Self::turn() == 0 {
+            let mut digit = 0;
+            while digit < Self::DIGITS {
+                place.set(digit, 0);
+                digit += 1;
+            }
+        }
+        sync_warp(FULL_MASK);
+    }
+
+    /// Propagates carries, so that all digits but the highest are in `0..2^DIGIT`.
+    #[inline(always)]
+    fn propagate_carries(place: Place) {
+        if Self::turn() == 0 {
+            let (mut carry, mut digit) = (0, 0);
+            while digit + 1 < Self::DIGITS {
+                let word = place.word(digit) + carry;
+                carry = word >> Self::DIGIT;
+                place.set(digit, word & ((1 << Self::DIGIT) - 1));
+                digit += 1;
+            }
+            place.add(digit, carry);
+        }
+        sync_warp(FULL_MASK);
+    }
+
+    /// Adds the sum of all lanes to a superaccumulator. Returns whether there were any terms.
+    #[inline(always)]
+    pub fn end(self, superacc: &Superaccumulator<G>) -> bool {
+        let Some(place) = Self::place().filter(|_| self.taken != u32::MAX) else {
+            return false;
+        };
+        Self::propagate_carries(place);
+        let mut digit = 0;
+        while digit < Self::DIGITS as u32 {
+            digit = keep_rolled(digit);
+            let word = if Self::turn() == 0 { place.word(digit as usize) } else { 0 };
+            let sum = word.sum_of_lanes();
+            let position = (digit * Self::DIGIT) as i32 + Self::LOWEST - G::UNIT;
+            // A digit below the grid's unit is 0.
+            if sum != 0 && position >= 0 {
+                superacc.add(|limb| sum.digit(position as u32, limb));
+            }
+            digit += 1;
+        }
+        for special in [Special::Nan, Special::Infinity, Special::NegativeInfinity] {
+            superacc.add_special(special, self.specials >> special as u32 & 1 == 1);
+        }
+        sync_warp(FULL_MASK);
+        true
+    }
+}
+
+/// The number of words that a warp of the largest block may have. With all else in shared memory, they fit in 48 KiB.
+const fn max_words<G: Grid>() -> usize {
+    // The warps' partials.
+    const OTHER_BYTES: usize = 1024;
+    let words = (48 * 1024 - OTHER_BYTES) / (MAX_WARPS * size_of::<i64>());
+    words - (G::LIMBS as usize + OTHER_WORDS)
+}
+
+/// The most lanes that share a superaccumulator.
+const MAX_LANES: usize = 8;
+
+impl Place {
+    #[inline(always)]
+    fn word(&self, digit: usize) -> i64 {
+        // SAFETY: `place` has checked that the memory has all words of all warps, and `digit` is below `DIGITS`.
+        unsafe { self.words.load_unchecked(self.first + digit * self.stride) }
+    }
+
+    #[inline(always)]
+    fn set(&self, digit: usize, word: i64) {
+        // SAFETY: as above.
+        unsafe { self.words.store_unchecked(self.first + digit * self.stride, word) };
+    }
+
+    #[inline(always)]
+    fn add(&self, digit: usize, amount: i64) {
+        self.set(digit, self.word(digit).wrapping_add(amount));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::grid::{DoubleProducts, Doubles, SingleProducts, Singles};
+    use super::*;
+
+    #[test]
+    fn lanes_share_superaccumulators_as_memory_allows() {
+        fn of<G: Grid>() -> (usize, u32, u32) {
+            type Lanes<G> = LaneSuperaccumulators<G>;
+            (Lanes::<G>::DIGITS, Lanes::<G>::LANES, Lanes::<G>::SUPERACCUMULATORS)
+        }
+        assert_eq!(of::<Singles>(), (10, 1, 32));
+        assert_eq!(of::<SingleProducts>(), (13, 2, 16));
+        assert_eq!(of::<Doubles>(), (42, 5, 7));
+        assert_eq!(of::<DoubleProducts>(), (42, 7, 5));
+    }
+}
