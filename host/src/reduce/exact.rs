@@ -1,6 +1,7 @@
 //! Exact sums of floats, and the results computed from them.
 
 use cuda_std::element::{Element, Plain};
+use kernels::reduce::columns::BLOCK;
 use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
@@ -160,7 +161,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     finish,
                     output,
                 };
-                gpu.launch(kernel, grid, arguments)
+                let shared = BLOCK / 32 * self.kernels.shared_bytes_of_warp();
+                gpu.launch(kernel.with_dynamic_shared(shared), grid, arguments)
             }
         }
     }

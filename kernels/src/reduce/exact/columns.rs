@@ -12,12 +12,11 @@ use super::column_sums::{
     ColumnSums, NOT_SUMMED, OutsideBins, Slots, integer_and_position, load_slot, store_slot, window_of_column,
 };
 use super::column_tile::Tile;
-use super::columns_full_range::{Memory, sum_again};
+use super::columns_full_range::sum_again;
 use super::format::Format;
 use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
 use super::result::{ExactOperator, Results};
-use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
 use crate::ops::{Sum, SumOfSquares};
@@ -62,13 +61,14 @@ pub struct ExactColumnArgs<T: Plain> {
 ///
 /// Each column has a window, chosen by the largest of the column's first terms in the block. Terms outside the window,
 /// and residuals, are added one by one to an integer of 112 bits. Columns whose sums do not fit in it are summed again,
-/// by warps. Blocks that share a column add their integers to one of `superaccumulators`, and the last of these blocks
+/// in superaccumulators of lanes. Blocks that share a column add their integers to one of `superaccumulators`, and the last of these blocks
 /// writes the result.
 ///
 /// # Safety
 /// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a superaccumulator for
 /// each column of each batch, of [`words_of_superaccumulator`](super::long_rows::words_of_superaccumulator) words, and
-/// `tickets` has one entry for each batch if rows are folded, else one for each tile. Both are 0.
+/// `tickets` has one entry for each batch if rows are folded, else one for each tile. Both are 0. Each warp has
+/// [`shared_bytes_of_warp`](super::long_rows::shared_bytes_of_warp) of dynamic shared memory.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
@@ -110,7 +110,6 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
 ) {
     let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
-    let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     let shared_ticket = shared_array!(u32; 1);
     let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
 
@@ -168,15 +167,8 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
         }
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
-        let memory = Memory { slots, list: exponents, superacc };
-        sum_again::<O, T>(
-            *input,
-            share,
-            memory,
-            rows,
-            if splits > 1 { Some(*superaccumulators) } else { None },
-            results,
-        );
+        let superaccumulators = if splits > 1 { Some(*superaccumulators) } else { None };
+        sum_again::<O, T>(*input, share, (slots, exponents), rows, superaccumulators, results);
     }
     if splits == 1 {
         return;

@@ -1,4 +1,4 @@
-//! Sums columns with any elements, by whole warps, if the fast path has not summed them.
+//! Sums columns with any elements, by lanes' superaccumulators, if the fast path has not summed them.
 
 use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
@@ -7,12 +7,10 @@ use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
 
 use super::column_share::{Exponents, Share};
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
-use super::full_range_sum::{FullRangeSums, TERMS};
-use super::global_superaccumulators::GlobalSuperaccumulators;
-use super::grid::Grid;
-use super::partial::Partial;
-use super::result::{ExactOperator, Results, result_of};
-use super::superaccumulator::{Superaccumulator, warp_id};
+use super::global_superaccumulators::{GlobalSuperaccumulators, finish_words};
+use super::lane_superaccumulators::LaneSuperaccumulators;
+use super::result::{ExactOperator, Results};
+use super::superaccumulator::{warp_id, words};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
 use crate::reduce::columns::{BLOCK, COLUMNS};
@@ -23,124 +21,100 @@ const WARPS: usize = BLOCK / 32;
 /// The number of elements that a thread has in flight.
 const AT_ONCE: usize = 8;
 
-/// The number of elements that a block has in flight: some rows of some columns.
-const CHUNK: usize = BLOCK * AT_ONCE;
-
-/// The number of rows that a warp adds together.
-const ROWS: usize = 32 * TERMS;
-
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
-type Sums<O, T> = FullRangeSums<GridOf<O, T>>;
+type Lanes<O, T> = LaneSuperaccumulators<GridOf<O, T>>;
 
-/// The shared memory used.
-#[derive(Clone, Copy)]
-pub(super) struct Memory<G: Grid> {
-    /// [`NOT_SUMMED`] in the first of a column's slots marks a column to sum.
-    pub slots: Slots,
-    /// The indices of these columns.
-    pub list: Exponents,
-    pub superacc: Superaccumulator<G>,
-}
-
-/// Sums a block's share of the columns that are not yet summed, with any elements.
+/// Sums a block's share of the columns that are not yet summed, with any elements. The first of a column's `slots` is
+/// [`NOT_SUMMED`] if it is one of them; `list` has any contents.
 ///
-/// The sums go to the output, or to the superaccumulators if other blocks share the columns. All threads must call
-/// this. Out of line.
+/// The sums go to the output, or to `superaccumulators` if other blocks share the columns. All threads must call this.
+/// Out of line.
 ///
-/// Each warp takes a column; with fewer columns than warps, several warps share one. A chunk of the columns' rows is
-/// loaded row by row, so that loads are coalesced, and reaches the warps through shared memory.
+/// Each superaccumulator takes a column; with few columns, several take the rows of one in turn. Lanes side by side
+/// have columns side by side, so that loads are coalesced.
 #[cold]
 #[inline(never)]
 pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     share: Share,
-    memory: Memory<GridOf<O, T>>,
+    (slots, list): (Slots, Exponents),
     rows_of_matrix: usize,
     superaccumulators: Option<GlobalMut<i64>>,
     results: Results<'_, O::Terms>,
 ) {
-    let Memory { slots, list, superacc } = memory;
-    // Columns are padded by one element, so that they are in different banks.
-    let staged = shared_array!(T; CHUNK + WARPS);
-    let all = list_columns(&memory, share.lanes as usize);
-    let sums = Sums::<O, T>::new(slots);
-    let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id() % WARPS);
-    let count = share.whole() + usize::from(share.left > 0);
+    let all = list_columns(slots, list, share.lanes as usize);
+    let Some(place) = Lanes::<O, T>::place() else {
+        panic!("the launch has too little dynamic shared memory");
+    };
+    let of_block = WARPS * Lanes::<O, T>::SUPERACCUMULATORS as usize;
+    let thread = thread::index_in_block::<BLOCK>();
+    let rows = share.whole() + usize::from(share.left > 0);
+    let distance = share.folded_rows as usize * share.pitch;
     let mut first = 0;
     while first < all {
-        // A power of two, which avoids divisions.
-        let columns = if all - first < WARPS { (all - first).next_power_of_two() } else { WARPS };
-        let (columns_log, rows) = (columns.trailing_zeros(), CHUNK >> columns.trailing_zeros());
-        let (together_log, together) = (WARPS.ilog2() - columns_log, WARPS >> columns_log);
-        sums.begin(warp);
-        // This thread loads rows of one column, `step` apart.
-        let own = first + (thread & (columns - 1));
-        let index = if own < all { list.load(own) as usize } else { list.load(first) as usize };
-        let (place, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
-        let of_column = if own < all { share.elements(&place, c) } else { 0 };
-        let at = share.start + share.begin * share.pitch + place.offset(c, share.pitch);
-        let (distance, step) = (share.folded_rows as usize * share.pitch, BLOCK >> columns_log);
-        let (mut begin, mut additions) = (0, 0);
-        while begin < count {
-            let row = (thread >> columns_log) + begin;
+        let columns = if all - first < of_block { all - first } else { of_block };
+        let parts = of_block / columns;
+        let (column, part) = (place.index() % columns, place.index() / columns);
+        let index = list.load(first + column) as usize;
+        let (of_column, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
+        let end = if part < parts { share.elements(&of_column, c) } else { 0 };
+        let at = share.element(&of_column, c, 0);
+        // The rows of all lanes that have this column.
+        let step = parts * Lanes::<O, T>::LANES as usize;
+        let mut row = part * Lanes::<O, T>::LANES as usize + Lanes::<O, T>::turn() as usize;
+        let mut lanes = Lanes::<O, T>::new();
+        let mut taken = 0;
+        while taken < rows {
             let mut items = [T::default(); AT_ONCE];
             each::<AT_ONCE>(|k| {
                 let i = row + k * step;
                 // SAFETY: the column has such an element, or its first, and the share is inside the input.
-                items[k] = unsafe { input.load_unchecked(at + if i < of_column { i * distance } else { 0 }) };
+                items[k] = unsafe { input.load_unchecked(at + if i < end { i * distance } else { 0 }) };
             });
             issue_loads();
-            thread::sync_threads();
+            let mut terms = [Float::<O::Terms>::default(); AT_ONCE];
             each::<AT_ONCE>(|k| {
-                let i = row + k * step;
-                let place = (thread & (columns - 1)) * (rows + 1) + (i - begin);
-                staged.store(place, if i < of_column { items[k] } else { T::default() });
+                terms[k] = O::Terms::term(if row + k * step < end { items[k] } else { T::default() });
             });
+            lanes.add(place, terms);
+            row += AT_ONCE * step;
+            taken += AT_ONCE * step;
+        }
+        lanes.end_in_place(place);
+        thread::sync_threads();
+        if parts > 1 {
+            place.add_parts::<BLOCK>(Lanes::<O, T>::WORDS_OF_EACH, columns, parts);
             thread::sync_threads();
-            let place = (warp >> together_log) * (rows + 1) + (warp & (together - 1)) * ROWS + lane_id() as usize;
-            let mut terms = [Float::<O::Terms>::default(); TERMS];
-            each::<TERMS>(|j| terms[j] = O::Terms::term(staged.load(place + 32 * j)));
-            sums.add(warp, terms);
-            additions += 1;
-            if additions == Sums::<O, T>::ADDITIONS {
-                sums.propagate_carries(warp);
-                additions = 1;
+        }
+        if thread < columns {
+            let of_column = place.of_index(thread);
+            if parts > 1 {
+                Lanes::<O, T>::propagate_carries(of_column);
             }
-            begin += rows;
-        }
-        let superacc = superacc.at(warp).begin();
-        sums.end(warp, &superacc);
-        if together > 1 {
-            thread::sync_threads();
-        }
-        let column = first + (warp >> together_log);
-        if warp & (together - 1) == 0 && column < all {
-            let index = list.load(column) as usize;
-            let place = share.place::<T>(index / COLUMNS);
-            let to = share.output(place.column(index % COLUMNS));
-            superacc.replace(|word| superacc.sum_of(warp, 1, together, word));
+            let index = list.load(first + thread) as usize;
+            let to = share.output(share.place::<T>(index / COLUMNS).column(index % COLUMNS));
+            let word = |k| Lanes::<O, T>::limb_or_special(of_column, k);
             if let Some(superaccumulators) = &superaccumulators {
                 let superaccumulators = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators);
-                Superaccumulator::<GridOf<O, T>>::each_word(|word| {
-                    superaccumulators.add_word(to, word, superacc.word(word))
-                });
-            } else {
-                let partial = Partial { has_limbs: true, ..Partial::ZERO };
-                let value = result_of(results.finish, partial, superacc, rows_of_matrix as u64);
-                if lane_id() == 0 {
-                    results.store(to, value);
+                let mut k = 0;
+                while k < words::<GridOf<O, T>>() {
+                    superaccumulators.add_word(to, k, word(k));
+                    k += 1;
                 }
+            } else {
+                let value = finish_words::<O::Terms, GridOf<O, T>>(results.finish, word, |_| {}, rows_of_matrix as u64);
+                results.store(to, value);
             }
         }
-        // The loop over the next columns has a barrier before it overwrites what was read here.
+        // Before the superaccumulators are used for other columns.
+        thread::sync_threads();
         first += columns;
     }
 }
 
 /// Lists the columns to sum, in ascending order. Returns their number.
 #[inline(always)]
-fn list_columns<G: Grid>(memory: &Memory<G>, lanes: usize) -> usize {
-    let Memory { slots, list, .. } = *memory;
+fn list_columns(slots: Slots, list: Exponents, lanes: usize) -> usize {
     // The number of columns that each warp finds in each round.
     let found = shared_array!(u32; WARPS * COLUMNS);
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id() % WARPS);

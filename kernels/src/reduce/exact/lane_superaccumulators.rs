@@ -6,13 +6,14 @@ use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::shared::{DynamicShared, dynamic_shared};
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
-use exact_sum::Binary;
+use exact_sum::{Binary, digit};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
 use super::superaccumulator::{Superaccumulator, warp_id};
 use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS, Special};
 use super::unrolled::each;
+use super::warp_sum::largest_of;
 
 /// The sums of a warp's lanes, of terms of any exponents. All lanes of the warp must call each function.
 ///
@@ -36,9 +37,9 @@ pub struct LaneSuperaccumulators<G: Grid> {
 #[derive(Clone, Copy)]
 pub struct Place {
     words: DynamicShared<i64>,
-    /// The index of its lowest digit.
+    /// The index of its lowest digit: that of the superaccumulator in its block.
     first: usize,
-    /// The distance to the next digit.
+    /// The distance to the next digit: the number of superaccumulators of the block.
     stride: usize,
 }
 
@@ -61,26 +62,40 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         if lowest > Self::SMALLEST { lowest } else { Self::SMALLEST }
     };
 
-    /// The number of digits. The highest one has only carries.
+    /// The number of digits. The highest one takes all carries, so that sums of `2^SUM_BITS` terms fit.
     const DIGITS: usize = {
+        // A lane has at most `2^32` vectors of up to 8 elements, and two lanes or more share a superaccumulator of
+        // longer elements.
+        const SUM_BITS: u32 = 36;
         let (of_grid, of_format) = (G::MAX_EXPONENT, G::Format::MAX_EXPONENT);
         let highest = if of_grid < of_format { of_grid } else { of_format };
-        (((highest - Self::LOWEST) as u32).div_ceil(Self::DIGIT) + 1) as usize
+        let bits = (highest - Self::LOWEST) as u32 + SUM_BITS;
+        let digits = (bits - Self::MAX_BITS).div_ceil(Self::DIGIT) + 1;
+        // An integer in the highest digit has three limbs.
+        let position = ((digits - 1) * Self::DIGIT) as i32 + Self::LOWEST - G::UNIT;
+        assert!(position / 32 + 2 < G::LIMBS as i32);
+        digits as usize
     };
 
+    /// The bits of a digit that can be summed over the lanes of a warp.
+    const MAX_BITS: u32 = 57;
+
+    /// The number of words of a superaccumulator: digits, and one for non-finite terms.
+    pub const WORDS_OF_EACH: usize = Self::DIGITS + 1;
+
     /// The number of lanes that share a superaccumulator.
-    const LANES: u32 = 32_u32.div_ceil((max_words::<G>() / Self::DIGITS) as u32);
+    pub const LANES: u32 = 32_u32.div_ceil((max_words::<G>() / Self::WORDS_OF_EACH) as u32);
 
     /// The number of superaccumulators of a warp.
-    const SUPERACCUMULATORS: u32 = 32_u32.div_ceil(Self::LANES);
+    pub const SUPERACCUMULATORS: u32 = 32_u32.div_ceil(Self::LANES);
 
     /// The number of words that a warp needs.
-    pub const WORDS: usize = Self::DIGITS * Self::SUPERACCUMULATORS as usize;
+    pub const WORDS: usize = Self::WORDS_OF_EACH * Self::SUPERACCUMULATORS as usize;
 
     /// The number of terms that fit in a digit, of less than `2^DIGIT` after carries were propagated.
     const CAPACITY: u32 = {
         let bits = if Self::HAS_TWO { Self::DIGIT } else { Self::MANTISSA + Self::DIGIT };
-        (1 << (63 - bits)) - 1
+        (1 << (63 - bits)) - 2
     };
 
     /// The sum 0.
@@ -88,15 +103,14 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     pub fn new() -> Self {
         const {
             assert!(Self::LANES as usize <= MAX_LANES);
-            // Below `2^58`, so that a warp's sum fits.
-            assert!(Self::DIGIT + 1 < 58);
+            assert!(Self::DIGIT < Self::MAX_BITS);
         }
         Self { taken: u32::MAX, specials: 0, grid: PhantomData }
     }
 
     /// Which of the lanes that share a superaccumulator this one is.
     #[inline(always)]
-    fn turn() -> u32 {
+    pub fn turn() -> u32 {
         lane_id() / Self::SUPERACCUMULATORS
     }
 
@@ -113,21 +127,21 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         Some(Place { words, first, stride: warps * of_warp })
     }
 
-    /// Adds terms, at this lane's [place](Self::place). `has_specials` is whether some lane's may be non-finite.
+    /// Adds terms, at this lane's [place](Self::place).
     #[inline(always)]
-    pub fn add<const N: usize>(&mut self, place: Place, mut terms: [G::Format; N], has_specials: bool) {
+    pub fn add<const N: usize>(&mut self, place: Place, mut terms: [G::Format; N]) {
         const { assert!(N as u32 * Self::LANES <= Self::CAPACITY) };
         let count = N as u32 * Self::LANES;
         if self.taken > Self::CAPACITY - count {
             if self.taken == u32::MAX {
                 Self::set_to_zero(place);
             } else {
-                Self::propagate_carries(place);
+                Self::propagate_by_warp(place);
             }
             self.taken = 0;
         }
         self.taken += count;
-        if has_specials {
+        if G::Format::exponent_above(largest_of(&terms)) > G::Format::MAX_EXPONENT {
             each::<N>(|i| {
                 let special = match (terms[i].is_nan(), terms[i].is_negative()) {
                     (true, _) => Special::Nan,
@@ -172,29 +186,74 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     #[inline(always)]
     fn set_to_zero(place: Place) {
         if Self::turn() == 0 {
-            let mut digit = 0;
-            while digit < Self::DIGITS {
-                place.set(digit, 0);
-                digit += 1;
+            let mut k = 0;
+            while k < Self::WORDS_OF_EACH {
+                place.set(k, 0);
+                k += 1;
             }
         }
         sync_warp(FULL_MASK);
     }
 
-    /// Propagates carries, so that all digits but the highest are in `0..2^DIGIT`.
     #[inline(always)]
-    fn propagate_carries(place: Place) {
+    fn propagate_by_warp(place: Place) {
         if Self::turn() == 0 {
-            let (mut carry, mut digit) = (0, 0);
-            while digit + 1 < Self::DIGITS {
-                let word = place.word(digit) + carry;
-                carry = word >> Self::DIGIT;
-                place.set(digit, word & ((1 << Self::DIGIT) - 1));
-                digit += 1;
-            }
-            place.add(digit, carry);
+            Self::propagate_carries(place);
         }
         sync_warp(FULL_MASK);
+    }
+
+    /// Propagates carries, so that all digits but the highest are in `0..2^DIGIT`. By one lane.
+    #[inline(always)]
+    pub fn propagate_carries(place: Place) {
+        let (mut carry, mut digit) = (0, 0);
+        while digit + 1 < Self::DIGITS {
+            let word = place.word(digit) + carry;
+            carry = word >> Self::DIGIT;
+            place.set(digit, word & ((1 << Self::DIGIT) - 1));
+            digit += 1;
+        }
+        place.add(digit, carry);
+    }
+
+    /// The position of a digit, in units of the grid's unit. A digit below that is 0.
+    #[inline(always)]
+    fn position(digit: usize) -> i32 {
+        (digit as u32 * Self::DIGIT) as i32 + Self::LOWEST - G::UNIT
+    }
+
+    /// Completes the superaccumulators, after at least one term: carries are propagated, and the word for non-finite
+    /// terms has those of all lanes.
+    #[inline(always)]
+    pub fn end_in_place(self, place: Place) {
+        each::<MAX_LANES>(|turn| {
+            if turn < Self::LANES as usize {
+                if Self::turn() == turn as u32 && self.specials != 0 {
+                    let count = |special| i64::from(self.specials >> special as u32 & 1) << shift_of(special);
+                    let counts = count(Special::Nan) + count(Special::Infinity) + count(Special::NegativeInfinity);
+                    place.add(Self::DIGITS, counts);
+                }
+                sync_warp(FULL_MASK);
+            }
+        });
+        Self::propagate_by_warp(place);
+    }
+
+    /// Word `k` of the same sum as a [`Superaccumulator`]: a limb, or a count of non-finite terms. Carries have been
+    /// propagated.
+    #[inline(always)]
+    pub fn limb_or_special(place: Place, k: u32) -> i64 {
+        if k >= G::LIMBS {
+            let counts = place.word(Self::DIGITS);
+            return counts >> (COUNT_BITS * (k - G::LIMBS)) & ((1 << COUNT_BITS) - 1);
+        }
+        // The highest digit that reaches this limb, and the one below: a limb has bits of at most two digits.
+        let above = (32 * k + 31) as i32 + G::UNIT - Self::LOWEST;
+        let highest = above as usize / Self::DIGIT as usize;
+        let highest = if highest < Self::DIGITS { highest } else { Self::DIGITS - 1 };
+        let digit_at = |index: usize| digit(place.word(index), Self::position(index) as u32, k);
+        let below = if highest > 0 && Self::position(highest - 1) >= 0 { digit_at(highest - 1) } else { 0 };
+        digit_at(highest) + below
     }
 
     /// Adds the sum of all lanes to a superaccumulator. Returns whether there were any terms.
@@ -203,22 +262,23 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let Some(place) = Self::place().filter(|_| self.taken != u32::MAX) else {
             return false;
         };
-        Self::propagate_carries(place);
+        Self::propagate_by_warp(place);
         let mut digit = 0;
         while digit < Self::DIGITS as u32 {
             digit = keep_rolled(digit);
             let word = if Self::turn() == 0 { place.word(digit as usize) } else { 0 };
             let sum = word.sum_of_lanes();
-            let position = (digit * Self::DIGIT) as i32 + Self::LOWEST - G::UNIT;
-            // A digit below the grid's unit is 0.
+            let position = Self::position(digit as usize);
             if sum != 0 && position >= 0 {
                 superacc.add(|limb| sum.digit(position as u32, limb));
             }
             digit += 1;
         }
-        for special in [Special::Nan, Special::Infinity, Special::NegativeInfinity] {
-            superacc.add_special(special, self.specials >> special as u32 & 1 == 1);
-        }
+        // Not a loop, which would keep an array in local memory.
+        let add_special = |special| superacc.add_special(special, self.specials >> special as u32 & 1 == 1);
+        add_special(Special::Nan);
+        add_special(Special::Infinity);
+        add_special(Special::NegativeInfinity);
         sync_warp(FULL_MASK);
         true
     }
@@ -232,13 +292,51 @@ const fn max_words<G: Grid>() -> usize {
     words - (G::LIMBS as usize + OTHER_WORDS)
 }
 
+/// The bits of a count of non-finite terms, of which a word has three.
+const COUNT_BITS: u32 = 20;
+
+/// The place of a count in its word.
+const fn shift_of(special: Special) -> u32 {
+    COUNT_BITS * special as u32
+}
+
 /// The most lanes that share a superaccumulator.
 const MAX_LANES: usize = 8;
 
 impl Place {
+    /// The index of the superaccumulator in its block.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.first
+    }
+
+    /// Another superaccumulator of the block. Traps if there is none.
+    #[inline(always)]
+    pub fn of_index(self, index: usize) -> Self {
+        assert!(index < self.stride);
+        Self { first: index, ..self }
+    }
+
+    /// Adds up the `parts` superaccumulators of each of the first `count` indices, which are `count` indices apart, by
+    /// a block of `BLOCK` threads.
+    #[inline(always)]
+    pub fn add_parts<const BLOCK: usize>(self, words: usize, count: usize, parts: usize) {
+        let mut i = thread::index_in_block::<BLOCK>();
+        while i < words * count {
+            let (word, index) = (i / count, i % count);
+            let (mut sum, mut part) = (0, 0);
+            while part < parts {
+                sum += self.of_index(index + part * count).word(word);
+                part += 1;
+            }
+            self.of_index(index).set(word, sum);
+            i += BLOCK;
+        }
+    }
+
     #[inline(always)]
     fn word(&self, digit: usize) -> i64 {
-        // SAFETY: `place` has checked that the memory has all words of all warps, and `digit` is below `DIGITS`.
+        // SAFETY: `place` has checked that the memory has all words of all warps, and `digit` is below `WORDS_OF_EACH`.
         unsafe { self.words.load_unchecked(self.first + digit * self.stride) }
     }
 
@@ -265,9 +363,9 @@ mod tests {
             type Lanes<G> = LaneSuperaccumulators<G>;
             (Lanes::<G>::DIGITS, Lanes::<G>::LANES, Lanes::<G>::SUPERACCUMULATORS)
         }
-        assert_eq!(of::<Singles>(), (10, 1, 32));
+        assert_eq!(of::<Singles>(), (9, 1, 32));
         assert_eq!(of::<SingleProducts>(), (13, 2, 16));
-        assert_eq!(of::<Doubles>(), (42, 5, 7));
-        assert_eq!(of::<DoubleProducts>(), (42, 7, 5));
+        assert_eq!(of::<Doubles>(), (41, 5, 7));
+        assert_eq!(of::<DoubleProducts>(), (41, 7, 5));
     }
 }

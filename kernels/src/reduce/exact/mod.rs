@@ -6,7 +6,6 @@
 //! | [`format`](mod@format) | the floats in which terms are extracted, the integers in which lanes sum |
 //! | [`grid`] | the fixed-point formats of sums |
 //! | [`warp_sum`] | a warp's sum, of any terms |
-//! | [`full_range_sum`] | a warp's sums of terms of any exponents, in bins |
 //! | [`superaccumulator`] | superaccumulators in shared memory, for bits that do not fit in lanes' integers |
 //! | [`lane_superaccumulators`] | superaccumulators of a few lanes each, for terms of any exponents |
 //! | [`superaccumulator_words`] | the words of a superaccumulator in shared memory |
@@ -37,7 +36,6 @@ pub mod custom;
 pub mod format;
 pub mod formula;
 mod full_range_rows;
-pub mod full_range_sum;
 pub mod global_superaccumulators;
 pub mod grid;
 pub mod lane_superaccumulators;

@@ -67,12 +67,6 @@ impl<G: Grid> Superaccumulator<G> {
         Self { words, slot: warp_id(), grid: PhantomData }
     }
 
-    /// The superaccumulator at `slot`, below [`MAX_WARPS`]: a warp may have several.
-    #[inline(always)]
-    pub fn at(self, slot: usize) -> Self {
-        Self { slot, ..self }
-    }
-
     /// Calls a function with each of this lane's words.
     #[inline(always)]
     pub fn each_word(mut with: impl FnMut(u32)) {
@@ -166,16 +160,10 @@ impl<G: Grid> Superaccumulator<G> {
     #[cold]
     #[inline(never)]
     pub fn sum(self, warps: u32, k: u32) -> i64 {
-        self.sum_of(0, 1, warps as usize, k)
-    }
-
-    /// Word `k` of the sum over `count` superaccumulators, from `first` on, `step` slots apart.
-    #[inline(always)]
-    pub fn sum_of(&self, first: usize, step: usize, count: usize, k: u32) -> i64 {
-        let (mut sum, mut taken) = (0, 0);
-        while taken < count {
-            sum += self.words.load((first + taken * step) * Self::OF_WARP + k as usize);
-            taken += 1;
+        let (mut sum, mut warp) = (0, 0);
+        while warp < warps as usize {
+            sum += self.words.load(warp * Self::OF_WARP + k as usize);
+            warp += 1;
         }
         sum
     }

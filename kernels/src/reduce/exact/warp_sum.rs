@@ -1,7 +1,7 @@
 //! The exact sum of any elements, by a warp.
 
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
-use exact_sum::{Accumulator, Binary, Bins, Window};
+use exact_sum::{Accumulator, Bins, Window};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
@@ -169,7 +169,7 @@ impl<G: Grid> WarpSum<G> {
             let (largest, smallest) = exponents_of_warp(&all);
             let is_above = largest > Window::<G::Format>::HIGHEST;
             if is_above | (largest - smallest > max_exponents_in_windows(size_of::<G::Format>())) {
-                lanes.add(place, all, largest > G::Format::MAX_EXPONENT);
+                lanes.add(place, all);
                 return false;
             }
         }
