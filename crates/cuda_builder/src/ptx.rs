@@ -77,13 +77,16 @@ impl Module {
                 module.others.push(Item { name, is_extern, text: item });
             }
         }
-        let uses_dynamic_shared = module.entries.iter().any(|entry| symbols(&entry.text).contains(DYNAMIC_SHARED));
-        if uses_dynamic_shared {
-            module.others.push(Item {
+        let mut texts =
+            module.entries.iter().map(|entry| &entry.text).chain(module.others.iter().map(|item| &item.text));
+        if texts.any(|text| symbols(text).contains(DYNAMIC_SHARED)) {
+            // First, since functions use it, too.
+            let declaration = Item {
                 name: DYNAMIC_SHARED.to_owned(),
                 text: format!(".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];"),
                 is_extern: false,
-            });
+            };
+            module.others.insert(0, declaration);
         }
         module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
@@ -280,6 +283,10 @@ mod tests {
         assert!(module.of_entry(&module.entries()[0]).contains(declaration));
         assert!(!module.of_entry(&module.entries()[1]).contains(declaration));
         assert!(module.text().contains(declaration));
+        let function = ".func inner()\n{\nmov.u32 %r1, shared_dynamic;\nret;\n}\n";
+        let module = Module::parse(&format!("{function}.visible .entry first(\n)\n{{\ncall.uni inner;\nret;\n}}\n"));
+        let first = module.of_entry(&module.entries()[0]);
+        assert!(first.contains(declaration) && first.find(declaration) < first.find(".func inner"), "{first}");
     }
 
     #[test]

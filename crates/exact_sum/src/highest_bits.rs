@@ -11,7 +11,7 @@ use crate::limbs::Leading;
 /// ignored. So usually three parts are enough, and the state is two integers, which a thread holds in registers.
 ///
 /// The result is right for each rounding whose midpoints have at most [`HighestBits::NEEDED`] bits: of a sum to any
-/// format; of a mean of up to `2^16` elements, whose midpoints times the count have 54 + 16 bits; of a root in `f32`,
+/// format; of a mean of up to [`HighestBits::MAX_COUNT`] elements; of a root in `f32`,
 /// whose midpoints' squares have 50 bits, but not of one in `f64`, whose squares have 108.
 ///
 /// Source: the digits of a redundant number, most significant first, as in on-line arithmetic (Ercegovac, Lang,
@@ -29,6 +29,9 @@ pub struct HighestBits {
 impl HighestBits {
     /// The bits of a complete sum.
     pub const NEEDED: u32 = 70;
+
+    /// The most elements of a mean: its midpoints times the count have 54 + 16 bits.
+    pub const MAX_COUNT: u64 = 1 << 16;
 
     /// The most places from one part to the next.
     pub const MAX_PLACES: u32 = 52;

@@ -4,12 +4,13 @@ use cuda_std::global::issue_loads;
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, lane_id, warp_vote_ballot};
+use exact_sum::HighestBits;
 
 use super::column_share::{Exponents, Share};
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
 use super::global_superaccumulators::{GlobalSuperaccumulators, finish_words};
 use super::lane_superaccumulators::LaneSuperaccumulators;
-use super::result::{ExactOperator, Results};
+use super::result::{ExactOperator, Results, result_of_limbs};
 use super::superaccumulator::{warp_id, words};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
@@ -47,6 +48,8 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
         panic!("the launch has too little dynamic shared memory");
     };
     let of_block = WARPS * Lanes::<O, T>::SUPERACCUMULATORS as usize;
+    // The number of lanes that each superaccumulator has. The others of the warp, if any, have no rows.
+    let lanes_of_each = 32 / Lanes::<O, T>::SUPERACCUMULATORS;
     let thread = thread::index_in_block::<BLOCK>();
     let rows = share.whole() + usize::from(share.left > 0);
     let distance = share.folded_rows as usize * share.pitch;
@@ -57,11 +60,12 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
         let (column, part) = (place.index() % columns, place.index() / columns);
         let index = list.load(first + column) as usize;
         let (of_column, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
-        let end = if part < parts { share.elements(&of_column, c) } else { 0 };
+        let has_rows = part < parts && Lanes::<O, T>::turn() < lanes_of_each;
+        let end = if has_rows { share.elements(&of_column, c) } else { 0 };
         let at = share.element(&of_column, c, 0);
         // The rows of all lanes that have this column.
-        let step = parts * Lanes::<O, T>::LANES as usize;
-        let mut row = part * Lanes::<O, T>::LANES as usize + Lanes::<O, T>::turn() as usize;
+        let step = parts * lanes_of_each as usize;
+        let mut row = part * lanes_of_each as usize + Lanes::<O, T>::turn() as usize;
         let mut lanes = Lanes::<O, T>::new();
         let mut taken = 0;
         while taken < rows {
@@ -94,6 +98,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
             let index = list.load(first + thread) as usize;
             let to = share.output(share.place::<T>(index / COLUMNS).column(index % COLUMNS));
             let word = |k| Lanes::<O, T>::limb_or_special(of_column, k);
+            let count = rows_of_matrix as u64;
             if let Some(superaccumulators) = &superaccumulators {
                 let superaccumulators = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators);
                 let mut k = 0;
@@ -101,9 +106,12 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
                     superaccumulators.add_word(to, k, word(k));
                     k += 1;
                 }
-            } else {
-                let value = finish_words::<O::Terms, GridOf<O, T>>(results.finish, word, |_| {}, rows_of_matrix as u64);
+            } else if count <= HighestBits::MAX_COUNT {
+                let (leading, specials) = Lanes::<O, T>::highest_bits(of_column);
+                let value = result_of_limbs::<O::Terms, GridOf<O, T>>(results.finish, specials, leading, count);
                 results.store(to, value);
+            } else {
+                results.store(to, finish_words::<O::Terms, GridOf<O, T>>(results.finish, word, |_| {}, count));
             }
         }
         // Before the superaccumulators are used for other columns.

@@ -6,7 +6,7 @@ use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::shared::{DynamicShared, dynamic_shared};
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
-use exact_sum::{Binary, digit};
+use exact_sum::{Binary, HighestBits, Leading, Specials, digit};
 
 use super::format::{Format, Value};
 use super::grid::Grid;
@@ -237,6 +237,23 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             }
         });
         Self::propagate_by_warp(place);
+    }
+
+    /// The highest bits of the sum, whose carries have been propagated, and the non-finite terms. [`HighestBits`] says for
+    /// which results these bits suffice. The lower digits are not read.
+    #[inline(always)]
+    pub fn highest_bits(place: Place) -> (Leading, Specials) {
+        let mut index = Self::DIGITS;
+        let mut sum = HighestBits::new(Self::position(index));
+        while index > 0 && Self::position(index - 1) >= 0 && !sum.is_decided() {
+            index -= 1;
+            sum.push(place.word(index).into(), Self::DIGIT);
+        }
+        let has = |special| Self::limb_or_special(place, G::LIMBS + special as u32) != 0;
+        let of = |is_there, special| if is_there { special } else { Specials::EMPTY };
+        let infinities = of(has(Special::Infinity), Specials::infinity(false))
+            .union(of(has(Special::NegativeInfinity), Specials::infinity(true)));
+        (sum.leading(), infinities.union(of(has(Special::Nan), Specials::nan())))
     }
 
     /// Word `k` of the same sum as a [`Superaccumulator`]: a limb, or a count of non-finite terms. Carries have been
