@@ -1,7 +1,9 @@
 //! Exact sums in the executor, at the edges of windows, of bins, and of the range of a lane's integers.
 
 use exact_sum::{Binary, Window};
-use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
+use kernels::reduce::exact::long_rows::{
+    ExactLongRowArgs, exact_long_rows, shared_bytes_of_warp, words_of_superaccumulator,
+};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::exact_edges;
@@ -26,8 +28,10 @@ trait ByOneWarp: warpfold::Element + warpfold::exact::Summand<Binary = Self, Sum
     fn times(self, factor: Self) -> Self;
     /// A small integer.
     fn of(integer: i32) -> Self;
-    /// The sum by one warp.
-    fn by_one_warp(gpu: &Gpu, numbers: &[Self]) -> Self;
+    /// The dynamic shared memory that a warp needs for its lanes' superaccumulators, in bytes.
+    const SHARED: usize;
+    /// The sum by one warp, with this much dynamic shared memory.
+    fn by_one_warp(gpu: &Gpu, numbers: &[Self], shared: usize) -> Self;
 }
 
 macro_rules! by_one_warp {
@@ -35,6 +39,7 @@ macro_rules! by_one_warp {
         impl ByOneWarp for $type {
             const STEP: usize = $step;
             const HEADROOM: i32 = $headroom;
+            const SHARED: usize = shared_bytes_of_warp::<Sum, $type>();
             fn power(exponent: i32) -> Self {
                 // In two steps: `powi` divides by a power that may overflow.
                 let half = exponent / 2;
@@ -49,7 +54,7 @@ macro_rules! by_one_warp {
             fn of(integer: i32) -> Self {
                 integer as Self
             }
-            fn by_one_warp(gpu: &Gpu, numbers: &[Self]) -> Self {
+            fn by_one_warp(gpu: &Gpu, numbers: &[Self], shared: usize) -> Self {
                 let input = gpu.upload(numbers).unwrap();
                 let mut tile_states = gpu.zeroed::<[u64; 2]>(2).unwrap();
                 let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, $type>()).unwrap();
@@ -57,6 +62,7 @@ macro_rules! by_one_warp {
                 // SAFETY: the arguments describe one segment, the whole input, with its tile states and a
                 // superaccumulator.
                 let kernel = unsafe { exact_long_rows::handle::<Sum, $type>() }.with_block(32);
+                let kernel = kernel.with_dynamic_shared(shared);
                 let arguments = ExactLongRowArgs {
                     input: input.view(),
                     len: numbers.len(),
@@ -81,11 +87,14 @@ by_one_warp! {
     f64 u64 step 256, headroom 4;
 }
 
-/// Compares a warp's sum with the host's.
+/// Compares a warp's sums with the host's: wide data in lanes' superaccumulators, and in windows.
 fn check<T: ByOneWarp>(gpu: &Gpu, numbers: &[T], what: &str) {
     let right: ExactSum<T> = numbers.iter().copied().collect();
-    let (found, right) = (T::by_one_warp(gpu, numbers), right.value());
-    assert!(found.bits() == right.bits(), "{what}: {found:?}, expected {right:?}");
+    let right = right.value();
+    for shared in [T::SHARED, 0] {
+        let found = T::by_one_warp(gpu, numbers, shared);
+        assert!(found.bits() == right.bits(), "{what}, {shared} bytes: {found:?}, expected {right:?}");
+    }
 }
 
 /// The elements of one step: multiples of `2^exponent` of mixed signs, of which the first is the largest.
@@ -200,6 +209,31 @@ fn lanes_take_more_doubles_than_their_integers_hold() {
             }
             check(&gpu, &numbers, &format!("{elements} elements of each lane, {x:e}, and {more}"));
         }
+    }
+}
+
+/// A digit of a lane's superaccumulator holds 254 terms of `f32`, and 2,045 of `f64` by the lanes that share it.
+#[test]
+fn lanes_take_more_terms_than_a_digit_holds() {
+    fn of<T: ByOneWarp>(gpu: &Gpu, largest: T, smallest: T) {
+        for terms in [240, 256, 416, 800] {
+            for sign in [1, -1] {
+                let mut numbers = vec![largest.times(T::of(sign)); 32 * terms];
+                // In each step, so that its terms have too many exponents for windows; two of them cancel.
+                numbers.iter_mut().step_by(64).for_each(|x| *x = smallest);
+                numbers.iter_mut().skip(7).step_by(T::STEP / 4).for_each(|x| *x = T::power(90));
+                numbers.iter_mut().skip(8).step_by(T::STEP / 4).for_each(|x| *x = T::of(-1).times(T::power(90)));
+                check(gpu, &numbers, &format!("{terms} terms of each lane, {largest:?} times {sign}"));
+            }
+        }
+    }
+    let gpu = executor();
+    // Integers of all ones that are shifted by one place less than a digit, and by none.
+    for position in [31, 32, 95, 96, 127, 128] {
+        of(&gpu, f32::from_bits((position + 1) << 23 | 0x7f_ffff), 1e-42);
+    }
+    for position in [51, 52, 20 * 52 - 1, 20 * 52, 23 * 52 - 1] {
+        of(&gpu, f64::from_bits((position + 1) << 52 | 0xf_ffff_ffff_ffff), 1e-320);
     }
 }
 

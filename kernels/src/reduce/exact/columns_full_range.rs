@@ -66,7 +66,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
         // The rows of all lanes that have this column.
         let step = parts * lanes_of_each as usize;
         let mut row = part * lanes_of_each as usize + Lanes::<O, T>::turn() as usize;
-        let mut lanes = Lanes::<O, T>::new();
+        let mut lanes = Lanes::<O, T>::begin();
         let mut taken = 0;
         while taken < rows {
             let mut items = [T::default(); AT_ONCE];

@@ -98,9 +98,9 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         (1 << (63 - bits)) - 2
     };
 
-    /// The sum 0.
+    /// The sum of nothing.
     #[inline(always)]
-    pub fn new() -> Self {
+    pub fn begin() -> Self {
         const {
             assert!(Self::LANES as usize <= MAX_LANES);
             assert!(Self::DIGIT < Self::MAX_BITS);
@@ -162,7 +162,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let (integer, position) = term.integer_and_position();
         // Only 0 is below.
         let lowest = (Self::LOWEST - Self::SMALLEST) as u32;
-        let position = if position > lowest { position - lowest } else { 0 };
+        let position = position.saturating_sub(lowest);
         let (digit, shift) = ((position / Self::DIGIT) as usize, position % Self::DIGIT);
         // No term of the grid has a higher digit.
         let digit = if digit < Self::DIGITS - 2 { digit } else { Self::DIGITS - 2 };

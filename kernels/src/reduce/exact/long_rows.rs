@@ -350,7 +350,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         Some(exponent) => exponent,
         None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(&vectors)) + headroom_of::<K>(),
     });
-    let mut lanes = LaneSuperaccumulators::new();
+    let mut lanes = LaneSuperaccumulators::begin();
     loop {
         // Steps whose elements are in the window, with the next one's in flight.
         let is_taken = loop {

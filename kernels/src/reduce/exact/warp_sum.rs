@@ -150,9 +150,8 @@ impl<G: Grid> WarpSum<G> {
 
     /// Adds any terms of `vectors`, `TERMS` in total. Returns whether [`WarpSum::take`] would have added them.
     ///
-    /// Terms of so many exponents that windows would take long go to `lanes`, if these have [memory](place).
-    ///
-    /// [place]: LaneSuperaccumulators::place
+    /// Terms of so many exponents that windows would take long go to `lanes`, if these have
+    /// [memory](LaneSuperaccumulators::place).
     #[inline(always)]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
