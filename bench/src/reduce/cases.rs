@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
 use super::extent::{Axis, Extent, Lengths};
 use super::file::FileArguments;
+use super::operators::Operator;
 use crate::element::ElementType;
 use crate::exact::Kind;
 
@@ -55,84 +55,6 @@ pub struct ReduceArguments {
     /// them
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
-}
-
-/// An operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Operator {
-    /// The sum; of integers in 64 bits
-    Sum,
-    /// The sum in the integers' own type, wrapping
-    WrappingSum,
-    /// The sum of f32 in f64
-    SumInF64,
-    /// The product; of integers in 64 bits, wrapping
-    Product,
-    Min,
-    Max,
-    Argmin,
-    Argmax,
-    MinMax,
-    Mean,
-    SumOfSquares,
-    Norm,
-    Any,
-    All,
-    CountNonzero,
-    /// The number of NaN, of floats
-    CountNan,
-    /// The number of finite elements, of floats
-    CountFinite,
-    /// The dot product of two inputs
-    Dot,
-}
-
-/// The kind of input with which a result shows that no element was left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Data {
-    /// Small whole numbers, whose sums are exact.
-    Whole,
-    /// Numbers whose products are exact. A missing factor changes the product.
-    Factors,
-    /// Small whole numbers, infinities and NaN.
-    Special,
-}
-
-impl Operator {
-    pub fn data(self) -> Data {
-        match self {
-            Self::Product => Data::Factors,
-            Self::CountNan | Self::CountFinite => Data::Special,
-            _ => Data::Whole,
-        }
-    }
-
-    /// Whether the library has the operator for this type.
-    pub fn takes(self, dtype: ElementType) -> bool {
-        match self {
-            Self::WrappingSum => !dtype.is_float(),
-            Self::SumInF64 => dtype == ElementType::F32,
-            Self::CountNan | Self::CountFinite => dtype.is_float(),
-            _ => true,
-        }
-    }
-
-    /// Whether results on elements of this kind can be checked: the operator must be exact.
-    pub fn takes_data(self, dtype: ElementType, data: Option<Kind>) -> bool {
-        let is_exact = matches!(self, Self::Sum | Self::SumInF64 | Self::Mean | Self::SumOfSquares | Self::Norm);
-        data.is_none() || dtype.is_float() && is_exact
-    }
-
-    /// The number of values in one result.
-    pub fn results_each(self) -> usize {
-        if self == Self::MinMax { 2 } else { 1 }
-    }
-
-    /// The element types that the operator takes.
-    pub fn types(self) -> impl Iterator<Item = ElementType> {
-        ElementType::value_variants().iter().copied().filter(move |&dtype| self.takes(dtype))
-    }
 }
 
 /// The name of a value on the command line.

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::cases::Data;
+use super::operators::Data;
 
 use super::extent::Extent;
 use crate::element::{ElementType, Number};
@@ -107,7 +107,7 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Operator;
+    use super::super::operators::Operator;
     use super::super::expected::expected;
     use super::*;
 

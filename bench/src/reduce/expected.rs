@@ -1,6 +1,6 @@
 //! Expected results, computed by all processors.
 
-use super::cases::Operator;
+use super::operators::Operator;
 use super::exact;
 use super::extent::{Axis, Extent};
 use super::parallel::in_parallel;
@@ -144,7 +144,7 @@ fn tally_columns<T: Number>(operator: Operator, columns: usize, numbers: &[T]) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Data;
+    use super::super::operators::Data;
     use super::super::data::numbers;
     use super::*;
 

@@ -10,11 +10,11 @@ use warpfold::ops::{
 };
 use warpfold::{Error, Gpu, PairReduction, Reduction};
 
-use super::cases::{Case, Data, Operator, name_of};
-
+use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
 use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::extent::Axis;
+use super::operators::{Data, Operator, for_each_operator};
 use super::peers::Peers;
 use super::table::Row;
 use crate::element::{ElementType, Number};
@@ -85,27 +85,14 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
             of_type!($measure, $operator, F32 f32)
         };
     }
-    // The same as in `Operator::takes`.
-    match case.operator {
-        Operator::Sum => measured!(measure, Sum, all),
-        Operator::WrappingSum => measured!(measure, WrappingSum, integers),
-        Operator::SumInF64 => measured!(measure, SumInF64, f32),
-        Operator::Product => measured!(measure, Product, all),
-        Operator::Min => measured!(measure, Min, all),
-        Operator::Max => measured!(measure, Max, all),
-        Operator::Argmin => measured!(measure, ArgMin, all),
-        Operator::Argmax => measured!(measure, ArgMax, all),
-        Operator::MinMax => measured!(measure, MinMax, all),
-        Operator::Mean => measured!(measure, Mean, all),
-        Operator::SumOfSquares => measured!(measure, SumOfSquares, all),
-        Operator::Norm => measured!(measure, Norm, all),
-        Operator::Any => measured!(measure, Any, all),
-        Operator::All => measured!(measure, All, all),
-        Operator::CountNonzero => measured!(measure, CountNonzero, all),
-        Operator::CountNan => measured!(measure, CountNan, floats),
-        Operator::CountFinite => measured!(measure, CountFinite, floats),
-        Operator::Dot => measured!(measure_pairs, Dot, all),
+    macro_rules! run_each {
+        ($($(#[$doc:meta])* $name:ident: $operator:ident of $types:ident, by $measure:ident;)*) => {
+            match case.operator {
+                $(Operator::$name => measured!($measure, $operator, $types),)*
+            }
+        };
     }
+    for_each_operator!(run_each)
 }
 
 /// The times of `start`, back to back and alone. The executor takes only one time.

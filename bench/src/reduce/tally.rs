@@ -3,7 +3,7 @@
 use approx::abs_diff_eq;
 use warpfold::exact::integers;
 
-use super::cases::Operator;
+use super::operators::Operator;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;
 
