@@ -107,8 +107,8 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::operators::Operator;
     use super::super::expected::expected;
+    use super::super::operators::Operator;
     use super::*;
 
     #[test]

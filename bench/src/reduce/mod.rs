@@ -21,8 +21,8 @@ use clap::ValueEnum;
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Shape};
 
-use cases::{Case, Table, TableName, name_of};
 pub use cases::ReduceArguments;
+use cases::{Case, Table, TableName, name_of};
 pub use expected::{bytes_expected, expected, expected_by_rung, first_wrong};
 pub use extent::Extent;
 pub use file::FileArguments;

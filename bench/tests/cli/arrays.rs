@@ -94,7 +94,8 @@ fn every_operator_of_a_file() {
         let names: Vec<_> = operators.iter().filter(takes).map(|(operator, _)| operator.as_str()).collect();
         for axis in [None, Some("0"), Some("1"), Some("2")] {
             let axis = axis.map_or(vec![], |axis| vec!["--axis", axis]);
-            let arguments = ["reduce", "--input", &input, "--dtype", dtype, "--op", &names.join(","), "--format", "csv"];
+            let arguments =
+                ["reduce", "--input", &input, "--dtype", dtype, "--op", &names.join(","), "--format", "csv"];
             let output = bench(&[&arguments[..], &axis].concat());
             assert_eq!(output.status.code(), Some(0), "{dtype} {axis:?}: {}{}", stdout(&output), stderr(&output));
             assert_eq!(stdout(&output).matches(",true,").count(), names.len(), "{}", stdout(&output));

@@ -190,7 +190,7 @@ impl Gpu {
         let is_aligned = len.is_multiple_of(of_vector) && output.device_address().is_multiple_of(16);
         let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
         let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
-        self.launch(kernel, grid, copy_segments::Args { input, output, outer: rows, inner: columns, len, vectors })
+        self.launch(kernel, grid, copy_segments::Args { input, output, rows, columns, len, vectors })
     }
 }
 

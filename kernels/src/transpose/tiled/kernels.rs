@@ -45,7 +45,8 @@ pub struct TileArgs<T: Plain> {
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
 }
 
@@ -182,7 +183,8 @@ pub struct ScaledTileArgs<T: Plain> {
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
     /// The operations on each element: see [`Scaling`].
     pub operations: u32,
