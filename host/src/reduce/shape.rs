@@ -12,8 +12,8 @@ use crate::Error;
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
 /// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
 ///
-/// A [`Matrix`](crate::Matrix) is reduced as a whole, or by all or the first of its own rows or columns. Its
-/// [`buffer`](crate::Matrix::buffer) has no rows, so it can be reduced by any shape that is not longer.
+/// A [`Matrix`](crate::Matrix) takes the shapes of the whole matrix and of its own rows or columns: all of them, or the
+/// first ones. Its [`buffer`](crate::Matrix::buffer) has no rows or columns, and takes any shape that is not longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -144,15 +144,15 @@ impl Shape {
 
     /// The fewest elements that a view needs for this shape; none if no memory is that large.
     pub(super) fn elements(&self) -> Option<usize> {
-        let run = |count: usize, pitch: usize, len: usize| match count {
+        let span = |count: usize, pitch: usize, len: usize| match count {
             0 => Some(0),
             _ if len == 0 => Some(0),
             _ => (count - 1).checked_mul(pitch)?.checked_add(len),
         };
         match self.kind {
-            Kind::Rows { rows, len, pitch } => run(rows, pitch, len),
+            Kind::Rows { rows, len, pitch } => span(rows, pitch, len),
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                run(batches, batch_pitch, run(rows, pitch, columns)?)
+                span(batches, batch_pitch, span(rows, pitch, columns)?)
             }
         }
     }

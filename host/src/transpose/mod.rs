@@ -3,11 +3,11 @@
 mod in_place;
 mod interleaved;
 mod launch;
+mod packed;
 mod permute;
 mod scaled;
 mod segments;
 mod strides;
-mod thin;
 mod tiling;
 
 use cuda_std::element::Plain;

@@ -25,9 +25,9 @@ pub(super) struct SegmentMatrix {
 }
 
 impl Gpu {
-    /// Transposes a matrix of segments. If an element type has the segments' size, each segment is moved as one
-    /// element. Other segments are packed, and long ones are moved one by one. Accesses are the widest for which all
-    /// segments begin and end at multiples of their size.
+    /// Transposes a matrix of segments. Segments of 1, 2, 4, 8 or 16 bytes are transposed as elements of that size.
+    /// Other segments are packed, and long ones are copied one by one. Accesses are the widest for which all segments
+    /// begin and end at multiples of their size.
     pub(super) fn permute_segments<T: Plain>(
         &self,
         matrix: SegmentMatrix,
@@ -197,7 +197,7 @@ impl Gpu {
 /// The grid of `blocks` blocks.
 fn grid(blocks: usize) -> Result<u32, Error> {
     if blocks > MAX_BLOCKS {
-        let expected = "as many as a grid has, less than 2^31".to_owned();
+        let expected = "and a grid has less than 2^31".to_owned();
         return Err(Error::Shape { operation: PERMUTE, what: "the number of blocks", found: blocks, expected });
     }
     Ok(blocks as u32)
