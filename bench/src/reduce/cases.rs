@@ -23,7 +23,7 @@ pub struct ReduceArguments {
     /// Operators, joined by commas [default: sum]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub op: Vec<Operator>,
-    /// Types of the elements, joined by commas [default: f32, or i32 of operators that take integers]
+    /// Types of the elements, joined by commas [default: f32, or i32 for operators on integers]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
     /// Shapes, joined by commas: `2^28` (the whole input), `1024x1024:rows` (a result for each row),
@@ -35,10 +35,10 @@ pub struct ReduceArguments {
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
     /// Kinds of elements, joined by commas, for operators on floats whose results are exact; --peers then means CUB
-    /// alone: `ordinary` (magnitudes from 1/16 to 16), `wide` (three eighths of all exponents, the middle ones: the sum
-    /// of squares is finite), `250-exponents` (250 of them, around that of 1), `subnormal`, `cancelling` (wide numbers
-    /// followed by their negations in reverse, and one ordinary number in eight that remains), `ascending` and
-    /// `descending` (magnitudes), `scales` (another one for each 4,096 elements), `largest` (magnitudes of the two
+    /// alone: `ordinary` (magnitudes from 1/16 to 16), `wide` (the middle three eighths of all exponents, so that sums
+    /// of squares are finite), `250-exponents` (250 exponents around that of 1), `subnormal`, `cancelling` (wide
+    /// numbers followed by their negations in reverse, and one ordinary number in eight that remains), `ascending` and
+    /// `descending` (by magnitude), `scales` (a new scale every 4,096 elements), `largest` (magnitudes of the two
     /// greatest exponents), `extremes` (the greatest power of two beside the least number), `nans` (one in ten),
     /// `one-large`, `one-infinity`, `one-nan` (among ordinary numbers) [default: random whole numbers from 1 to 16]
     #[arg(long, value_delimiter = ',', conflicts_with = "offset")]
@@ -51,8 +51,7 @@ pub struct ReduceArguments {
         "all", "op", "dtype", "shape", "offset", "data"
     ])]
     pub table: Vec<TableName>,
-    /// Also times CUB and PyTorch, if this folder (`peers` of the source, after its build.sh) and this machine have
-    /// them
+    /// Also times CUB and PyTorch, if they are installed. FOLDER is the source's `peers`, whose build.sh builds CUB
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
@@ -112,7 +111,7 @@ pub enum TableName {
 }
 
 /// Matrices: rows and columns.
-const SIDES: [(usize, usize); 8] = [
+const MATRICES: [(usize, usize); 8] = [
     (1024, 1024),
     (4096, 4096),
     (16384, 16384),
@@ -123,8 +122,8 @@ const SIDES: [(usize, usize); 8] = [
     (1_000_003, 127),
 ];
 
-/// The matrices of [`SIDES`] for operators and types other than sums of f32.
-const FEW_SIDES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
+/// The matrices of [`MATRICES`] for operators and types other than sums of f32.
+const FEW_MATRICES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
 
 /// The number of segments, and their mean length.
 const SEGMENTS: [(usize, usize); 7] = [
@@ -156,8 +155,8 @@ impl TableName {
             sides.iter().map(case).collect::<Vec<_>>()
         };
         let matrices = |axis| {
-            let sums = [over(Sum, F32, axis, &SIDES), over(Sum, F64, axis, &FEW_SIDES)];
-            let others = [over(Norm, F32, axis, &FEW_SIDES), over(Argmax, F32, axis, &FEW_SIDES)];
+            let sums = [over(Sum, F32, axis, &MATRICES), over(Sum, F64, axis, &FEW_MATRICES)];
+            let others = [over(Norm, F32, axis, &FEW_MATRICES), over(Argmax, F32, axis, &FEW_MATRICES)];
             sums.into_iter().chain(others).flatten().collect()
         };
         let cases = match self {

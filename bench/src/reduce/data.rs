@@ -15,7 +15,7 @@ use crate::memory;
 ///
 /// Whole numbers are from 1 to 16, with one 0 and one 17 near the end: a kernel that leaves out a part of the input
 /// misses these extremes. Integer factors are odd. Float factors are 1 and -1, and a few are 2. So no partial product
-/// is rounded, and no factor hides another. A quarter of special numbers is infinite, and an eighth is NaN.
+/// is rounded, and no factor hides another. Of the special numbers a quarter are infinite, and an eighth are NaN.
 pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     const TWOS: usize = 6;

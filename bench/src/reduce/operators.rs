@@ -69,7 +69,7 @@ macro_rules! operators {
 
 for_each_operator!(operators);
 
-/// The kind of input with which a result shows that no element was left out.
+/// The elements of a test: if a kernel leaves one out, the result differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Small whole numbers, whose sums are exact.
