@@ -4,11 +4,7 @@ use std::borrow::Cow;
 
 use anyhow::bail;
 use half::{bf16, f16};
-use warpfold::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Product, Sum,
-    SumInF64, SumOfSquares, WrappingSum,
-};
-use warpfold::{Error, Gpu, PairReduction, Reduction};
+use warpfold::{Error, Gpu, PairReduction, Reduction, ops};
 
 use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
@@ -62,7 +58,7 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
     macro_rules! of_type {
         ($measure:ident, $operator:ident, $($dtype:ident $type:ident)*) => {
             match case.dtype {
-                $(ElementType::$dtype => $measure::<$operator, $type>(gpu, plan, peers, job),)*
+                $(ElementType::$dtype => $measure::<ops::$operator, $type>(gpu, plan, peers, job),)*
                 #[allow(unreachable_patterns, reason = "most operators take all types")]
                 _ => bail!("the library has no {case}"),
             }

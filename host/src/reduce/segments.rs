@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_every_chunk() {
+    fn the_capacity_holds_every_chunk() {
         for size in [1, 2, 4, 8] {
             let longest_of_warp = segments::MAX_WARP_SEGMENT_VECTORS * (16 / size);
             for elements in [longest_of_warp + 1, 1 << 20, (1 << 20) + 1, 1 << 31, (1 << 33) + 7] {
@@ -347,8 +347,8 @@ mod tests {
                     if len <= elements && len > longest_of_warp {
                         let count = elements / len;
                         let needed = count * segments::chunks(len, size);
-                        let room = segments::max_chunks(elements, size);
-                        assert!(needed <= room, "{count} of {len}: {needed}, room for {room}");
+                        let capacity = segments::max_chunks(elements, size);
+                        assert!(needed <= capacity, "{count} of {len}: {needed} chunks, capacity {capacity}");
                     }
                 }
             }

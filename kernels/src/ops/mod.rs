@@ -35,7 +35,7 @@
 //!    method, add it to `host/src/reduce/calls.rs`.
 //! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
 //! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it, and
-//!    `bench/src/reduce/` its name and types (`cases.rs`), kernel (`run.rs`) and results on the CPU (`tally.rs`).
+//!    `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
 //! 6. Renew the list of the public API, `cargo xtask api --renew`.
 
 mod arg;
