@@ -181,7 +181,7 @@ pub enum Error {
     TooManyElements(#[from] exact_sum::TooManyElements),
 
     /// A custom term of an exact sum is not 0 for an element of 0.
-    #[error("{operator} has a term of 0 that is not 0: threads without an element take zeros, which would be summed")]
+    #[error("{operator}: the term of 0 must be 0, because threads without an element add it: return 0 for 0")]
     TermOfZero {
         /// The operator.
         operator: &'static str,

@@ -58,7 +58,7 @@ impl Shape {
             if pitch >= columns {
                 return Ok(());
             }
-            let expected = format!("and rows of {columns} elements begin at least that far apart");
+            let expected = format!("and rows of {columns} elements need at least {columns}");
             Err(Error::Shape { operation: "reduce", what: "the pitch", found: pitch, expected })
         };
         let kind = match self.kind {
@@ -90,7 +90,7 @@ impl Shape {
                     operation: "reduce",
                     what: "an extent",
                     found: extents.iter().copied().max().unwrap_or(0),
-                    expected: "with the others more elements than any memory has".to_owned(),
+                    expected: "and the array has more elements than any memory".to_owned(),
                 }
             })
         };
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shape_is_said() {
+    fn an_invalid_shape_is_named() {
         let message = |error: Error| error.to_string();
         assert!(message(Shape::axis(&[2, 3], 2).unwrap_err()).contains("the axis is 2"));
         assert!(message(Shape::axis(&[1 << 40, 1 << 40, 0], 2).unwrap_err()).contains("more elements"));

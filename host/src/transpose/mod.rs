@@ -128,7 +128,7 @@ impl Transposition {
 }
 
 fn check_pitch(what: &'static str, found: usize, length: usize) -> Result<(), Error> {
-    let expected = || format!("and rows of {length} elements begin at least that far apart");
+    let expected = || format!("and rows of {length} elements need at least {length}");
     if found >= length { Ok(()) } else { Err(Error::Shape { operation: OPERATION, what, found, expected: expected() }) }
 }
 
