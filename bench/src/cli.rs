@@ -25,7 +25,7 @@ use crate::transpose::TransposeArguments;
   bench ladder reduce --rung sequential     one rung of it
   bench ladder transpose --rung diagonal
   bench ladder reduce --plot target/ladder.png    a chart beside the table, as PNG or SVG
-  bench profile strided_index               what a kernel does with memory, line by line, and what to change
+  bench profile strided_index               a kernel's memory accesses, line by line, with advice
   bench profile tiled_32 --rows 512 --cols 512 --format json
   bench ladder reduce --check --schedule seed=7    look for races, with the lanes in a random order
   bench occupancy unroll_last_warp_f32 --arch sm_86
@@ -33,13 +33,13 @@ use crate::transpose::TransposeArguments;
   bench sum --rung sequential --n 2^20      the sum by one rung of the ladder
   bench sum --input samples.npy             the sum of a NumPy file, of any of the twelve types
   bench sum --input a.npy --axis -1 --output sums.npy    along the last axis, to another file
-  bench exact                               what an exact sum is, and whether this machine's are those of others
+  bench exact                               exact sums beside plain loops, and hashes to compare with other machines
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
   bench reduce --all --peers peers                everything, beside CUB and PyTorch
   bench transpose --rows 1000 --cols 30000  one transpose, timed
   bench transpose --input a.npy --output t.npy
-  bench --device simt --format json         the executor even where there is a GPU, for a machine to read
+  bench --device simt --format json         the executor, even on a machine with a GPU; as JSON
 
 Results are printed with all digits: reading them gives the same bits. A kernel's result is one
 number, or several: a list in JSON, separated by spaces in CSV. A result that is infinite or NaN is
@@ -51,7 +51,7 @@ Exit code:
     1  a result is wrong, or a kernel failed
     2  the command line or an input cannot be used, even for one of several cases: the others are measured and printed
     3  results are printed, but could not all be written: --plot, --output, or standard output
-  130  interrupted (Ctrl-C, SIGTERM): what was measured before is printed; a second interrupt ends at once, without
+  130  interrupted (Ctrl-C, SIGTERM): what was measured before is printed; a second one ends it at once
 If several apply, 130 takes precedence over 1, 1 over 2, and 2 over 3."
 )]
 pub struct Cli {

@@ -62,7 +62,7 @@ impl CountersRow {
         }
     }
 
-    /// The requested share of the sectors of loads and stores, in percent.
+    /// The requested bytes of loads and stores, in percent of the bytes of their sectors.
     pub fn efficiency(&self) -> Option<f64> {
         let (sectors, bytes) = (self.load_sectors + self.store_sectors, self.load_bytes + self.store_bytes);
         (sectors > 0).then(|| 100.0 * bytes as f64 / (32 * sectors) as f64)

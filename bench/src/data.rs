@@ -8,9 +8,9 @@ use crate::memory;
 
 /// A random integer from -8 to 8, or for an unsigned type from 0 to 16.
 ///
-/// Sums of n signed ones stay within some 20 times the root of n. So for up to 2^39 of them each partial sum is an
-/// integer that f32 represents, and any order of additions gives the same: a kernel that drops an element, or uses one
-/// twice, is detected, where a tolerance would hide it.
+/// Partial sums of n signed numbers stay within about 20 times the square root of n. So up to n = 2^39 each is an
+/// integer that f32 represents, and every order of additions gives the same sum. A kernel that drops an element, or
+/// uses one twice, is detected; a tolerance would hide it.
 fn whole<T: Number>(source: &mut SmallRng) -> T {
     let least = if T::of_whole(-1).wide() < T::of_whole(0).wide() { -8 } else { 0 };
     T::of_whole(source.random_range(-8_i8..=8) + 8 + least)

@@ -58,7 +58,7 @@ impl Device {
                 self.driver.as_deref().unwrap_or("unknown")
             ),
             _ => format!(
-                "{}\nThe results are those of a GPU, bit for bit. The times are not: a CPU plays all threads in turn.",
+                "{}\nThe results are those of a GPU, bit for bit. The times are not: a CPU runs all threads in turn.",
                 self.name
             ),
         }
@@ -84,8 +84,8 @@ struct FirstResponses {
 pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
     // Before any other use of the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
-    let answering = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
-    Ok(finish(write(&mut io::stdout().lock(), &answering, output.format), true, output, Vec::new))
+    let responses = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
+    Ok(finish(write(&mut io::stdout().lock(), &responses, output.format), true, output, Vec::new))
 }
 
 fn time_of_sum(gpu: &Gpu) -> Result<f64, Error> {

@@ -1,10 +1,10 @@
-//! An input on the device, in as many copies as a measurement rotates through.
+//! The copies of an input on the device that a measurement rotates through.
 
 use warpfold::{Buffer, Element, Error, Gpu, View};
 
 use crate::measure::Plan;
 
-/// Copies of an input, used in turn, so that none is in the cache when its turn comes.
+/// Copies of an input. A measurement rotates through them, so that none is in the cache when it is used again.
 pub struct Inputs<T> {
     buffers: Vec<Buffer<T>>,
     offset: usize,
@@ -24,7 +24,7 @@ impl<T: Element> Inputs<T> {
     }
 
     /// The input of iteration `i`.
-    pub fn turn(&self, i: usize) -> Result<View<'_, T>, Error> {
+    pub fn view(&self, i: usize) -> Result<View<'_, T>, Error> {
         self.buffer(i).view().slice(self.offset, self.len)
     }
 
@@ -35,6 +35,6 @@ impl<T: Element> Inputs<T> {
 
     /// The address of each copy.
     pub fn addresses(&self) -> Result<Vec<u64>, Error> {
-        (0..self.buffers.len()).map(|i| Ok(self.turn(i)?.device_address())).collect()
+        (0..self.buffers.len()).map(|i| Ok(self.view(i)?.device_address())).collect()
     }
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 static INTERRUPTED: OnceLock<Instant> = OnceLock::new();
 
 /// A signal within this time after the first counts as the same.
-const APART: Duration = Duration::from_secs(1);
+const MIN_INTERVAL: Duration = Duration::from_secs(1);
 
 /// The exit code of a program that was ended by Ctrl-C, by the shells' convention.
 pub const EXIT_CODE: u8 = 130;
@@ -23,7 +23,7 @@ pub fn catch() {
             INTERRUPTED.get_or_init(Instant::now);
             eprintln!("stopping after this kernel; again to stop now");
         }
-        Some(first) if first.elapsed() < APART => {}
+        Some(first) if first.elapsed() < MIN_INTERVAL => {}
         Some(_) => process::exit(EXIT_CODE.into()),
     });
 }

@@ -15,7 +15,7 @@ use crate::number;
 use crate::options::{Numbers, Output, Sides, Uses};
 use crate::outcome::{Missing, Outcome};
 use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
-use crate::report::{Measured, Place, Report, Scale, Section};
+use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct LadderArguments {
@@ -150,12 +150,12 @@ struct Results {
 }
 
 impl Results {
-    /// Whether there is something to run, a working device, and time.
+    /// Whether to measure these rungs: there are some, the device works, and no signal has ended the run.
     fn wants<R>(&self, rungs: &[R]) -> bool {
         !rungs.is_empty() && self.missing.goes_on()
     }
 
-    /// Keeps an error beside the results before and after it.
+    /// Records an error. The results before it and after it are printed, too.
     fn keep(&mut self, what: &str, done: anyhow::Result<()>) {
         if let Err(error) = done {
             self.missing.push(what, error);
@@ -266,7 +266,7 @@ impl Bench<'_> {
             let wrong = first_wrong(&[sum], if rung.is_exact() { &exact } else { &expected });
             let timing = plan.time(gpu, &mut |i| reductions[i % copies].start(gpu, inputs.buffer(i)))?;
             let launches = reductions[0].launches();
-            let place = if Some(&rung) == rungs.first() { Place::First } else { Place::Next };
+            let role = if Some(&rung) == rungs.first() { Role::First } else { Role::Next };
             let (kernel, change) = (rung.name(), rung.summary());
             section.push(
                 &self.scale(bytes),
@@ -277,7 +277,7 @@ impl Bench<'_> {
                     result: Some(number::Results(vec![sum.value()])),
                     wrong,
                     timing,
-                    place,
+                    role,
                 },
             );
             section.count(profile.as_ref());
@@ -306,13 +306,13 @@ impl Bench<'_> {
                 .then(|| "the elements are not the expected ones".to_owned());
             let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
-            let place = match rung {
-                rung if rung.is_copy() => Place::Bound,
-                TransposeRung::Serial => Place::First,
-                _ => Place::Next,
+            let role = match rung {
+                rung if rung.is_copy() => Role::Bound,
+                TransposeRung::Serial => Role::First,
+                _ => Role::Next,
             };
             section
-                .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
+                .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, role });
             section.count(profile.as_ref());
             Ok(())
         });
@@ -341,9 +341,9 @@ impl Bench<'_> {
                 .map(|i| format!("number {i} is {}, should be {}", found[i], expected[i]));
             let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
-            let place = if rung.is_variant() { Place::Next } else { Place::First };
+            let role = if rung.is_variant() { Role::Next } else { Role::First };
             section
-                .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, place });
+                .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, role });
             section.count(profile.as_ref());
             Ok(())
         });

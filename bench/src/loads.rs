@@ -1,12 +1,16 @@
 //! The bytes that one thread of a kernel has in flight from global memory, computed from its PTX.
 //!
 //! A GPU's thread does not stop at a load. It continues past other loads, branches and barriers, until an instruction
-//! names a register that a load has not filled yet. So the outstanding loads at a point of the program are those on
-//! some path to it whose registers no instruction on that path has named, but some instruction on a path from it does
-//! (on a path past their use they were not executed). Both sets are data-flow problems, iterated to a fixed point.
-//! Bytes are counted per register, so that two branches that load the same register count once.
+//! names a register that a load has not filled yet. So a load is outstanding at a point of the program if
 //!
-//! It is the maximum that the PTX allows, not what happens: `ptxas` may move loads together, or apart to save
+//! - it reaches that point: on some path from the load to it, no instruction names the load's registers; and
+//! - its registers are live there: on some path from the point, an instruction reads them. (`ptxas` moves a load to
+//!   the paths that read its registers.)
+//!
+//! Both are data-flow problems (reaching definitions, live registers), iterated to a fixed point. Bytes are counted per
+//! register, so that two branches that load the same register count once.
+//!
+//! The result is the maximum that the PTX allows, not a measurement: `ptxas` may move loads together, or apart to save
 //! registers, and a branch or predicate may skip some. Loads from generic addresses are not counted, nor are copies to
 //! shared memory, which fill no register; the kernels here have neither.
 
@@ -15,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// The maximum number of bytes that a thread running this entry has in flight.
 pub fn bytes_in_flight(ptx: &str) -> u32 {
     let program = Program::parse(ptx);
-    let wanted = program.wanted();
+    let live = program.live_registers();
     // The outstanding loads before each reachable instruction, as instruction indices.
     let mut before: Vec<Option<BTreeSet<usize>>> = vec![None; program.instructions.len()];
     let mut work = vec![(0, BTreeSet::new())];
@@ -28,8 +32,8 @@ pub fn bytes_in_flight(ptx: &str) -> u32 {
         known.extend(outstanding);
         let after = program.after(at, known);
         for next in program.next(at) {
-            let is_wanted = |&load: &usize| program.instructions[load].loaded().any(|r| wanted[next].contains(r));
-            work.push((next, after.iter().copied().filter(is_wanted).collect()));
+            let is_live = |&load: &usize| program.instructions[load].loaded().any(|r| live[next].contains(r));
+            work.push((next, after.iter().copied().filter(is_live).collect()));
         }
     }
     before.iter().flatten().map(|outstanding| program.bytes(outstanding)).max().unwrap_or(0)
@@ -66,25 +70,24 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// The live registers before each instruction: those that some path names before a load fills them again.
-    fn wanted(&self) -> Vec<BTreeSet<&'a str>> {
-        let mut wanted = vec![BTreeSet::new(); self.instructions.len()];
+    /// The live registers before each instruction: those that some path reads before a load fills them again.
+    fn live_registers(&self) -> Vec<BTreeSet<&'a str>> {
+        let mut live = vec![BTreeSet::new(); self.instructions.len()];
         let mut is_changing = true;
         while is_changing {
             is_changing = false;
             for at in (0..self.instructions.len()).rev() {
                 let own = &self.instructions[at];
-                let mut here: BTreeSet<&str> =
-                    self.next(at).into_iter().flat_map(|next| wanted[next].clone()).collect();
+                let mut here: BTreeSet<&str> = self.next(at).into_iter().flat_map(|next| live[next].clone()).collect();
                 own.loaded().for_each(|register| {
                     here.remove(register);
                 });
                 here.extend(registers_in(&own.operands[own.destination().len()..]));
-                is_changing |= here != wanted[at];
-                wanted[at] = here;
+                is_changing |= here != live[at];
+                live[at] = here;
             }
         }
-        wanted
+        live
     }
 
     /// The outstanding loads after an instruction.
@@ -227,11 +230,11 @@ mod tests {
     }
 
     #[test]
-    fn ways_that_are_not_taken() {
+    fn paths_that_are_not_taken() {
         // Code after an unconditional jump is unreachable.
         let jumped = "ld.global.b32 %r1, [%rd1];\nbra.uni $L1;\nld.global.v2.b32 {%r2, %r3}, [%rd1];\n$L1:";
         assert_eq!(of(jumped, "%r1, %r2"), 4);
-        // After the use of the first load only the second counts: on the other path the first was not executed.
+        // After the use of the first load only the second counts: the first load's register is dead on the other path.
         let skipped =
             "ld.global.b32 %r1, [%rd1];\n@%p1 bra $L1;\nadd.s32 %r2, %r1, 1;\n$L1:\nld.global.b32 %r3, [%rd1];";
         assert_eq!(of(skipped, "%r3"), 4);

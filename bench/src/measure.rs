@@ -53,7 +53,7 @@ impl Plan {
         if !self.is_gpu || bytes == 0 {
             return 1;
         }
-        // Twice the cache, in addition to the one in use. A thousand tiny inputs suffice.
+        // Twice the size of the cache, besides the copy in use. A thousand tiny inputs suffice.
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 

@@ -335,8 +335,9 @@ impl Report {
         }
         let table = columns.table(layout);
         writeln!(out, "{table}")?;
-        let explained = "In flight: the most that the PTX lets a thread load before it waits, and that times the \
-                         resident threads of a multiprocessor. ptxas may move loads apart to save registers.";
+        let explained = "In flight, thread: the most bytes that the PTX lets a thread load before it waits. In flight, \
+                         all: the same of all resident threads of a multiprocessor. ptxas may move loads apart to \
+                         save registers.";
         writeln!(out, "{}", layout.paragraph(explained))?;
         if let Some(needed) = needed {
             let explained = format!(

@@ -14,7 +14,7 @@ pub struct DeviceChoice {
     /// The device: `cuda:N`, or `simt` for the executor [default: the first CUDA device, else the executor]
     #[arg(long, global = true, value_name = "cuda:N|simt")]
     pub device: Option<DeviceName>,
-    /// Checks every launch for races and other mistakes, in the executor
+    /// Checks every launch for races and other errors, in the executor
     #[arg(long, global = true)]
     pub check: bool,
     /// Runs lanes in a random order, in the executor; a seed gives the same order in every run
@@ -78,8 +78,8 @@ pub struct Output {
     /// Shows all columns of a table, not only those that fit the terminal (100 characters if there is none)
     #[arg(long, global = true)]
     pub wide: bool,
-    /// The number of times each kernel is timed, if it takes less than half a second; the median counts [default: 25 on
-    /// a GPU, 1 in the executor]
+    /// The number of times each kernel is timed, if it takes less than half a second; the median is shown [default: 25
+    /// on a GPU, 1 in the executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
     /// Also draws the bandwidths (for ladders in the executor, the counters) to this file, as SVG or PNG; an existing
@@ -173,7 +173,7 @@ impl Uses {
     pub fn check(self, numbers: &Numbers, sides: &Sides) -> anyhow::Result<()> {
         let Numbers { n, dtype, block } = numbers;
         let Sides { rows, cols } = sides;
-        refuse_unused(&[("--n", n.is_some() && !self.numbers)], "none of the kernels takes numbers in a row")?;
+        refuse_unused(&[("--n", n.is_some() && !self.numbers)], "none of the kernels takes a list of numbers")?;
         refuse_unused(&[("--dtype", dtype.is_some() && !self.dtype)], "none of the kernels has a choice of type")?;
         refuse_unused(&[("--block", block.is_some() && !self.block)], "none of the kernels has a choice of block")?;
         let sides = [("--rows", rows.is_some() && !self.sides), ("--cols", cols.is_some() && !self.sides)];

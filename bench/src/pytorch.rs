@@ -12,7 +12,7 @@ use anyhow::{Context, bail, ensure};
 pub struct PyTorch {
     process: Child,
     /// `None` once it has exited.
-    talk: Option<(ChildStdin, BufReader<ChildStdout>)>,
+    pipes: Option<(ChildStdin, BufReader<ChildStdout>)>,
 }
 
 impl PyTorch {
@@ -36,17 +36,17 @@ impl PyTorch {
         let mut process = command.spawn().context("cannot start python3")?;
         let questions = process.stdin.take().context("it has no input")?;
         let answers = process.stdout.take().context("it has no output")?;
-        Ok(Self { process, talk: Some((questions, BufReader::new(answers))) })
+        Ok(Self { process, pipes: Some((questions, BufReader::new(answers))) })
     }
 
     /// PyTorch's time in microseconds for a question, if it has an answer. If it has exited, says so once.
     pub fn time(&mut self, question: &serde_json::Value) -> Option<f64> {
-        let talk = self.talk.as_mut()?;
-        match ask(talk, question) {
+        let pipes = self.pipes.as_mut()?;
+        match ask(pipes, question) {
             Ok(answer) => answer["us"].as_f64(),
             Err(error) => {
                 eprintln!("without PyTorch from here on: {error:#}");
-                self.talk = None;
+                self.pipes = None;
                 None
             }
         }
@@ -67,7 +67,7 @@ fn ask(
 impl Drop for PyTorch {
     fn drop(&mut self) {
         // It exits at the end of its input.
-        self.talk = None;
+        self.pipes = None;
         let _ = self.process.wait();
     }
 }

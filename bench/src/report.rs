@@ -33,7 +33,7 @@ pub struct Row {
     pub gigabytes_per_second: f64,
     pub share_of_peak: Option<f64>,
     /// The rating of the share of the peak.
-    pub band: Option<Rating>,
+    pub rating: Option<Rating>,
     pub share_of_copy: Option<f64>,
     pub speedup_over_first: Option<f64>,
     pub speedup_over_previous: Option<f64>,
@@ -114,17 +114,17 @@ pub struct Measured<'a> {
     /// The error in its result, if any.
     pub wrong: Option<String>,
     pub timing: Timing,
-    pub place: Place,
+    pub role: Role,
 }
 
-/// The baseline of a kernel's speed-up.
+/// A kernel's role in its ladder: whether it has a speed-up, and whether others are compared with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
-    /// None: a ceiling or a floor next to the ladder.
+pub enum Role {
+    /// A copy, which bounds the times of the rungs. It has no speed-up.
     Bound,
-    /// The baseline of those that follow.
+    /// The baseline of the kernels after it. It has no speed-up.
     First,
-    /// The last baseline, and the kernel before.
+    /// Compared with the last baseline and with the kernel before.
     Next,
 }
 
@@ -134,18 +134,18 @@ impl Section {
         Self { family, input, rows: Vec::new(), note: None }
     }
 
-    /// Appends a kernel. Speed-ups are relative to the first rung and to the rung before.
+    /// Appends a kernel, with its speed-ups as its role says.
     pub fn push(&mut self, scale: &Scale<'_>, measured: Measured<'_>) {
-        let Measured { kernel, change, launches, result, wrong, timing, place } = measured;
+        let Measured { kernel, change, launches, result, wrong, timing, role } = measured;
         let median_us = timing.median.as_secs_f64() * 1e6;
         let gigabytes_per_second = if median_us > 0.0 { scale.bytes as f64 / median_us / 1e3 } else { 0.0 };
         let share_of_peak = scale.device.peak_gigabytes_per_second.map(|peak| gigabytes_per_second / peak);
         let speedup_over = |other: Option<&Row>| Some(other?.median_us / median_us).filter(|_| median_us > 0.0);
-        let (first, previous) = match place {
-            Place::Bound | Place::First => (None, None),
+        let (first, previous) = match role {
+            Role::Bound | Role::First => (None, None),
             // In the executor a faster kernel may take longer: the ratio of its times would be misleading.
-            Place::Next if scale.device.backend != "cuda" => (None, None),
-            Place::Next => (self.rows.iter().rfind(|row| row.is_first), self.rows.last()),
+            Role::Next if scale.device.backend != "cuda" => (None, None),
+            Role::Next => (self.rows.iter().rfind(|row| row.is_first), self.rows.last()),
         };
         self.rows.push(Row {
             kernel: kernel.to_owned(),
@@ -158,13 +158,13 @@ impl Section {
             fastest_us: timing.fastest.as_secs_f64() * 1e6,
             gigabytes_per_second,
             share_of_peak,
-            band: share_of_peak.map(Rating::of),
+            rating: share_of_peak.map(Rating::of),
             share_of_copy: scale.copy.map(|copy| gigabytes_per_second * 1e9 / copy),
             speedup_over_first: speedup_over(first),
             speedup_over_previous: speedup_over(previous),
             counters: None,
             barriers_per_block: None,
-            is_first: place == Place::First,
+            is_first: role == Role::First,
         });
     }
 
@@ -273,8 +273,8 @@ impl Report {
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "family,input,kernel,launches,result,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,band,\
-             share_of_copy,speedup_over_first,speedup_over_previous,barriers_per_block,{}",
+            "family,input,kernel,launches,result,correct,median_us,fastest_us,gigabytes_per_second,share_of_peak,\
+             rating,share_of_copy,speedup_over_first,speedup_over_previous,barriers_per_block,{}",
             CountersRow::CSV_HEADER
         )?;
         for section in &self.sections {
@@ -293,7 +293,7 @@ impl Report {
                     row.fastest_us,
                     row.gigabytes_per_second,
                     number(row.share_of_peak),
-                    row.band.map_or("", Rating::name),
+                    row.rating.map_or("", Rating::name),
                     number(row.share_of_copy),
                     number(row.speedup_over_first),
                     number(row.speedup_over_previous),
@@ -322,7 +322,7 @@ impl Section {
         columns.add(bandwidth_rank, "GB/s", rows().map(|row| right(bandwidth(row.gigabytes_per_second))));
         if is_gpu {
             columns.add(1, "of peak", rows().map(|row| percent(row.share_of_peak)));
-            columns.add(5, "rating", rows().map(|row| Cell::new(row.band.map_or("", Rating::name))));
+            columns.add(5, "rating", rows().map(|row| Cell::new(row.rating.map_or("", Rating::name))));
             columns.add(3, "of copy", rows().map(|row| percent(row.share_of_copy)));
             columns.add(1, "vs first", rows().map(|row| times(row.speedup_over_first)));
             columns.add(2, "vs last", rows().map(|row| times(row.speedup_over_previous)));
@@ -344,7 +344,7 @@ impl Section {
 
 /// The meaning of the counters' columns.
 const COUNTED: &str = "\
-Counted by warp, over all launches: load and store, the share of their 32-byte sectors that was asked for; bank \
+Counted by warp, over all launches: load and store, the bytes asked for in percent of their 32-byte sectors; bank \
 conflicts of shared memory; lanes that take part in a request to memory; barriers that a block meets. \
 `bench profile KERNEL` has the lines.";
 
@@ -381,7 +381,7 @@ mod tests {
                 result: Some(Results(vec![Value::F64(f64::INFINITY)])),
                 wrong: None,
                 timing: Timing { median: time, fastest: time },
-                place: if i == 0 { Place::First } else { Place::Next },
+                role: if i == 0 { Role::First } else { Role::Next },
             };
             section.push(&Scale { device: &device, copy: Some(4.2e12), bytes: 1 << 26 }, measured);
         }

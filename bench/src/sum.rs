@@ -18,7 +18,7 @@ use crate::number::Results;
 use crate::options::{Numbers, Output, refuse_unused};
 use crate::outcome::Outcome;
 use crate::reduce::{Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
-use crate::report::{Measured, Place, Report, Scale, Section};
+use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct SumArguments {
@@ -76,7 +76,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
     let is_right = wrong.is_none();
     section.push(
         &Scale { device: &device, copy, bytes },
-        Measured { kernel, change, launches, result: Some(values), wrong, timing, place: Place::First },
+        Measured { kernel, change, launches, result: Some(values), wrong, timing, role: Role::First },
     );
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     let mut outcome = report.print(output);
@@ -150,7 +150,7 @@ impl Bench<'_> {
         let expected = expected(Operator::Sum, extent, &[], numbers)?;
         let mut output = gpu.zeroed::<SumOf<T>>(extent.results())?;
         let mut reducer = gpu.reducer(Sum, extent.shape()?)?;
-        let mut start = |i| reducer.start(inputs.turn(i)?, &mut output);
+        let mut start = |i| reducer.start(inputs.view(i)?, &mut output);
         let _range = plan.range("sum");
         let first = plan.first(gpu, &mut start)?;
         let timing = plan.time_after(gpu, first, &mut start)?;

@@ -105,7 +105,7 @@ impl<'a, T: Plain> View<'a, T> {
     }
 
     /// The elements from `start` on.
-    pub(crate) fn behind(self, start: usize) -> Result<Self, Error> {
+    pub(crate) fn skip(self, start: usize) -> Result<Self, Error> {
         let len = self.len.saturating_sub(start);
         self.slice(start, len)
     }
@@ -120,7 +120,7 @@ impl<'a, T: Plain> View<'a, T> {
         self.matrix
     }
 
-    /// The same memory as elements of another type, as many as fit.
+    /// The same memory as elements of another type. Bytes that are too few for one more element are left out.
     pub(crate) fn cast<U: Plain>(self) -> View<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         View { memory: self.memory, address: self.address, len, matrix: None, elements: PhantomData }
@@ -158,7 +158,7 @@ impl<'a, T: Plain> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
 }
 
 impl<'a, T: Plain> ViewMut<'a, T> {
-    /// The same memory as elements of another type, as many as fit.
+    /// The same memory as elements of another type. Bytes that are too few for one more element are left out.
     pub(crate) fn cast<U: Plain>(self) -> ViewMut<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
@@ -189,7 +189,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     }
 
     /// The elements from `start` on.
-    pub(crate) fn behind(self, start: usize) -> Result<Self, Error> {
+    pub(crate) fn skip(self, start: usize) -> Result<Self, Error> {
         let len = self.len.saturating_sub(start);
         self.slice(start, len)
     }

@@ -80,7 +80,7 @@ pub enum Error {
         oldest: u32,
     },
 
-    /// Two libraries are of crates with the same name.
+    /// The crates of two libraries have the same name.
     #[error(
         "two libraries of kernels are called `{library}`: a kernel is found by its crate's name, so give one of \
          them another"
@@ -180,8 +180,8 @@ pub enum Error {
     #[error(transparent)]
     TooManyElements(#[from] exact_sum::TooManyElements),
 
-    /// A custom term of an exact sum is not 0 for 0.
-    #[error("{operator} has a term of 0 that is not 0: threads without an element take zeros, which would be summed")]
+    /// A custom term of an exact sum is not 0 for an element of 0.
+    #[error("{operator}: the term of 0 must be 0, because threads without an element add it: return 0 for 0")]
     TermOfZero {
         /// The operator.
         operator: &'static str,
@@ -218,7 +218,7 @@ pub enum Error {
         operation: &'static str,
     },
 
-    /// A call that cannot be recorded was made while work is recorded.
+    /// A call that cannot be recorded was made during a recording.
     #[error("{operation}: this cannot be recorded; do it before `Gpu::record`, or after")]
     Recording {
         /// The operation.

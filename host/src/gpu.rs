@@ -195,9 +195,9 @@ impl Gpu {
         grid: impl Into<Dim3>,
         arguments: Args::On<'launch, Host>,
     ) -> Result<(), Error> {
-        let mut shown = Slots::new();
-        Args::visit(arguments, &mut shown);
-        let Slots { slots, memories } = shown;
+        let mut collected = Slots::new();
+        Args::visit(arguments, &mut collected);
+        let Slots { slots, memories } = collected;
         let call = Call {
             kernel: kernel.id(),
             grid: grid.into(),
@@ -207,7 +207,7 @@ impl Gpu {
             parameters: kernel.parameters(),
             thread: kernel.thread(),
         };
-        // SAFETY: `Parameters` has made the slots for the parameters of this kernel, and shown the memory that they
+        // SAFETY: `Parameters` has made the slots for the parameters of this kernel, and listed the memory that they
         // name. The views borrow that memory, and while the kernel still runs, all other uses of the memory come after
         // it in the device's order.
         unsafe { self.launch_call(&call, &memories) }
@@ -220,7 +220,7 @@ impl Gpu {
     /// kernel runs.
     unsafe fn launch_call(&self, call: &Call<'_>, memories: &[&Memory]) -> Result<(), Error> {
         memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
-        memories.iter().try_for_each(|memory| memory.make_clean())?;
+        memories.iter().try_for_each(|memory| memory.clean())?;
         // SAFETY: as promised by the caller, and the memory is this device's.
         let launched = unsafe { self.backend().launch(call) };
         if launched.is_err() {
@@ -254,8 +254,8 @@ impl Gpu {
         self.backend().synchronize()
     }
 
-    /// The time that the device takes for what `work` starts on it: by the device's clock (CUDA events), or in the
-    /// executor by the host's.
+    /// Times the work that `work` starts on the device: by the device's clock (CUDA events), in the executor by the
+    /// host's.
     ///
     /// # Errors
     /// An error of `work`, or failed work on the device.

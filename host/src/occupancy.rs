@@ -1,11 +1,11 @@
 //! How many blocks of a kernel a multiprocessor runs at once, and what limits their number.
 //!
 //! A multiprocessor has a capacity of threads, blocks, registers and bytes of shared memory. Whichever a kernel uses up
-//! first is the limit. The answer is the driver's own (`cuOccupancyMaxActiveBlocksPerMultiprocessor`, compared with
-//! this on a GPU in the tests), computed here so that it also exists for absent devices.
+//! first is the limit. The result equals the driver's (`cuOccupancyMaxActiveBlocksPerMultiprocessor`; a test on a GPU
+//! compares them). It is computed here, so that no device is needed.
 //!
-//! Occupancy is a means: bytes in flight ([`bytes_in_flight`]) fill the memory's bandwidth, and few threads with many
-//! bytes in flight do as well as many with few.
+//! Occupancy is a means, not an end. Bytes in flight ([`bytes_in_flight`]) saturate the memory's bandwidth: a few
+//! threads with many bytes in flight each are as fast as many threads with few.
 
 /// The limits of one multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -33,7 +33,7 @@ const WARP: u32 = 32;
 const REGISTER_GRANULARITY: u32 = 256;
 
 /// The partitions of a multiprocessor, each with its own registers and scheduler.
-const PARTS: u32 = 4;
+const PARTITIONS: u32 = 4;
 
 /// The devices from Turing on.
 ///
@@ -90,7 +90,7 @@ impl Multiprocessor {
         let by_threads = self.warps() / warps_per_block;
         let by_registers = match (kernel.registers_per_thread * WARP).next_multiple_of(REGISTER_GRANULARITY) {
             0 => self.blocks,
-            of_warp => PARTS * (self.registers / PARTS / of_warp) / warps_per_block,
+            of_warp => PARTITIONS * (self.registers / PARTITIONS / of_warp) / warps_per_block,
         };
         let shared = (kernel.shared_bytes + self.reserved_shared_bytes).next_multiple_of(self.shared_granularity);
         let by_shared = self.shared_bytes.checked_div(shared).unwrap_or(self.blocks);
@@ -127,7 +127,7 @@ pub struct Occupancy {
     pub warps: u32,
     /// The running warps' share of the multiprocessor's capacity.
     pub share: f64,
-    /// What prevents more.
+    /// What prevents more blocks.
     pub limit: Limit,
 }
 

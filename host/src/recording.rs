@@ -22,11 +22,11 @@ pub struct Recording {
 
 thread_local! {
     /// The recordings that this thread makes, the innermost last.
-    static OPEN: RefCell<Vec<Open>> = const { RefCell::new(Vec::new()) };
+    static OPEN: RefCell<Vec<OpenRecording>> = const { RefCell::new(Vec::new()) };
 }
 
 /// A recording in progress.
-struct Open {
+struct OpenRecording {
     /// The identifier of its handle.
     handle: usize,
     recorder: Arc<dyn Backend>,
@@ -34,14 +34,14 @@ struct Open {
     memory: Vec<Memory>,
 }
 
-/// Ends a handle's recording when it goes out of scope, also after a panic.
-struct Opened {
+/// A guard: ends a handle's recording when it is dropped, also after a panic.
+struct OpenGuard {
     handle: usize,
 }
 
-impl Opened {
+impl OpenGuard {
     /// Removes the recording from this thread. (The memory that it kept is dropped outside of the borrow.)
-    fn close(&self) -> Option<Open> {
+    fn close(&self) -> Option<OpenRecording> {
         OPEN.with_borrow_mut(|open| {
             let at = open.iter().position(|open| open.handle == self.handle)?;
             Some(open.remove(at))
@@ -49,7 +49,7 @@ impl Opened {
     }
 }
 
-impl Drop for Opened {
+impl Drop for OpenGuard {
     fn drop(&mut self) {
         if let Some(open) = self.close() {
             // It is still open only after a panic, and its work is discarded.
@@ -80,8 +80,8 @@ impl Gpu {
     /// that other threads start meanwhile is done as usual, and not recorded.
     ///
     /// Only work that neither allocates nor returns data to the host can be recorded: launches, copies between buffers,
-    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. New memory is refused, since filling it
-    /// would be recorded, too, and not done.
+    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. An allocation is refused, because the zeros
+    /// that fill it would be recorded instead of written.
     ///
     /// ```
     /// use warpfold::{Gpu, Shape, ops::Sum};
@@ -116,10 +116,10 @@ impl Gpu {
             return Err(Error::Recording { operation: "record" });
         }
         let recorder = self.own_backend().recorder()?;
-        OPEN.with_borrow_mut(|open| open.push(Open { handle, recorder, memory: Vec::new() }));
-        let opened = Opened { handle };
+        OPEN.with_borrow_mut(|open| open.push(OpenRecording { handle, recorder, memory: Vec::new() }));
+        let guard = OpenGuard { handle };
         let done = work();
-        let Open { recorder, memory, .. } = opened.close().ok_or(Error::Recording { operation: "record" })?;
+        let OpenRecording { recorder, memory, .. } = guard.close().ok_or(Error::Recording { operation: "record" })?;
         let recorded = recorder.end_recording();
         done?;
         Ok(Recording { work: recorded?, gpu: self.clone(), memory })
@@ -153,7 +153,7 @@ impl Recording {
     /// This thread records on that [`Gpu`]: a recording cannot be a part of another. The driver refuses it, or earlier
     /// work has failed.
     pub fn start(&self) -> Result<(), Error> {
-        self.memory.iter().try_for_each(Memory::make_clean)?;
+        self.memory.iter().try_for_each(Memory::clean)?;
         // SAFETY: the recording keeps its memory.
         let started = unsafe { self.work.start(&**self.gpu.backend()) };
         if started.is_err() {

@@ -10,7 +10,7 @@ pub struct SimtOptions {
     /// Whether each launch is checked.
     ///
     /// Checks find races in shared and global memory, reads of unwritten shared memory, misaligned accesses, barriers
-    /// in divergent code, shuffles from absent lanes, and masks with absent lanes. Findings are the launch's error
+    /// in divergent code, shuffles from inactive lanes, and masks with inactive lanes. Findings are the launch's error
     /// ([`simt::Fault::findings`], in [`Error::Fault`]). (Indices outside of views are always errors.)
     ///
     /// On in [`Gpu::simt`], off where the executor replaces a device ([`Gpu::first_or_simt`]): checks make kernels
@@ -27,7 +27,7 @@ impl Default for SimtOptions {
 }
 
 impl Gpu {
-    /// Counts what lanes do in all that `work` launches.
+    /// Counts the lanes' operations in all kernels that `work` launches.
     ///
     /// The counters are memory requests, sectors, bank conflicts, barriers and so on, by kernel and source line. The
     /// counts are the same on every machine and in every run.

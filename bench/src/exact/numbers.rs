@@ -41,7 +41,7 @@ pub enum Kind {
     Wide,
     Subnormal,
     Cancelling,
-    /// This many exponents, around that of 1.
+    /// This number of exponents, around that of 1.
     Exponents(u16),
     Ascending,
     Descending,
@@ -58,7 +58,7 @@ impl Kind {
     /// The kinds whose sums have stored hashes.
     pub const HASHED: [Self; 4] = [Self::Ordinary, Self::Wide, Self::Subnormal, Self::Cancelling];
 
-    /// All kinds but numbers of exponents, and their names.
+    /// All kinds except [`Kind::Exponents`], with their names.
     pub const NAMED: [(Self, &'static str); 13] = [
         (Self::Ordinary, "ordinary"),
         (Self::Wide, "wide"),
@@ -75,10 +75,10 @@ impl Kind {
         (Self::OneNan, "one-nan"),
     ];
 
-    /// Elements of one scale, of [`Kind::Scales`].
-    const OF_SCALE: usize = 4096;
+    /// Consecutive elements of one scale, in [`Kind::Scales`].
+    const ELEMENTS_OF_SCALE: usize = 4096;
 
-    /// Whether element `index` depends on its index in the whole input, or on the input's length.
+    /// Whether an element depends on its index, or on the input's length.
     pub fn depends_on_index(self) -> bool {
         !matches!(
             self,
@@ -102,7 +102,7 @@ impl Kind {
             Self::Ascending => rank(index),
             Self::Descending => rank(len - 1 - index),
             Self::Scales => {
-                let first = Random((index / Self::OF_SCALE) as u64).below(bias * 3 / 4);
+                let first = Random((index / Self::ELEMENTS_OF_SCALE) as u64).below(bias * 3 / 4);
                 bias - bias * 3 / 8 + first + random.below(8).min(bias / 8)
             }
             Self::Largest => greatest - random.below(2),

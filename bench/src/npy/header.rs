@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn headers_that_are_none_say_where() {
+    fn an_invalid_header_is_an_error_that_says_where() {
         let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}";
         for (text, part) in [
             ("", "ends at byte 0"),

@@ -8,7 +8,7 @@ use super::{Bound, FRAME_COLOR, MESH_COLOR, failed};
 /// The chart's height in units of 1/96 inch.
 pub(super) const HEIGHT: u32 = 460;
 
-/// What a horizontal axis has.
+/// The quantity on the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Horizontal {
     /// Numbers of elements, in powers of two.

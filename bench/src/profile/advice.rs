@@ -70,7 +70,7 @@ fn contention(counters: &Counters) -> Option<Advice> {
         kind: "contention",
         cost: atomics.contention as f64,
         text: format!(
-            "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same place: combine the \
+            "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same address: combine the \
              warp's values by shuffles first",
             atomics.contention as f64 / atomics.requests as f64,
             atomics.lanes as f64 / atomics.requests as f64

@@ -66,7 +66,7 @@ struct Report {
 }
 
 /// The minimum cost of a reported finding, as a share of all requests.
-const SHARE_WORTH_A_WORD: f64 = 0.02;
+const MIN_REPORTED_SHARE: f64 = 0.02;
 
 /// Counts a kernel in the executor.
 pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
@@ -108,7 +108,7 @@ impl KernelReport {
     fn of(kernel: &KernelProfile, sources: &mut Sources) -> Self {
         let total: Counters = kernel.total();
         // Cheaper findings are not reported.
-        let least = SHARE_WORTH_A_WORD * total.requests() as f64;
+        let least = MIN_REPORTED_SHARE * total.requests() as f64;
         let mut lines: Vec<LineReport> = kernel
             .lines
             .iter()
@@ -160,7 +160,7 @@ impl KernelReport {
 }
 
 /// A finding at a line. If several launches have it, the numbers are those of the launch with the highest cost.
-struct Change<'a> {
+struct LineFinding<'a> {
     line: &'a LineReport,
     advice: &'a Advice,
     /// The number of launches with the finding.
@@ -169,15 +169,15 @@ struct Change<'a> {
 
 impl Report {
     /// The findings of all launches, each once, worst first; those of a line together.
-    fn changes(&self) -> Vec<Change<'_>> {
-        let mut changes: Vec<Change<'_>> = Vec::new();
+    fn findings(&self) -> Vec<LineFinding<'_>> {
+        let mut findings: Vec<LineFinding<'_>> = Vec::new();
         let lines = self.kernels.iter().flat_map(|kernel| &kernel.lines);
         for (line, advice) in lines.flat_map(|line| line.advice.iter().map(move |advice| (line, advice))) {
-            let is_same = |known: &&mut Change<'_>| {
+            let is_same = |known: &&mut LineFinding<'_>| {
                 (known.line.file, known.line.line, known.advice.kind) == (line.file, line.line, advice.kind)
             };
-            match changes.iter_mut().find(is_same) {
-                None => changes.push(Change { line, advice, kernels: 1 }),
+            match findings.iter_mut().find(is_same) {
+                None => findings.push(LineFinding { line, advice, kernels: 1 }),
                 Some(known) => {
                     known.kernels += 1;
                     if advice.cost > known.advice.cost {
@@ -186,16 +186,16 @@ impl Report {
                 }
             }
         }
-        let place = |change: &Change<'_>| (change.line.file, change.line.line);
-        let costs: Vec<_> = changes.iter().map(|change| (place(change), change.advice.cost)).collect();
-        let of_line = |change: &Change<'_>| -> f64 {
+        let place = |change: &LineFinding<'_>| (change.line.file, change.line.line);
+        let costs: Vec<_> = findings.iter().map(|change| (place(change), change.advice.cost)).collect();
+        let of_line = |change: &LineFinding<'_>| -> f64 {
             costs.iter().filter(|(own, _)| *own == place(change)).map(|(_, cost)| cost).sum()
         };
-        changes.sort_by(|one, other| {
+        findings.sort_by(|one, other| {
             let by_line = of_line(other).total_cmp(&of_line(one)).then(place(one).cmp(&place(other)));
             by_line.then(other.advice.cost.total_cmp(&one.advice.cost))
         });
-        changes
+        findings
     }
 
     fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
@@ -220,16 +220,16 @@ impl Report {
                 kernel.table(layout)
             )?;
         }
-        let changes = self.changes();
-        if !changes.is_empty() {
+        let findings = self.findings();
+        if !findings.is_empty() {
             writeln!(out, "\nWhat to change, the worst first:")?;
         }
-        for (i, Change { line, advice, kernels }) in changes.iter().enumerate() {
+        for (i, LineFinding { line, advice, kernels }) in findings.iter().enumerate() {
             let worst = if *kernels > 1 { format!(" (the worst of {kernels} launches)") } else { String::new() };
             writeln!(out, "{}:{}: {}{worst}", line.file, line.line, advice.text)?;
             // Once for each line, after its last finding: the table rarely has space for it.
             let is_last =
-                changes.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
+                findings.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
             if let Some(source) = line.source.as_ref().filter(|_| is_last) {
                 writeln!(out, "    {source}")?;
             }

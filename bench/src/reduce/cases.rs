@@ -4,10 +4,10 @@ use std::fmt;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
 use super::extent::{Axis, Extent, Lengths};
 use super::file::FileArguments;
+use super::operators::Operator;
 use crate::element::ElementType;
 use crate::exact::Kind;
 
@@ -23,7 +23,7 @@ pub struct ReduceArguments {
     /// Operators, joined by commas [default: sum]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub op: Vec<Operator>,
-    /// Types of the elements, joined by commas [default: f32, or i32 of operators that take integers]
+    /// Types of the elements, joined by commas [default: f32, or i32 for operators on integers]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
     /// Shapes, joined by commas: `2^28` (the whole input), `1024x1024:rows` (a result for each row),
@@ -35,10 +35,10 @@ pub struct ReduceArguments {
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
     /// Kinds of elements, joined by commas, for operators on floats whose results are exact; --peers then means CUB
-    /// alone: `ordinary` (magnitudes from 1/16 to 16), `wide` (three eighths of all exponents, the middle ones: the sum
-    /// of squares is finite), `250-exponents` (250 of them, around that of 1), `subnormal`, `cancelling` (wide numbers
-    /// followed by their negations in reverse, and one ordinary number in eight that remains), `ascending` and
-    /// `descending` (magnitudes), `scales` (another one for each 4,096 elements), `largest` (magnitudes of the two
+    /// alone: `ordinary` (magnitudes from 1/16 to 16), `wide` (the middle three eighths of all exponents, so that sums
+    /// of squares are finite), `250-exponents` (250 exponents around that of 1), `subnormal`, `cancelling` (wide
+    /// numbers followed by their negations in reverse, and one ordinary number in eight that remains), `ascending` and
+    /// `descending` (by magnitude), `scales` (a new scale every 4,096 elements), `largest` (magnitudes of the two
     /// greatest exponents), `extremes` (the greatest power of two beside the least number), `nans` (one in ten),
     /// `one-large`, `one-infinity`, `one-nan` (among ordinary numbers) [default: random whole numbers from 1 to 16]
     #[arg(long, value_delimiter = ',', conflicts_with = "offset")]
@@ -51,88 +51,9 @@ pub struct ReduceArguments {
         "all", "op", "dtype", "shape", "offset", "data"
     ])]
     pub table: Vec<TableName>,
-    /// Also times CUB and PyTorch, if this folder (`peers` of the source, after its build.sh) and this machine have
-    /// them
+    /// Also times CUB and PyTorch, if they are installed. FOLDER is the source's `peers`, whose build.sh builds CUB
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
-}
-
-/// An operator.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Operator {
-    /// The sum; of integers in 64 bits
-    Sum,
-    /// The sum in the integers' own type, wrapping
-    WrappingSum,
-    /// The sum of f32 in f64
-    SumInF64,
-    /// The product; of integers in 64 bits, wrapping
-    Product,
-    Min,
-    Max,
-    Argmin,
-    Argmax,
-    MinMax,
-    Mean,
-    SumOfSquares,
-    Norm,
-    Any,
-    All,
-    CountNonzero,
-    /// The number of NaN, of floats
-    CountNan,
-    /// The number of finite elements, of floats
-    CountFinite,
-    /// The dot product of two inputs
-    Dot,
-}
-
-/// The kind of input with which a result shows that no element was left out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Data {
-    /// Small whole numbers, whose sums are exact.
-    Whole,
-    /// Numbers whose products are exact. A missing factor changes the product.
-    Factors,
-    /// Small whole numbers, infinities and NaN.
-    Special,
-}
-
-impl Operator {
-    pub fn data(self) -> Data {
-        match self {
-            Self::Product => Data::Factors,
-            Self::CountNan | Self::CountFinite => Data::Special,
-            _ => Data::Whole,
-        }
-    }
-
-    /// Whether the library has the operator for this type.
-    pub fn takes(self, dtype: ElementType) -> bool {
-        match self {
-            Self::WrappingSum => !dtype.is_float(),
-            Self::SumInF64 => dtype == ElementType::F32,
-            Self::CountNan | Self::CountFinite => dtype.is_float(),
-            _ => true,
-        }
-    }
-
-    /// Whether results on elements of this kind can be checked: the operator must be exact.
-    pub fn takes_data(self, dtype: ElementType, data: Option<Kind>) -> bool {
-        let is_exact = matches!(self, Self::Sum | Self::SumInF64 | Self::Mean | Self::SumOfSquares | Self::Norm);
-        data.is_none() || dtype.is_float() && is_exact
-    }
-
-    /// The number of values in one result.
-    pub fn results_each(self) -> usize {
-        if self == Self::MinMax { 2 } else { 1 }
-    }
-
-    /// The element types that the operator takes.
-    pub fn types(self) -> impl Iterator<Item = ElementType> {
-        ElementType::value_variants().iter().copied().filter(move |&dtype| self.takes(dtype))
-    }
 }
 
 /// The name of a value on the command line.
@@ -190,7 +111,7 @@ pub enum TableName {
 }
 
 /// Matrices: rows and columns.
-const SIDES: [(usize, usize); 8] = [
+const MATRICES: [(usize, usize); 8] = [
     (1024, 1024),
     (4096, 4096),
     (16384, 16384),
@@ -201,8 +122,8 @@ const SIDES: [(usize, usize); 8] = [
     (1_000_003, 127),
 ];
 
-/// The matrices of [`SIDES`] for operators and types other than sums of f32.
-const FEW_SIDES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
+/// The matrices of [`MATRICES`] for operators and types other than sums of f32.
+const FEW_MATRICES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
 
 /// The number of segments, and their mean length.
 const SEGMENTS: [(usize, usize); 7] = [
@@ -234,8 +155,8 @@ impl TableName {
             sides.iter().map(case).collect::<Vec<_>>()
         };
         let matrices = |axis| {
-            let sums = [over(Sum, F32, axis, &SIDES), over(Sum, F64, axis, &FEW_SIDES)];
-            let others = [over(Norm, F32, axis, &FEW_SIDES), over(Argmax, F32, axis, &FEW_SIDES)];
+            let sums = [over(Sum, F32, axis, &MATRICES), over(Sum, F64, axis, &FEW_MATRICES)];
+            let others = [over(Norm, F32, axis, &FEW_MATRICES), over(Argmax, F32, axis, &FEW_MATRICES)];
             sums.into_iter().chain(others).flatten().collect()
         };
         let cases = match self {

@@ -4,7 +4,7 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
-use super::cases::Data;
+use super::operators::Data;
 
 use super::extent::Extent;
 use crate::element::{ElementType, Number};
@@ -15,7 +15,7 @@ use crate::memory;
 ///
 /// Whole numbers are from 1 to 16, with one 0 and one 17 near the end: a kernel that leaves out a part of the input
 /// misses these extremes. Integer factors are odd. Float factors are 1 and -1, and a few are 2. So no partial product
-/// is rounded, and no factor hides another. A quarter of special numbers is infinite, and an eighth is NaN.
+/// is rounded, and no factor hides another. Of the special numbers a quarter are infinite, and an eighth are NaN.
 pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     const TWOS: usize = 6;
@@ -107,8 +107,8 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Operator;
     use super::super::expected::expected;
+    use super::super::operators::Operator;
     use super::*;
 
     #[test]

@@ -2,7 +2,7 @@
 
 use warpfold::exact::{ExactDot, ExactSum};
 
-use super::cases::Operator;
+use super::operators::Operator;
 
 use super::extent::{Axis, Extent};
 use super::parallel::in_parallel;

@@ -1,8 +1,8 @@
 //! Expected results, computed by all processors.
 
-use super::cases::Operator;
 use super::exact;
 use super::extent::{Axis, Extent};
+use super::operators::Operator;
 use super::parallel::in_parallel;
 pub use super::tally::Expected;
 use super::tally::Tally;
@@ -144,8 +144,8 @@ fn tally_columns<T: Number>(operator: Operator, columns: usize, numbers: &[T]) -
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Data;
     use super::super::data::numbers;
+    use super::super::operators::Data;
     use super::*;
 
     fn value(expected: &Expected) -> f64 {

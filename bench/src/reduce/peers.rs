@@ -7,7 +7,8 @@ use anyhow::{Context, bail};
 use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, View};
 
-use super::cases::{Case, Operator, name_of};
+use super::cases::{Case, name_of};
+use super::operators::Operator;
 
 use super::extent::{Axis, Extent};
 use crate::measure::{Plan, Timing};
@@ -179,6 +180,7 @@ impl Peers {
 /// The question for PyTorch, if PyTorch has such a reduction.
 fn question(case: &Case) -> Option<serde_json::Value> {
     let Case { operator, dtype, extent, offset, data } = case;
+    // Those that `peers/pytorch.py` has a call for. Most operators have no counterpart in PyTorch.
     let has = matches!(
         operator,
         Operator::Sum

@@ -4,17 +4,13 @@ use std::borrow::Cow;
 
 use anyhow::bail;
 use half::{bf16, f16};
-use warpfold::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Product, Sum,
-    SumInF64, SumOfSquares, WrappingSum,
-};
-use warpfold::{Error, Gpu, PairReduction, Reduction};
+use warpfold::{Error, Gpu, PairReduction, Reduction, ops};
 
-use super::cases::{Case, Data, Operator, name_of};
-
+use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
 use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::extent::Axis;
+use super::operators::{Data, Operator, for_each_operator};
 use super::peers::Peers;
 use super::table::Row;
 use crate::element::{ElementType, Number};
@@ -25,23 +21,23 @@ use crate::npy::Array;
 use crate::number::Results;
 use crate::outcome::without;
 
-/// The output of a reduction for each result: one number or two.
-trait Given: Sized {
+/// An output of a reduction: one number or two.
+trait ReductionOutput: Sized {
     type Number: Number;
-    fn numbers(given: Vec<Self>) -> Vec<Self::Number>;
+    fn numbers(outputs: Vec<Self>) -> Vec<Self::Number>;
 }
 
-impl<T: Number> Given for T {
+impl<T: Number> ReductionOutput for T {
     type Number = T;
-    fn numbers(given: Vec<Self>) -> Vec<T> {
-        given
+    fn numbers(outputs: Vec<Self>) -> Vec<T> {
+        outputs
     }
 }
 
-impl<T: Number> Given for [T; 2] {
+impl<T: Number> ReductionOutput for [T; 2] {
     type Number = T;
-    fn numbers(given: Vec<Self>) -> Vec<T> {
-        given.into_flattened()
+    fn numbers(outputs: Vec<Self>) -> Vec<T> {
+        outputs.into_flattened()
     }
 }
 
@@ -62,7 +58,7 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
     macro_rules! of_type {
         ($measure:ident, $operator:ident, $($dtype:ident $type:ident)*) => {
             match case.dtype {
-                $(ElementType::$dtype => $measure::<$operator, $type>(gpu, plan, peers, job),)*
+                $(ElementType::$dtype => $measure::<ops::$operator, $type>(gpu, plan, peers, job),)*
                 #[allow(unreachable_patterns, reason = "most operators take all types")]
                 _ => bail!("the library has no {case}"),
             }
@@ -85,30 +81,17 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
             of_type!($measure, $operator, F32 f32)
         };
     }
-    // The same as in `Operator::takes`.
-    match case.operator {
-        Operator::Sum => measured!(measure, Sum, all),
-        Operator::WrappingSum => measured!(measure, WrappingSum, integers),
-        Operator::SumInF64 => measured!(measure, SumInF64, f32),
-        Operator::Product => measured!(measure, Product, all),
-        Operator::Min => measured!(measure, Min, all),
-        Operator::Max => measured!(measure, Max, all),
-        Operator::Argmin => measured!(measure, ArgMin, all),
-        Operator::Argmax => measured!(measure, ArgMax, all),
-        Operator::MinMax => measured!(measure, MinMax, all),
-        Operator::Mean => measured!(measure, Mean, all),
-        Operator::SumOfSquares => measured!(measure, SumOfSquares, all),
-        Operator::Norm => measured!(measure, Norm, all),
-        Operator::Any => measured!(measure, Any, all),
-        Operator::All => measured!(measure, All, all),
-        Operator::CountNonzero => measured!(measure, CountNonzero, all),
-        Operator::CountNan => measured!(measure, CountNan, floats),
-        Operator::CountFinite => measured!(measure, CountFinite, floats),
-        Operator::Dot => measured!(measure_pairs, Dot, all),
+    macro_rules! run_each {
+        ($($(#[$doc:meta])* $name:ident: $operator:ident of $types:ident, by $measure:ident;)*) => {
+            match case.operator {
+                $(Operator::$name => measured!($measure, $operator, $types),)*
+            }
+        };
     }
+    for_each_operator!(run_each)
 }
 
-/// The times of `start`, back to back and alone. The executor takes only one time.
+/// The times of `start`: back to back, and alone. The executor measures only one.
 fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Option<Timing>), Error> {
     match plan.first(gpu, start)? {
         first @ Some(_) => Ok((plan.time_after(gpu, first, start)?, None)),
@@ -120,13 +103,13 @@ fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Optio
 fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) -> anyhow::Result<()> {
     let Case { extent, offset, .. } = job.case;
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
-    let ends = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
+    let segment_offsets = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
     // A result has at most 16 bytes, and CUB has two more buffers of 8 bytes each.
     let results = 32 * extent.results() as u128;
     // The elements of a file are already in memory. Segments need 8 bytes for a weight beside each offset.
-    let own = if job.array.is_some() { 0 } else { input + 2 * ends };
+    let own = if job.array.is_some() { 0 } else { input + 2 * segment_offsets };
     let need = Need {
-        device: inputs * plan.copies(input) * input + ends + results,
+        device: inputs * plan.copies(input) * input + segment_offsets + results,
         host: inputs * (own + bytes_expected::<T>(&extent)),
     };
     need.check(gpu, "the case", "choose a smaller --shape or --input")
@@ -139,13 +122,13 @@ fn measure<O: Reduction<T> + Default, T: Number>(
     job: &Job<'_>,
 ) -> anyhow::Result<Done>
 where
-    O::Output: Given,
+    O::Output: ReductionOutput,
 {
     let case = &job.case;
     let Case { operator, extent, offset, .. } = *case;
     let is_skewed = extent.axis == Axis::Skewed;
     check_memory::<T>(gpu, plan, job, 1)?;
-    let ends = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
+    let segment_offsets = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
     let all: Cow<'_, [T]> = match job.array {
         Some(array) => array.elements().into(),
         None => match case.data {
@@ -154,24 +137,24 @@ where
         },
     };
     let inputs = Inputs::new(gpu, plan, &all, offset)?;
-    let expected = expected(operator, &extent, &ends, &all[offset..])?;
+    let expected = expected(operator, &extent, &segment_offsets, &all[offset..])?;
     drop(all);
     let mut output = gpu.zeroed::<O::Output>(extent.results())?;
-    let ends = gpu.upload(&ends)?;
+    let segment_offsets = gpu.upload(&segment_offsets)?;
     let measured = if is_skewed {
         let mut reducer = gpu.segment_reducer(O::default(), extent.rows, extent.elements())?;
-        let measured = times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &ends, &mut output))?;
+        let measured = times(gpu, plan, &mut |i| reducer.start(inputs.view(i)?, &segment_offsets, &mut output))?;
         reducer.check()?;
         measured
     } else {
         let mut reducer = gpu.reducer(O::default(), extent.shape()?)?;
-        times(gpu, plan, &mut |i| reducer.start(inputs.turn(i)?, &mut output))?
+        times(gpu, plan, &mut |i| reducer.start(inputs.view(i)?, &mut output))?
     };
-    let found = Given::numbers(gpu.download(&output)?);
+    let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
     let results = Array::of_list(found);
     let cub = peers
-        .cub(gpu, plan, case, &inputs.addresses()?, ends.view())
+        .cub(gpu, plan, case, &inputs.addresses()?, segment_offsets.view())
         .unwrap_or_else(|error| without("CUB", case, &error));
     let reproducible = peers
         .reproducible_cub(gpu, plan, case, &inputs.addresses()?)
@@ -184,7 +167,7 @@ where
     Ok((row, results))
 }
 
-/// Two inputs.
+/// Measures a reduction of two inputs.
 fn measure_pairs<O: PairReduction<T> + Default, T: Number>(
     gpu: &Gpu,
     plan: &Plan,
@@ -192,7 +175,7 @@ fn measure_pairs<O: PairReduction<T> + Default, T: Number>(
     job: &Job<'_>,
 ) -> anyhow::Result<Done>
 where
-    O::Output: Given,
+    O::Output: ReductionOutput,
 {
     let case = &job.case;
     let Case { extent, offset, .. } = *case;
@@ -205,8 +188,8 @@ where
     drop((a, b));
     let mut output = gpu.zeroed::<O::Output>(1)?;
     let mut reducer = gpu.pair_reducer(O::default(), extent.shape()?)?;
-    let measured = times(gpu, plan, &mut |i| reducer.start(first.turn(i)?, second.turn(i)?, &mut output))?;
-    let found = Given::numbers(gpu.download(&output)?);
+    let measured = times(gpu, plan, &mut |i| reducer.start(first.view(i)?, second.view(i)?, &mut output))?;
+    let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
     drop((first, second));
     let pytorch = peers.pytorch(case);

@@ -350,7 +350,7 @@ fn mean(section: &Section, ratio: impl Fn(&Row) -> Option<f64>) -> Option<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::cases::Operator;
+    use super::super::operators::Operator;
     use super::*;
     use crate::element::ElementType;
 

@@ -3,7 +3,7 @@
 use approx::abs_diff_eq;
 use warpfold::exact::integers;
 
-use super::cases::Operator;
+use super::operators::Operator;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;
 
@@ -20,8 +20,8 @@ impl Expected {
         Self { value, bound: 0.0 }
     }
 
-    /// An infinite or NaN value is expected exactly. If the order of the elements decides whether a result leaves the
-    /// range, any result is right.
+    /// A value with an error bound; an infinite or NaN value is expected exactly. If the order of the elements decides
+    /// whether a result leaves the range, any result is right.
     fn near(value: f64, error: f64, may_leave_range: bool) -> Self {
         let bound = if value.is_finite() { error } else { 0.0 };
         Self { value: Value::F64(value), bound: if may_leave_range { f64::INFINITY } else { bound } }
@@ -95,7 +95,7 @@ pub struct Tally<W> {
     finite: u64,
     product: W,
     /// The number of factors that are not a power of two. Their products may be rounded.
-    rough: u64,
+    inexact_factors: u64,
     /// An upper bound of the sum of |log2| of the factors.
     exponents: f64,
 }
@@ -128,7 +128,7 @@ impl<W: Wide> Tally<W> {
             first_nan: NONE,
             finite: 0,
             product: W::ONE,
-            rough: 0,
+            inexact_factors: 0,
             exponents: 0.0,
         }
     }
@@ -181,9 +181,9 @@ impl<W: Wide> Tally<W> {
         let bits = x.to_f64().abs().to_bits();
         if W::IS_FLOAT && x != W::ZERO && x.to_f64().is_finite() {
             let exponent = (bits >> 52) as f64 - 1023.0;
-            let is_rough = bits << 12 != 0;
-            self.rough += u64::from(is_rough);
-            self.exponents += exponent.abs() + f64::from(is_rough && exponent >= 0.0);
+            let is_inexact = bits << 12 != 0;
+            self.inexact_factors += u64::from(is_inexact);
+            self.exponents += exponent.abs() + f64::from(is_inexact && exponent >= 0.0);
         }
     }
 
@@ -210,7 +210,7 @@ impl<W: Wide> Tally<W> {
             first_nan: self.first_nan.min(later.first_nan),
             finite: self.finite + later.finite,
             product: self.product.times(later.product),
-            rough: self.rough + later.rough,
+            inexact_factors: self.inexact_factors + later.inexact_factors,
             exponents: self.exponents + later.exponents,
         }
     }
@@ -267,7 +267,7 @@ impl<W: Wide> Tally<W> {
         let product = format.round(self.product.to_f64());
         // The smallest normal number is 4 divided by the largest.
         let may_leave_range = self.exponents >= format.largest().log2() - 2.0;
-        let error = 2.0 * self.rough as f64 * format.rounding() * product.abs();
+        let error = 2.0 * self.inexact_factors as f64 * format.rounding() * product.abs();
         Expected::near(product, error, may_leave_range)
     }
 }

@@ -25,7 +25,7 @@ use crate::npy::{self, Array};
 use crate::number::counted;
 use crate::options::{Output, Sides};
 use crate::outcome::Outcome;
-use crate::report::{Measured, Place, Report, Scale, Section};
+use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct TransposeArguments {
@@ -85,7 +85,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let is_right = wrong.is_none();
     let change = rung.map_or("the library's choice", TransposeRung::summary);
     section
-        .push(&scale, Measured { kernel: name, change, launches: 1, result: None, wrong, timing, place: Place::First });
+        .push(&scale, Measured { kernel: name, change, launches: 1, result: None, wrong, timing, role: Role::First });
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     let mut outcome = report.print(output);
     if let Some(file) = &arguments.output {

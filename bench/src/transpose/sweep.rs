@@ -49,8 +49,8 @@ pub struct SweepArguments {
         conflicts_with_all = ["all", "shape", "size", "kind", "input", "output", "rung", "rows", "cols"],
     )]
     pub table: Vec<TableName>,
-    /// Also times cuBLAS and PyTorch, if this folder (`peers` of the source, after its build.sh) and this machine have
-    /// them
+    /// Also times cuBLAS and PyTorch, if they are installed. FOLDER is the source's `peers`, whose build.sh builds the
+    /// call of cuBLAS
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub peers: Option<std::path::PathBuf>,
 }
@@ -198,14 +198,14 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
     let Shape { batch, rows, columns } = case.shape;
     let sides = [batch, rows, columns];
     let axes = case.kind.axes();
-    // The distances in the output of neighbours along each of the input's axes.
+    // For each of the input's axes, its stride in the output.
     let mut strides = [0; 3];
     let mut stride = 1;
     for &axis in axes.iter().rev() {
         strides[axis] = stride;
         stride *= sides[axis];
     }
-    // In panels of tiles, since a row of one matrix is a column of the other; one for each processor at a time.
+    // In panels of tiles, since a row of one matrix is a column of the other. Each processor has one panel at a time.
     let panels = rows.div_ceil(TILE);
     (0..batch * panels).into_par_iter().find_map_first(|panel| {
         let (matrix, top) = (panel / panels, panel % panels * TILE);

@@ -49,6 +49,29 @@ fn refused(arguments: &[&str], parts: &[&str]) {
     }
 }
 
+/// The element types, as the command line names them.
+const DTYPES: &str = "f32,f64,f16,bf16,i8,i16,i32,i64,u8,u16,u32,u64";
+
+/// The operators of `bench reduce`, and the element types that each takes, joined by commas.
+///
+/// The program names them where it refuses others, so this list has every operator that the program has.
+fn operators() -> Vec<(String, String)> {
+    let between = |message: &str, before: &str, after: &str| {
+        let rest = message.split_once(before).and_then(|(_, rest)| rest.split_once(after));
+        rest.unwrap_or_else(|| panic!("`{before}` and `{after}` are not in: {message}")).0.to_owned()
+    };
+    let unknown = stderr(&bench(&["reduce", "--op", "unknown"]));
+    let types = |operator: &str| {
+        let output = bench(&["reduce", "--op", operator, "--dtype", DTYPES, "--shape", "1"]);
+        match output.status.code() {
+            Some(0) => DTYPES.to_owned(),
+            _ => between(&stderr(&output), " takes --dtype ", ", and not "),
+        }
+    };
+    let operators = between(&unknown, "[possible values: ", "]");
+    operators.split(", ").map(|operator| (operator.to_owned(), types(operator))).collect()
+}
+
 /// A temporary folder for files.
 struct Files(tempfile::TempDir);
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::{Files, bench, refused, stderr, stdout};
+use crate::{DTYPES, Files, bench, operators, refused, stderr, stdout};
 
 #[test]
 fn random_numbers_have_the_same_sum_everywhere() {
@@ -87,20 +87,26 @@ fn reductions_of_any_kind() {
 
 #[test]
 fn every_operator_of_every_type() {
-    let shapes = "0,1,33,5000,30x50:rows,30x50:columns,20x30:skewed";
-    let (floats, integers) = ("f32,f64,f16,bf16", "i8,i16,i32,i64,u8,u16,u32,u64");
-    for (operators, types, cases) in [
-        ("sum,product,sum-of-squares,mean,norm,any,all,count-nonzero", [floats, integers].join(","), 8 * 12),
-        ("wrapping-sum", integers.to_owned(), 8),
-        ("sum-in-f64", "f32".to_owned(), 1),
-        ("count-nan,count-finite", floats.to_owned(), 2 * 4),
-    ] {
+    let all = operators();
+    assert_eq!((&*all[0].0, &*all[0].1), ("sum", DTYPES));
+    for (operator, types) in &all {
+        // A dot product is over the whole inputs.
+        let shapes = if operator == "dot" { "1,33,5000" } else { "1,33,5000,30x50:rows,30x50:columns,20x30:skewed" };
+        let run = |shapes: &str, offset: &str| {
+            let arguments = ["reduce", "--op", operator, "--dtype", types, "--shape", shapes, "--offset", offset];
+            bench(&[&arguments[..], &["--format", "csv"]].concat())
+        };
         for offset in ["0", "1"] {
-            let arguments = ["reduce", "--op", operators, "--dtype", &types, "--shape", shapes, "--offset", offset];
-            let output = bench(&[&arguments[..], &["--format", "csv"]].concat());
+            let output = run(shapes, offset);
             assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
-            assert_eq!(stdout(&output).matches(",true,").count(), 7 * cases, "{}", stdout(&output));
+            let cases = types.split(',').count() * shapes.split(',').count();
+            assert_eq!(stdout(&output).matches(",true,").count(), cases, "{operator}: {}", stdout(&output));
         }
+        // A minimum of no elements has no value.
+        let empty = run("0", "0");
+        let is_refused = empty.status.code() == Some(2) && stderr(&empty).contains("of no elements has no value");
+        let is_right = stdout(&empty).matches(",true,").count() == types.split(',').count();
+        assert!(is_refused || is_right, "{operator}: {}{}", stdout(&empty), stderr(&empty));
     }
     // By default, a type that the operator accepts.
     let usual = stdout(&bench(&["reduce", "--op", "sum,wrapping-sum,count-nan", "--shape", "9", "--format", "csv"]));

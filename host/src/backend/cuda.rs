@@ -17,7 +17,7 @@ use cust::module::Module;
 use cust::stream::{Stream, StreamFlags};
 
 use crate::backend::limits::Limits;
-use crate::backend::loads::Loads;
+use crate::backend::once_map::OnceMap;
 use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
@@ -34,13 +34,13 @@ pub(crate) struct CudaDevice {
 
 /// What all handles of a device share: its primary context, and what is loaded in it.
 struct Shared {
-    kernels: Loads<KernelId, Loaded>,
+    kernels: OnceMap<KernelId, Loaded>,
     device: Device,
     compute: u32,
     limits: Limits,
     driver: &'static Driver,
-    /// Whether the driver can record dependent launches, too.
-    can_launch_early: bool,
+    /// Whether the driver supports programmatic dependent launches, in graphs, too.
+    has_dependent_launches: bool,
     libraries: Vec<&'static Library>,
     context: Context,
 }
@@ -49,8 +49,8 @@ struct Shared {
 #[derive(Clone)]
 struct Loaded {
     function: CUfunction,
-    /// Whether it waits for its prerequisites by itself, so that it may be a dependent launch.
-    is_early: bool,
+    /// Whether it may be a programmatic dependent launch: it waits for its prerequisites itself.
+    is_dependent: bool,
     _module: Arc<Module>,
 }
 
@@ -88,8 +88,8 @@ fn name(error: CudaError) -> String {
 /// Work on the stream is ordered with the legacy default stream, which PyTorch uses.
 const STREAM_FLAGS: StreamFlags = StreamFlags::DEFAULT;
 
-/// The first driver version that can record dependent launches.
-const EARLY_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
+/// The first driver version that supports programmatic dependent launches in graphs.
+const DEPENDENT_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
 
 /// Loads the driver and starts it.
 fn driver() -> Result<&'static Driver, Error> {
@@ -134,9 +134,17 @@ impl CudaDevice {
                 .into(),
             shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
         };
-        let can_launch_early = driver.version() >= EARLY_LAUNCHES;
-        let shared =
-            Shared { kernels: Loads::default(), device, compute, limits, driver, can_launch_early, libraries, context };
+        let has_dependent_launches = driver.version() >= DEPENDENT_LAUNCHES;
+        let shared = Shared {
+            kernels: OnceMap::default(),
+            device,
+            compute,
+            limits,
+            driver,
+            has_dependent_launches,
+            libraries,
+            context,
+        };
         Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
     }
 
@@ -176,8 +184,8 @@ impl Shared {
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
         // Only a kernel whose PTX has the wait may be a dependent launch.
-        let is_early = text.contains("griddepcontrol.wait") && self.can_launch_early;
-        Ok(Loaded { function, is_early, _module: module })
+        let is_dependent = text.contains("griddepcontrol.wait") && self.has_dependent_launches;
+        Ok(Loaded { function, is_dependent, _module: module })
     }
 }
 
@@ -284,7 +292,7 @@ impl Backend for CudaDevice {
     unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
         self.shared.limits.check(call)?;
         self.enter()?;
-        let Loaded { function, is_early, .. } = self.shared.kernel(call.kernel)?;
+        let Loaded { function, is_dependent, .. } = self.shared.kernel(call.kernel)?;
         let mut arguments = Vec::with_capacity(call.slots.len());
         let mut slots = call.slots;
         for parameter in call.parameters {
@@ -298,8 +306,8 @@ impl Backend for CudaDevice {
             }
         }
         let Call { grid, block, .. } = call;
-        if is_early {
-            let mut early = CUlaunchAttribute::programmatic_stream_serialization();
+        if is_dependent {
+            let mut attribute = CUlaunchAttribute::programmatic_stream_serialization();
             let config = CUlaunchConfig {
                 gridDimX: grid.x,
                 gridDimY: grid.y,
@@ -309,7 +317,7 @@ impl Backend for CudaDevice {
                 blockDimZ: block.z,
                 sharedMemBytes: call.dynamic_shared as u32,
                 hStream: self.stream.as_inner(),
-                attrs: &mut early,
+                attrs: &mut attribute,
                 numAttrs: 1,
             };
             let (arguments, extra) = (arguments.as_mut_ptr(), std::ptr::null_mut());
@@ -379,8 +387,8 @@ impl Backend for CudaDevice {
     }
 
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
-        // Nothing else uses this stream, so other threads' work is done meanwhile, not recorded. The mode is relaxed
-        // because those threads may call any function of the driver.
+        // Only this recording uses the stream, so the work of other threads is done as usual, not recorded. The mode is
+        // relaxed, because those threads may call any function of the driver.
         let recorder = self.with_own_stream(true)?;
         recorder.stream.begin_capture(CaptureMode::Relaxed).map_err(failed("begin a recording"))?;
         Ok(Arc::new(recorder))

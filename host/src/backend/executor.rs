@@ -104,7 +104,7 @@ fn cores() -> u32 {
     thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// The executor's form of a launch.
+/// The launch as the executor takes it.
 fn launch_of<'a>(call: &Call<'a>) -> simt::Launch<'a> {
     let Call { kernel, grid, block, dynamic_shared, .. } = *call;
     simt::Launch { dynamic_shared, ..simt::Launch::new(kernel.entry, grid, block) }
@@ -143,8 +143,8 @@ impl Backend for Executor {
             return Err(refusal());
         }
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| refusal())?;
-        // SAFETY: the layout's size is not 0. Zeroed, because device memory has arbitrary bits, but is never
-        // uninitialized.
+        // SAFETY: the layout's size is not 0. Zeroed, because reading uninitialized memory of the host is undefined
+        // behaviour, and memory of a device just has arbitrary bits.
         let address = unsafe { alloc::alloc_zeroed(layout) };
         if address.is_null() { Err(refusal()) } else { Ok(address.expose_provenance() as u64) }
     }
@@ -161,7 +161,7 @@ impl Backend for Executor {
         self.refuse_to_record("upload")?;
         let _in_order = self.shared.in_order("upload")?;
         // SAFETY: as promised by the caller.
-        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), place_mut(to), from.len()) };
+        unsafe { ptr::copy_nonoverlapping(from.as_ptr(), pointer_to(to), from.len()) };
         Ok(())
     }
 
@@ -169,7 +169,7 @@ impl Backend for Executor {
         self.refuse_to_record("download")?;
         let _in_order = self.shared.in_order("download")?;
         // SAFETY: as promised by the caller.
-        unsafe { ptr::copy_nonoverlapping(place_mut(from).cast_const(), to, bytes) };
+        unsafe { ptr::copy_nonoverlapping(pointer_to(from).cast_const(), to, bytes) };
         Ok(())
     }
 
@@ -237,7 +237,7 @@ impl Backend for Executor {
 }
 
 /// The address as a pointer: [`Executor::allocate`] has exposed it.
-fn place_mut(address: u64) -> *mut u8 {
+fn pointer_to(address: u64) -> *mut u8 {
     ptr::with_exposed_provenance_mut(address as usize)
 }
 
@@ -260,11 +260,11 @@ impl Shared {
         unsafe {
             match step {
                 Step::Copy { from, to, bytes } => {
-                    ptr::copy_nonoverlapping(place_mut(*from).cast_const(), place_mut(*to), *bytes);
+                    ptr::copy_nonoverlapping(pointer_to(*from).cast_const(), pointer_to(*to), *bytes);
                     Ok(())
                 }
                 Step::Fill { address, byte, bytes } => {
-                    ptr::write_bytes(place_mut(*address), *byte, *bytes);
+                    ptr::write_bytes(pointer_to(*address), *byte, *bytes);
                     Ok(())
                 }
                 Step::Launch { kernel, grid, block, dynamic_shared, slots, parameters, thread } => {
@@ -334,7 +334,7 @@ impl OpenProfile {
         });
     }
 
-    /// Ends the counting and returns the counts, which an enclosing profile has, too.
+    /// Ends the counting and returns the counts, which are also added to the enclosing profile.
     fn end(mut self) -> Profile {
         self.close()
     }
@@ -370,7 +370,7 @@ fn arguments(call: &Call<'_>) -> Vec<simt::Argument<'static>> {
     arguments
 }
 
-/// What an executor has recorded.
+/// A recording of the executor.
 struct Steps {
     steps: Vec<Step>,
 }

@@ -5,7 +5,7 @@ pub(crate) mod cuda;
 pub(crate) mod executor;
 pub(crate) mod host_memory;
 mod limits;
-mod loads;
+mod once_map;
 
 use std::any::Any;
 use std::ffi::c_void;
@@ -18,7 +18,7 @@ use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
-/// A backend, which does all of its work in one order: a call sees the effects of all earlier calls.
+/// A backend. It does all of its work in one order: a call sees the effects of all earlier calls.
 pub trait Backend: Send + Sync + Any {
     /// The device's description.
     fn info(&self) -> Result<DeviceInfo, Error>;
@@ -47,7 +47,7 @@ pub trait Backend: Send + Sync + Any {
     /// Copies from the backend, after all work started earlier.
     ///
     /// # Safety
-    /// `from` has `bytes` bytes in one allocation of this backend, and `to` is valid for writes of as many.
+    /// `from` has `bytes` bytes in one allocation of this backend, and `to` is valid for writes of `bytes` bytes.
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error>;
 
     /// Copies within the backend.
@@ -86,17 +86,17 @@ pub trait Backend: Send + Sync + Any {
     /// [`Backend::end_recording`].
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error>;
 
-    /// What a recorder has recorded. Can be called once.
+    /// Ends a recorder's recording and returns the recorded work. Can be called once.
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error>;
 
     /// The CUDA stream of the backend's work, for other libraries; `None` in the executor.
     fn stream(&self) -> Option<*mut c_void>;
 
-    /// Counts what lanes do in all launches that this thread starts in `work`. Only the executor counts.
+    /// Counts the lanes' operations in all launches that this thread starts in `work`. Only the executor counts.
     #[cfg(feature = "simt")]
     fn profile(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<simt::Profile, Error>;
 
-    /// The time that the device takes for what `work` starts, by the device's clock if it has one.
+    /// Times the work that `work` starts, by the device's clock if it has one.
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error>;
 }
 
@@ -145,21 +145,21 @@ struct Allocation {
     backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
-    /// Whether a kernel has failed, and may not have left the memory zeroed. Only for a workspace, which kernels find
-    /// zeroed and leave zeroed.
-    is_unclean: Option<AtomicBool>,
+    /// For a workspace, which kernels find zeroed and leave zeroed: whether a kernel has failed, and may not have left
+    /// it zeroed.
+    is_dirty: Option<AtomicBool>,
 }
 
 /// The address of empty memory: aligned for everything, and never accessed.
-const NOWHERE: u64 = 256;
+const EMPTY_ADDRESS: u64 = 256;
 
-/// The widest access of a kernel, in bytes. The size of memory is a multiple of it, so that an access that begins
+/// The bytes of a kernel's widest access. The size of an allocation is a multiple of it, so that an access that begins
 /// inside also ends inside.
-const ACCESS: usize = 16;
+const MAX_ACCESS_BYTES: usize = 16;
 
-/// The bytes allocated for `bytes` bytes.
+/// The size of an allocation for `bytes` bytes.
 fn padded(backend: &dyn Backend, bytes: usize, operation: &'static str) -> Result<usize, Error> {
-    bytes.checked_next_multiple_of(ACCESS).ok_or_else(|| Error::OutOfMemory {
+    bytes.checked_next_multiple_of(MAX_ACCESS_BYTES).ok_or_else(|| Error::OutOfMemory {
         operation,
         requested: bytes,
         free: backend.free_memory().unwrap_or(0),
@@ -176,7 +176,7 @@ impl Memory {
     /// New zeroed memory. Every kernel finds it zeroed, and leaves it zeroed unless the kernel fails.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         let memory = Self::allocate(backend, bytes, operation, Some(AtomicBool::new(true)))?;
-        memory.make_clean()?;
+        memory.clean()?;
         Ok(memory)
     }
 
@@ -184,36 +184,36 @@ impl Memory {
         backend: &Arc<dyn Backend>,
         bytes: usize,
         operation: &'static str,
-        is_unclean: Option<AtomicBool>,
+        is_dirty: Option<AtomicBool>,
     ) -> Result<Self, Error> {
         let address = match bytes {
-            0 => NOWHERE,
+            0 => EMPTY_ADDRESS,
             _ => backend.allocate(padded(backend.as_ref(), bytes, operation)?, operation)?,
         };
-        let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_unclean }));
-        if !bytes.is_multiple_of(ACCESS) {
+        let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_dirty }));
+        if !bytes.is_multiple_of(MAX_ACCESS_BYTES) {
             // Kernels load 16 bytes even if they use fewer, and a checker would report the others as unwritten.
-            let last = (bytes / ACCESS * ACCESS) as u64;
+            let last = (bytes / MAX_ACCESS_BYTES * MAX_ACCESS_BYTES) as u64;
             // SAFETY: the memory's own last 16 bytes.
-            unsafe { backend.fill(address + last, 0, ACCESS)? };
+            unsafe { backend.fill(address + last, 0, MAX_ACCESS_BYTES)? };
         }
         Ok(memory)
     }
 
     /// Records that work with this memory has failed.
     pub(crate) fn note_failure(&self) {
-        if let Some(is_unclean) = &self.0.is_unclean {
-            is_unclean.store(true, Ordering::SeqCst);
+        if let Some(is_dirty) = &self.0.is_dirty {
+            is_dirty.store(true, Ordering::SeqCst);
         }
     }
 
     /// Zeroes a workspace if work with it has failed.
-    pub(crate) fn make_clean(&self) -> Result<(), Error> {
-        let Allocation { backend, address, bytes, is_unclean } = &*self.0;
-        if *bytes > 0 && is_unclean.as_ref().is_some_and(|is_unclean| is_unclean.load(Ordering::SeqCst)) {
+    pub(crate) fn clean(&self) -> Result<(), Error> {
+        let Allocation { backend, address, bytes, is_dirty } = &*self.0;
+        if *bytes > 0 && is_dirty.as_ref().is_some_and(|is_dirty| is_dirty.load(Ordering::SeqCst)) {
             // SAFETY: the memory's own bytes.
             unsafe { backend.fill(*address, 0, *bytes)? };
-            self.0.is_unclean.iter().for_each(|is_unclean| is_unclean.store(false, Ordering::SeqCst));
+            self.0.is_dirty.iter().for_each(|is_dirty| is_dirty.store(false, Ordering::SeqCst));
         }
         Ok(())
     }
@@ -236,7 +236,7 @@ impl Drop for Allocation {
     fn drop(&mut self) {
         if self.bytes > 0 {
             // SAFETY: `new` allocated the memory, and nothing uses it after this.
-            unsafe { self.backend.free(self.address, self.bytes.next_multiple_of(ACCESS)) };
+            unsafe { self.backend.free(self.address, self.bytes.next_multiple_of(MAX_ACCESS_BYTES)) };
         }
     }
 }

@@ -61,10 +61,10 @@ impl ControlFlowRung {
             Self::BranchByWarp => "every 2nd warp: a warp runs one",
             Self::Predicated => "a short branch, replaced by predicates",
             Self::LoopRolled => "a counter, a test and a jump each step",
-            Self::LoopUnrolled => "the same steps, eight after one another",
-            Self::SyncCount => "the barrier counts",
-            Self::SyncAnd => "the barrier asks for all",
-            Self::SyncOr => "the barrier asks for one",
+            Self::LoopUnrolled => "the same steps, eight in each iteration",
+            Self::SyncCount => "a barrier that counts threads",
+            Self::SyncAnd => "a barrier with the AND of a block",
+            Self::SyncOr => "a barrier with the OR of a block",
         }
     }
 

@@ -22,12 +22,12 @@ use crate::Error;
 /// The grid of `blocks` blocks along x.
 fn grid_of(kernel: KernelId, blocks: usize) -> Result<u32, Error> {
     // CUDA's limit along x, on every device.
-    const MOST: usize = i32::MAX as usize;
-    u32::try_from(blocks).ok().filter(|_| blocks <= MOST).ok_or_else(|| Error::InvalidLaunch {
+    const MAX_BLOCKS: usize = i32::MAX as usize;
+    u32::try_from(blocks).ok().filter(|_| blocks <= MAX_BLOCKS).ok_or_else(|| Error::InvalidLaunch {
         kernel: kernel.entry.to_owned(),
         what: "the grid's size along x",
         value: blocks.to_string(),
-        limit: MOST.to_string(),
+        limit: MAX_BLOCKS.to_string(),
     })
 }
 

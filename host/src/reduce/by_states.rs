@@ -61,7 +61,7 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
                 for first in (0..rows).step_by(each) {
                     let count = each.min(rows - first);
                     let output = output.reborrow().slice(first, count)?;
-                    let (input, tile_states) = (input.behind(first * pitch)?, workspace.tile_states.view_mut());
+                    let (input, tile_states) = (input.skip(first * pitch)?, workspace.tile_states.view_mut());
                     let Blocks { splits, tiles, longer_splits, threads } = blocks;
                     let arguments =
                         LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output };

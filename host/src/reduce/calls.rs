@@ -12,7 +12,7 @@ use super::{Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 
 impl Gpu {
-    /// A reduction of one shape, with all of its memory, to be started any number of times.
+    /// A reduction of one shape with its workspace, to be started any number of times.
     ///
     /// # Errors
     /// The operator has no result for this shape, or memory for the workspace runs out.
@@ -40,7 +40,7 @@ impl Gpu {
 
     /// Reduces a view to a buffer with one output for each row, column or segment of its shape.
     ///
-    /// Columns of squares of `f64` (their sum, or the norm) are first transposed, to memory as large as the view.
+    /// The sum of squares and the norm of columns of `f64` first transpose the view, to memory as large as the view.
     ///
     /// # Errors
     /// As for [`Gpu::reduce`]; and the view is shorter than the shape. Elements past the shape are ignored.

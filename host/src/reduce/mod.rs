@@ -35,17 +35,17 @@
 //! norms of integers are exact, and rounded once to `f64`. Products of floats and custom operators have an order that
 //! is a function of three things: the number of elements reduced to the result, the types, and whether the elements are
 //! contiguous (a row, the whole input), a column, or a segment by offsets. So every result has the same bits on every
-//! device, in every run, on every stream, in the executor, at every alignment, and with any other rows or columns. NaN
-//! is always the same one.
+//! device, in every run, on every stream, in the executor, at every alignment, and with any other rows or columns.
+//! Every NaN has the same bits.
 //!
 //! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A
-//! minimum, a maximum and the index of either are an [`Error::Empty`](crate::Error::Empty) if an output needs one. A
-//! shape without outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) lacks no value, so every operator gives an
-//! empty buffer. NumPy raises there for minima, maxima and their indices; here a program that reduces a batch of any
-//! size needs no special case.
+//! minimum, a maximum, or the index of either of no elements does not exist: the call returns
+//! [`Error::Empty`](crate::Error::Empty). For a shape without outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4],
+//! 1)`) every operator returns an empty buffer. NumPy raises there for minima, maxima and their indices; here a program
+//! that reduces a batch of any size needs no special case.
 //!
-//! **Special numbers.** As in NumPy: a sum, minimum or maximum of elements with NaN is NaN; of several NaN, or several
-//! equal elements, an index is that of the first; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
+//! **Special numbers.** As in NumPy: a sum, minimum or maximum of elements with NaN is NaN; an index is that of the
+//! first NaN, else of the first of equal elements; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
 //! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
 
 mod by_states;

@@ -62,7 +62,7 @@ pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
             operation: OPERATION,
             what: "the number of elements of each output",
             found: shape.elements_each(),
-            expected: "with the outputs more than any memory has".to_owned(),
+            expected: "and no memory holds that many for each output".to_owned(),
         });
     }
     Ok(())
@@ -86,7 +86,7 @@ pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u
         operation,
         what: "the number of blocks",
         found: x,
-        expected: "more than a grid has".to_owned(),
+        expected: "more than a grid can have".to_owned(),
     };
     Ok((u32::try_from(x).map_err(too_many)?, u32::try_from(y).map_err(too_many)?))
 }

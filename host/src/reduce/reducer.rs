@@ -10,8 +10,8 @@ use super::planned::{Planned, check_elements};
 use super::workspace::Workspace;
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A reduction of one shape by one operator, with all of its memory. Starting it neither allocates nor waits. It
-/// reduces elements of type `T` to outputs of type `R`.
+/// A reduction of one shape by one operator, with its workspace. Starting it neither allocates nor waits. It reduces
+/// elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::reducer`].
 pub struct Reducer<T: Element, R: Plain> {

@@ -10,9 +10,9 @@ use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// Warps of the first kernel that an H200 runs at once, and blocks of the second. Each of these warps gets a segment
-/// before any gets a second one.
-fn at_once(is_exact: bool) -> (usize, usize) {
+/// The resident warps of the first kernel on an H200, and the resident blocks of the second. Each of these warps gets a
+/// segment before any gets a second one.
+fn resident(is_exact: bool) -> (usize, usize) {
     let (warps, blocks) = if is_exact { (32, 3) } else { (64, 4) };
     (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
 }
@@ -26,7 +26,7 @@ enum SegmentKernels<T: Element, R: Plain> {
         segments: Kernel<SegmentArgs<'static, T, R>>,
         long_segments: Kernel<LongSegmentArgs<'static, T, R>>,
         /// The [entries](segments::entries_per_partial) that a state takes.
-        places: usize,
+        entries_per_state: usize,
     },
     Exact {
         segments: Kernel<ExactSegmentArgs<'static, T>>,
@@ -44,8 +44,8 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
             Kernels::OfStates(kernels) => {
                 // SAFETY: only a `SegmentReducer` launches them.
                 let StateHandles { segments, long_segments, .. } = *unsafe { kernels.handles() };
-                let places = segments::entries_per_partial(size_of::<O::State>());
-                Ok(Self::OfStates { operator: kernels.operator(), segments, long_segments, places })
+                let entries_per_state = segments::entries_per_partial(size_of::<O::State>());
+                Ok(Self::OfStates { operator: kernels.operator(), segments, long_segments, entries_per_state })
             }
             Kernels::Exact(kernels) => {
                 if let Some(operator) = kernels.nonzero_at_zero() {
@@ -61,7 +61,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
     }
 }
 
-/// A reduction of segments by one operator, with all of its memory. Starting it neither allocates nor waits.
+/// A reduction of segments by one operator, with its workspace. Starting it neither allocates nor waits.
 ///
 /// Segment `i` is the elements `offsets[i]..offsets[i + 1]`, so there is one offset more than segments, as in a sparse
 /// matrix in CSR. An empty segment gives the operator's result for no elements: a sum 0, a product 1, a mean NaN, a
@@ -102,7 +102,7 @@ pub struct SegmentReducer<T: Element, R: Plain> {
 impl Gpu {
     /// A reduction of `segments` segments, to be started any number of times.
     ///
-    /// Each input has up to `elements` elements. The reduction has all of its memory, about a 140th of the input's.
+    /// Each input has up to `elements` elements. The workspace takes about 1/140 of the input's memory.
     ///
     /// # Errors
     /// Memory for the workspace runs out, or no memory could hold the input.
@@ -123,8 +123,8 @@ impl Gpu {
         // If one warp folds the input, there is nothing to queue.
         let has_long = elements > segments::MAX_WARP_SEGMENT_VECTORS * (16 / size);
         let capacity = if has_long { segments::max_chunks(elements, size) } else { 0 };
-        let (places, superaccumulators) = match &kernels {
-            SegmentKernels::OfStates { places, .. } => (*places, 0),
+        let (entries_per_state, superaccumulators) = match &kernels {
+            SegmentKernels::OfStates { entries_per_state, .. } => (*entries_per_state, 0),
             SegmentKernels::Exact { words, .. } => (1, max_superaccumulators(elements, size) * words),
         };
         let backend = self.backend();
@@ -135,14 +135,14 @@ impl Gpu {
             elements,
             chunks: self.zeroed(capacity * segments::ENTRIES_PER_CHUNK)?,
             status: Buffer::workspace(&backend, 2)?,
-            partials: self.zeroed(capacity * places)?,
+            partials: self.zeroed(capacity * entries_per_state)?,
             tickets: Buffer::workspace(&backend, 1 + capacity)?,
             superaccumulators: Buffer::workspace(&backend, superaccumulators)?,
         })
     }
 
-    /// Reduces segments to a buffer with one output each; see [`SegmentReducer`] for segments and empty ones. Waits for
-    /// the result, to check all offsets.
+    /// Reduces segments to a buffer with one output each. [`SegmentReducer`] says what the offsets mean, and what an
+    /// empty segment gives. Waits for the result, to check all offsets.
     ///
     /// ```
     /// use warpfold::{Gpu, ops::Max};
@@ -221,7 +221,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         if self.segments == 0 {
             return Ok(());
         }
-        let (warps, blocks) = at_once(matches!(self.kernels, SegmentKernels::Exact { .. }));
+        let (warps, blocks) = resident(matches!(self.kernels, SegmentKernels::Exact { .. }));
         let segments_per_warp = segments_per_warp(self.segments, warps);
         let grid = u32::try_from(blocks_of(self.segments, segments_per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
@@ -282,8 +282,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// Waits for the reductions started so far, and checks all of their offsets.
     ///
     /// # Errors
-    /// Some offsets were not in order, or beyond their input (the error names the first such segment, which is then
-    /// forgotten); or work has failed.
+    /// Some offsets were not in order, or beyond their input (the error names the first such segment, and the next
+    /// check begins anew); or work has failed.
     pub fn check(&mut self) -> Result<(), Error> {
         let fault = self.gpu.download(&self.status)?[INVALID_SEGMENT];
         if fault == 0 {
@@ -338,7 +338,7 @@ mod tests {
     }
 
     #[test]
-    fn there_is_room_for_every_chunk() {
+    fn the_capacity_holds_every_chunk() {
         for size in [1, 2, 4, 8] {
             let longest_of_warp = segments::MAX_WARP_SEGMENT_VECTORS * (16 / size);
             for elements in [longest_of_warp + 1, 1 << 20, (1 << 20) + 1, 1 << 31, (1 << 33) + 7] {
@@ -347,8 +347,8 @@ mod tests {
                     if len <= elements && len > longest_of_warp {
                         let count = elements / len;
                         let needed = count * segments::chunks(len, size);
-                        let room = segments::max_chunks(elements, size);
-                        assert!(needed <= room, "{count} of {len}: {needed}, room for {room}");
+                        let capacity = segments::max_chunks(elements, size);
+                        assert!(needed <= capacity, "{count} of {len}: {needed} chunks, capacity {capacity}");
                     }
                 }
             }

@@ -12,8 +12,8 @@ use crate::Error;
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
 /// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
 ///
-/// A [`Matrix`](crate::Matrix) is reduced as a whole, or by all or the first of its own rows or columns. Its
-/// [`buffer`](crate::Matrix::buffer) has no rows, so it can be reduced by any shape that is not longer.
+/// A [`Matrix`](crate::Matrix) takes the shapes of the whole matrix and of its own rows or columns: all of them, or the
+/// first ones. Its [`buffer`](crate::Matrix::buffer) has no rows or columns, and takes any shape that is not longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -58,7 +58,7 @@ impl Shape {
             if pitch >= columns {
                 return Ok(());
             }
-            let expected = format!("and rows of {columns} elements begin at least that far apart");
+            let expected = format!("and rows of {columns} elements need at least {columns}");
             Err(Error::Shape { operation: "reduce", what: "the pitch", found: pitch, expected })
         };
         let kind = match self.kind {
@@ -90,7 +90,7 @@ impl Shape {
                     operation: "reduce",
                     what: "an extent",
                     found: extents.iter().copied().max().unwrap_or(0),
-                    expected: "with the others more elements than any memory has".to_owned(),
+                    expected: "and the array has more elements than any memory".to_owned(),
                 }
             })
         };
@@ -144,15 +144,15 @@ impl Shape {
 
     /// The fewest elements that a view needs for this shape; none if no memory is that large.
     pub(super) fn elements(&self) -> Option<usize> {
-        let run = |count: usize, pitch: usize, len: usize| match count {
+        let span = |count: usize, pitch: usize, len: usize| match count {
             0 => Some(0),
             _ if len == 0 => Some(0),
             _ => (count - 1).checked_mul(pitch)?.checked_add(len),
         };
         match self.kind {
-            Kind::Rows { rows, len, pitch } => run(rows, pitch, len),
+            Kind::Rows { rows, len, pitch } => span(rows, pitch, len),
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                run(batches, batch_pitch, run(rows, pitch, columns)?)
+                span(batches, batch_pitch, span(rows, pitch, columns)?)
             }
         }
     }
@@ -183,7 +183,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_shape_is_said() {
+    fn an_invalid_shape_is_named() {
         let message = |error: Error| error.to_string();
         assert!(message(Shape::axis(&[2, 3], 2).unwrap_err()).contains("the axis is 2"));
         assert!(message(Shape::axis(&[1 << 40, 1 << 40, 0], 2).unwrap_err()).contains("more elements"));

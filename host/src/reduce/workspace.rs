@@ -32,7 +32,7 @@ pub(super) struct Workspace {
 
 impl WorkspaceSize {
     /// The larger of both amounts of each kind, without copies.
-    fn or(self, other: Self) -> Self {
+    fn max(self, other: Self) -> Self {
         Self {
             tile_states: self.tile_states.max(other.tile_states),
             superaccumulators: self.superaccumulators.max(other.superaccumulators),
@@ -86,7 +86,7 @@ impl Workspaces {
     pub(super) fn take(&self, gpu: &Gpu, size: WorkspaceSize) -> Result<Workspace, Error> {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) =
-            waiting.iter().position(|workspace| workspace.workspace_size().or(size) == workspace.workspace_size())
+            waiting.iter().position(|workspace| workspace.workspace_size().max(size) == workspace.workspace_size())
         {
             let workspace = waiting.swap_remove(at);
             drop(waiting);
@@ -95,7 +95,7 @@ impl Workspaces {
         // This workspace is too small for this call and for similar ones, so a larger one replaces it.
         let before = waiting.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
         drop(waiting);
-        Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..before.or(size) })
+        Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..before.max(size) })
     }
 
     /// Keeps a workspace whose work ended without an error: after an error, tile states may not be empty, nor tickets

@@ -142,17 +142,17 @@ impl Gpu {
             let tiles = side.div_ceil(elements.isqrt());
             tiles * (tiles + 1) / 2
         };
-        let are_few = pairs(elements_of_tile(size)).saturating_mul(batch) < MIN_LARGE_TILES;
+        let has_small_tiles = pairs(elements_of_tile(size)).saturating_mul(batch) < MIN_LARGE_TILES;
         let (kernel, pairs) = match shape.strides().is_aligned(matrices.device_address(), size) {
             false => (kernel, pairs(elements_of_tile(size))),
-            true if are_few => (aligned[1], pairs(small_in_place_elements(size))),
+            true if has_small_tiles => (aligned[1], pairs(small_in_place_elements(size))),
             true => (aligned[0], pairs(elements_of_tile(size))),
         };
         let distance = side * pitch;
-        for squares in grids(batch, pairs) {
-            let matrix = matrices.reborrow().behind(squares.start * distance)?;
+        for range in grids(batch, pairs) {
+            let matrix = matrices.reborrow().skip(range.start * distance)?;
             let arguments = InPlaceArgs { matrix, side, pitch, batch: distance };
-            self.launch(kernel, (pairs * squares.len()) as u32, arguments)?;
+            self.launch(kernel, (pairs * range.len()) as u32, arguments)?;
         }
         Ok(())
     }

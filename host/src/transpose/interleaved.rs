@@ -130,7 +130,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_short_axis_is_dealt_to() {
+    fn the_short_axis_is_the_ways() {
         let last = InterleavedMatrix::of_reversal([1000, 20, 3], 4).unwrap();
         assert_eq!((last.rows, last.columns, last.input_ways, last.output_ways), (1000, 60, 1, 3));
         let first = InterleavedMatrix::of_reversal([3, 20, 1000], 4).unwrap();

@@ -13,9 +13,9 @@ use kernels::transpose::tuning::{
     narrow_tile_words, small_tile_elements, tile_elements,
 };
 
+use super::packed::{Packed, PackedKernels};
 use super::strides::Strides;
-use super::thin::{Thin, ThinKernels};
-use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_many, vector_tiling};
+use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_enough, vector_tiling};
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
@@ -36,17 +36,17 @@ impl Gpu {
                             register_tiles::handle::<u8, SMALL_REGISTER_TILES_BLOCK>(),
                             register_tiles::handle::<u8, REGISTER_TILES_BLOCK>(),
                         ],
-                        by_vectors: ByVectors {
-                            many: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_many_waves(1, true) }>(),
-                            one: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_one_wave(1) }>(),
-                            few: tiles::handle::<u8, { small_tile_elements(1) }, { blocks_of_small_tiles(1) }>(),
+                        tiles_of_vectors: TileKernels {
+                            many_waves: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_many_waves(1, true) }>(),
+                            one_wave: tiles::handle::<u8, { tile_elements(1) }, { blocks_in_one_wave(1) }>(),
+                            small: tiles::handle::<u8, { small_tile_elements(1) }, { blocks_of_small_tiles(1) }>(),
                         },
                         narrow: [
                             narrow_tiles::handle::<u8, { narrow_tile_words(4, false) }>(),
                             narrow_tiles::handle::<u8, { narrow_tile_words(4, true) }>(),
                         ],
                         sector_aligned: sector_aligned_tiles::handle::<u8, { tile_elements(1) }>(),
-                        thin: ThinKernels {
+                        packed: PackedKernels {
                             tall_skinny: tall_skinny::handle::<u8, { allocation(1) }>(),
                             short_wide: short_wide::handle::<u8, { capacity(1) }>(),
                         },
@@ -62,21 +62,21 @@ impl Gpu {
                             register_tiles::handle::<u16, SMALL_REGISTER_TILES_BLOCK>(),
                             register_tiles::handle::<u16, REGISTER_TILES_BLOCK>(),
                         ],
-                        by_vectors: ByVectors {
-                            many: if strides.are_line_aligned(2) {
+                        tiles_of_vectors: TileKernels {
+                            many_waves: if strides.are_line_aligned(2) {
                                 tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, true) }>()
                             } else {
                                 tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, false) }>()
                             },
-                            one: tiles::handle::<u16, { tile_elements(2) }, { blocks_in_one_wave(2) }>(),
-                            few: tiles::handle::<u16, { small_tile_elements(2) }, { blocks_of_small_tiles(2) }>(),
+                            one_wave: tiles::handle::<u16, { tile_elements(2) }, { blocks_in_one_wave(2) }>(),
+                            small: tiles::handle::<u16, { small_tile_elements(2) }, { blocks_of_small_tiles(2) }>(),
                         },
                         narrow: [
                             narrow_tiles::handle::<u16, { narrow_tile_words(4, false) }>(),
                             narrow_tiles::handle::<u16, { narrow_tile_words(4, true) }>(),
                         ],
                         sector_aligned: sector_aligned_tiles::handle::<u16, { tile_elements(2) }>(),
-                        thin: ThinKernels {
+                        packed: PackedKernels {
                             tall_skinny: tall_skinny::handle::<u16, { allocation(2) }>(),
                             short_wide: short_wide::handle::<u16, { capacity(2) }>(),
                         },
@@ -92,17 +92,17 @@ impl Gpu {
                             register_tiles::handle::<u32, SMALL_REGISTER_TILES_BLOCK>(),
                             register_tiles::handle::<u32, REGISTER_TILES_BLOCK>(),
                         ],
-                        by_vectors: ByVectors {
-                            many: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_many_waves(4, true) }>(),
-                            one: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_one_wave(4) }>(),
-                            few: tiles::handle::<u32, { small_tile_elements(4) }, { blocks_of_small_tiles(4) }>(),
+                        tiles_of_vectors: TileKernels {
+                            many_waves: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_many_waves(4, true) }>(),
+                            one_wave: tiles::handle::<u32, { tile_elements(4) }, { blocks_in_one_wave(4) }>(),
+                            small: tiles::handle::<u32, { small_tile_elements(4) }, { blocks_of_small_tiles(4) }>(),
                         },
                         narrow: [
                             narrow_tiles::handle::<u32, { narrow_tile_words(4, false) }>(),
                             narrow_tiles::handle::<u32, { narrow_tile_words(4, true) }>(),
                         ],
                         sector_aligned: sector_aligned_tiles::handle::<u32, { tile_elements(4) }>(),
-                        thin: ThinKernels {
+                        packed: PackedKernels {
                             tall_skinny: tall_skinny::handle::<u32, { allocation(4) }>(),
                             short_wide: short_wide::handle::<u32, { capacity(4) }>(),
                         },
@@ -118,17 +118,17 @@ impl Gpu {
                             register_tiles::handle::<u64, SMALL_REGISTER_TILES_BLOCK>(),
                             register_tiles::handle::<u64, REGISTER_TILES_BLOCK>(),
                         ],
-                        by_vectors: ByVectors {
-                            many: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_many_waves(8, true) }>(),
-                            one: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_one_wave(8) }>(),
-                            few: tiles::handle::<u64, { small_tile_elements(8) }, { blocks_of_small_tiles(8) }>(),
+                        tiles_of_vectors: TileKernels {
+                            many_waves: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_many_waves(8, true) }>(),
+                            one_wave: tiles::handle::<u64, { tile_elements(8) }, { blocks_in_one_wave(8) }>(),
+                            small: tiles::handle::<u64, { small_tile_elements(8) }, { blocks_of_small_tiles(8) }>(),
                         },
                         narrow: [
                             narrow_tiles::handle::<u64, { narrow_tile_words(8, false) }>(),
                             narrow_tiles::handle::<u64, { narrow_tile_words(8, true) }>(),
                         ],
                         sector_aligned: sector_aligned_tiles::handle::<u64, { tile_elements(8) }>(),
-                        thin: ThinKernels {
+                        packed: PackedKernels {
                             tall_skinny: tall_skinny::handle::<u64, { allocation(8) }>(),
                             short_wide: short_wide::handle::<u64, { capacity(8) }>(),
                         },
@@ -139,11 +139,11 @@ impl Gpu {
             _ => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let by_vectors = unsafe {
-                    ByVectors {
-                        many: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_many_waves(16, true) }>(),
-                        one: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_one_wave(16) }>(),
-                        few: tiles::handle::<u128, { small_tile_elements(16) }, { blocks_of_small_tiles(16) }>(),
+                let tiles_of_vectors = unsafe {
+                    TileKernels {
+                        many_waves: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_many_waves(16, true) }>(),
+                        one_wave: tiles::handle::<u128, { tile_elements(16) }, { blocks_in_one_wave(16) }>(),
+                        small: tiles::handle::<u128, { small_tile_elements(16) }, { blocks_of_small_tiles(16) }>(),
                     }
                 };
                 if strides.is_small(16) {
@@ -157,14 +157,18 @@ impl Gpu {
                     return self.transpose_in_registers(kernels, strides, input.cast(), output.cast());
                 }
                 let (tiling, waves) = vector_tiling(&strides, 16);
-                self.launch_tiles(by_vectors.of(waves), tiling, strides, input.cast(), output.cast())
+                self.launch_tiles(tiles_of_vectors.of(waves), tiling, strides, input.cast(), output.cast())
             }
         }
     }
 
-    /// Launches the best kernel for the shape, of elements of up to 8 bytes: for rows of whole 16-byte vectors small
-    /// matrices in registers, tall-skinny and short-wide ones, tiles by vectors; for others tall-skinny and short-wide
-    /// ones, sector-aligned tiles if there are many, and narrow tiles.
+    /// Launches the best kernel for the shape, of elements of up to 8 bytes: the first of these that takes it.
+    ///
+    /// | rows begin and end at multiples of 16 bytes | rows begin anywhere |
+    /// |---|---|
+    /// | small matrices: in registers | tall-skinny and short-wide matrices: packed |
+    /// | rows of one or two vectors: packed | enough tiles: sector-aligned tiles |
+    /// | tiles of vectors | narrow tiles |
     fn launch_best<T: Plain>(
         &self,
         kernels: Kernels<T>,
@@ -177,20 +181,20 @@ impl Gpu {
             if strides.is_small(size) {
                 return self.transpose_in_registers(kernels.in_registers, strides, input, output);
             }
-            if let Some(thin) = Thin::of_vectors(&strides, size) {
-                return self.transpose_thin(&kernels.thin, thin, strides, input, output);
+            if let Some(packed) = Packed::of_vectors(&strides, size) {
+                return self.transpose_packed(&kernels.packed, packed, strides, input, output);
             }
             let (tiling, waves) = vector_tiling(&strides, size);
-            return self.launch_tiles(kernels.by_vectors.of(waves), tiling, strides, input, output);
+            return self.launch_tiles(kernels.tiles_of_vectors.of(waves), tiling, strides, input, output);
         }
-        if let Some(thin) = Thin::of(&strides) {
-            return self.transpose_thin(&kernels.thin, thin, strides, input, output);
+        if let Some(packed) = Packed::of(&strides) {
+            return self.transpose_packed(&kernels.packed, packed, strides, input, output);
         }
-        if let Some(tiling) = sector_aligned_if_many(&strides, size) {
+        if let Some(tiling) = sector_aligned_if_enough(&strides, size) {
             return self.launch_tiles(kernels.sector_aligned, tiling, strides, input, output);
         }
-        let (tiling, are_few) = narrow_tiling(&strides, size);
-        self.launch_tiles(kernels.narrow[usize::from(are_few)], tiling, strides, input, output)
+        let (tiling, is_small) = narrow_tiling(&strides, size);
+        self.launch_tiles(kernels.narrow[usize::from(is_small)], tiling, strides, input, output)
     }
 
     /// Transposes small matrices in registers. Rows begin and end at multiples of 16 bytes.
@@ -242,29 +246,29 @@ impl Gpu {
     }
 }
 
-/// The kernels for an element's size. The first of `in_registers` is for few blocks; the second of `narrow` is for few
+/// The kernels for an element's size. The first of `in_registers` has small blocks; the second of `narrow` has small
 /// tiles.
 struct Kernels<T: Plain> {
     in_registers: [Kernel<register_tiles::Args<'static, T>>; 2],
-    by_vectors: ByVectors<T>,
+    tiles_of_vectors: TileKernels<T>,
     narrow: [Kernel<TileArgs<'static, T>>; 2],
     sector_aligned: Kernel<TileArgs<'static, T>>,
-    thin: ThinKernels<T>,
+    packed: PackedKernels<T>,
 }
 
-/// The kernels of tiles of vectors, by the waves that the tiles take.
-struct ByVectors<T: Plain> {
-    many: Kernel<TileArgs<'static, T>>,
-    one: Kernel<TileArgs<'static, T>>,
-    few: Kernel<TileArgs<'static, T>>,
+/// The kernels of tiles of vectors: for many waves, for one wave, and for less than a wave, with small tiles.
+struct TileKernels<T: Plain> {
+    many_waves: Kernel<TileArgs<'static, T>>,
+    one_wave: Kernel<TileArgs<'static, T>>,
+    small: Kernel<TileArgs<'static, T>>,
 }
 
-impl<T: Plain> ByVectors<T> {
+impl<T: Plain> TileKernels<T> {
     fn of(self, waves: Waves) -> Kernel<TileArgs<'static, T>> {
         match waves {
-            Waves::Many => self.many,
-            Waves::One => self.one,
-            Waves::Partial => self.few,
+            Waves::Many => self.many_waves,
+            Waves::One => self.one_wave,
+            Waves::Partial => self.small,
         }
     }
 }

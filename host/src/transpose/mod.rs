@@ -3,11 +3,11 @@
 mod in_place;
 mod interleaved;
 mod launch;
+mod packed;
 mod permute;
 mod scaled;
 mod segments;
 mod strides;
-mod thin;
 mod tiling;
 
 use cuda_std::element::Plain;
@@ -128,7 +128,7 @@ impl Transposition {
 }
 
 fn check_pitch(what: &'static str, found: usize, length: usize) -> Result<(), Error> {
-    let expected = || format!("and rows of {length} elements begin at least that far apart");
+    let expected = || format!("and rows of {length} elements need at least {length}");
     if found >= length { Ok(()) } else { Err(Error::Shape { operation: OPERATION, what, found, expected: expected() }) }
 }
 

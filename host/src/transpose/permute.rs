@@ -93,10 +93,10 @@ fn route(shape: [usize; 3], axes: [usize; 3], size: usize) -> Route {
         }
     }
     let lengths: Vec<usize> = groups.iter().map(|&(_, len)| len).collect();
-    let mut by_place: Vec<usize> = (0..groups.len()).collect();
-    by_place.sort_by_key(|&i| groups[i].0);
-    // The place in the output's order of each of the input's merged axes.
-    match (by_place[..].len(), &by_place[..]) {
+    let mut positions: Vec<usize> = (0..groups.len()).collect();
+    positions.sort_by_key(|&i| groups[i].0);
+    // For each of the input's merged axes, its position in the output.
+    match (positions[..].len(), &positions[..]) {
         (2, _) => Route::Transpose(Strides::of_matrix(lengths[1], lengths[0])),
         (3, [0, 2, 1]) => {
             let (batch, rows, columns) = (lengths[0], lengths[2], lengths[1]);

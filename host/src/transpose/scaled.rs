@@ -14,7 +14,7 @@ use num_complex::{Complex32, Complex64};
 
 use super::Transposition;
 use super::strides::Strides;
-use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_many};
+use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_enough};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 /// The operations on each element of a transpose: `factor * conj(x)`, or one of the two.
@@ -38,8 +38,8 @@ pub struct Scaling<T> {
 
 impl<T> Scaling<T> {
     /// The product with `factor`, rounded as the type's own product is. f16 and bf16 are multiplied in f32. A complex
-    /// product rounds each of its four products and two sums. Every NaN has the same bits. A factor of 0 multiplies,
-    /// too: NaN and infinities give NaN.
+    /// product rounds each of its four products and two sums. Every NaN has the same bits. NaN and infinities
+    /// times a factor of 0 are NaN, too.
     pub const fn by(factor: T) -> Self {
         Self { factor: Some(factor), conjugate: false }
     }
@@ -58,20 +58,20 @@ impl<T> Scaling<T> {
 /// The kernels for a type of number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: Plain> {
-    /// `in_registers`, for few blocks and for many, and `aligned` take matrices that begin at multiples of 16 bytes.
-    /// `anywhere` takes others.
+    /// `in_registers`, in small and in large blocks, and `aligned` take matrices whose rows begin and end at multiples
+    /// of 16 bytes. `unaligned` takes others.
     in_registers: [Kernel<ScaledRegisterTileArgs<'static, B>>; 2],
     aligned: Kernel<ScaledTileArgs<'static, B>>,
-    anywhere: Anywhere<B>,
+    unaligned: Unaligned<B>,
 }
 
-/// The kernels for matrices that do not begin at multiples of 16 bytes.
+/// The kernels for matrices whose rows do not begin and end at multiples of 16 bytes.
 #[derive(Clone, Copy, Debug)]
-enum Anywhere<B: Plain> {
-    /// Sector-aligned tiles where there are many, else tiles of unaligned vectors.
-    ByVectors { many: Kernel<ScaledTileArgs<'static, B>>, few: Kernel<ScaledTileArgs<'static, B>> },
-    /// Sector-aligned tiles where there are many, else narrow tiles. The second of the narrow kernels has small tiles.
-    Narrow { many: Kernel<ScaledTileArgs<'static, B>>, narrow: [Kernel<ScaledTileArgs<'static, B>>; 2] },
+enum Unaligned<B: Plain> {
+    /// Sector-aligned tiles if there are enough, else tiles of unaligned vectors.
+    Tiles { sector_aligned: Kernel<ScaledTileArgs<'static, B>>, tiles: Kernel<ScaledTileArgs<'static, B>> },
+    /// Sector-aligned tiles if there are enough, else narrow tiles. The second of the narrow kernels has small tiles.
+    Narrow { sector_aligned: Kernel<ScaledTileArgs<'static, B>>, narrow: [Kernel<ScaledTileArgs<'static, B>>; 2] },
     /// Elements are vectors, so they are always aligned.
     Never,
 }
@@ -91,7 +91,7 @@ mod private {
 }
 
 macro_rules! scaled {
-    ($($type:ident, $anywhere:expr, |$x:ident| $parts:expr;)*) => {$(
+    ($($type:ident, $unaligned:expr, |$x:ident| $parts:expr;)*) => {$(
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
@@ -103,7 +103,7 @@ macro_rules! scaled {
                             scaled_register_tiles::handle::<$type, REGISTER_TILES_BLOCK>(),
                         ],
                         aligned: aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
-                        anywhere: $anywhere,
+                        unaligned: $unaligned,
                     }
                 }
             }
@@ -115,19 +115,19 @@ macro_rules! scaled {
     )*};
 }
 
-macro_rules! by_vectors {
+macro_rules! tiles {
     ($type:ident) => {
-        Anywhere::ByVectors {
-            many: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
-            few: scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+        Unaligned::Tiles {
+            sector_aligned: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+            tiles: scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
         }
     };
 }
 
 macro_rules! narrow {
     ($type:ident) => {
-        Anywhere::Narrow {
-            many: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
+        Unaligned::Narrow {
+            sector_aligned: sector_aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
             narrow: [
                 scaled_narrow_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), false) }>(),
                 scaled_narrow_tiles::handle::<$type, { narrow_tile_words(size_of::<$type>(), true) }>(),
@@ -137,12 +137,12 @@ macro_rules! narrow {
 }
 
 scaled! {
-    f16, by_vectors!(f16), |x| [x.to_f64(), 0.0];
-    bf16, by_vectors!(bf16), |x| [x.to_f64(), 0.0];
+    f16, tiles!(f16), |x| [x.to_f64(), 0.0];
+    bf16, tiles!(bf16), |x| [x.to_f64(), 0.0];
     f32, narrow!(f32), |x| [x.into(), 0.0];
     f64, narrow!(f64), |x| [x, 0.0];
     Complex32, narrow!(Complex32), |x| [x.re.into(), x.im.into()];
-    Complex64, Anywhere::Never, |x| [x.re, x.im];
+    Complex64, Unaligned::Never, |x| [x.re, x.im];
 }
 
 impl<B: Plain> ScaledKernels<B> {
@@ -153,16 +153,16 @@ impl<B: Plain> ScaledKernels<B> {
         if strides.is_aligned(address, size) {
             return (self.aligned, by_vectors);
         }
-        match self.anywhere {
-            Anywhere::Never => (self.aligned, by_vectors),
-            Anywhere::ByVectors { many, few } => {
-                sector_aligned_if_many(strides, size).map_or((few, by_vectors), |sector_aligned| (many, sector_aligned))
+        match self.unaligned {
+            Unaligned::Never => (self.aligned, by_vectors),
+            Unaligned::Tiles { sector_aligned, tiles } => {
+                sector_aligned_if_enough(strides, size).map_or((tiles, by_vectors), |tiling| (sector_aligned, tiling))
             }
-            Anywhere::Narrow { many, narrow } => match sector_aligned_if_many(strides, size) {
-                Some(sector_aligned) => (many, sector_aligned),
+            Unaligned::Narrow { sector_aligned, narrow } => match sector_aligned_if_enough(strides, size) {
+                Some(tiling) => (sector_aligned, tiling),
                 None => {
-                    let (tiling, are_few) = narrow_tiling(strides, size);
-                    (narrow[usize::from(are_few)], tiling)
+                    let (tiling, is_small) = narrow_tiling(strides, size);
+                    (narrow[usize::from(is_small)], tiling)
                 }
             },
         }

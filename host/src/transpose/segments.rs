@@ -25,9 +25,9 @@ pub(super) struct SegmentMatrix {
 }
 
 impl Gpu {
-    /// Transposes a matrix of segments. If an element type has the segments' size, each segment is moved as one
-    /// element. Other segments are packed, and long ones are moved one by one. Accesses are the widest for which all
-    /// segments begin and end at multiples of their size.
+    /// Transposes a matrix of segments. Segments of 1, 2, 4, 8 or 16 bytes are transposed as elements of that size.
+    /// Other segments are packed, and long ones are copied one by one. Accesses are the widest for which all segments
+    /// begin and end at multiples of their size.
     pub(super) fn permute_segments<T: Plain>(
         &self,
         matrix: SegmentMatrix,
@@ -190,14 +190,14 @@ impl Gpu {
         let is_aligned = len.is_multiple_of(of_vector) && output.device_address().is_multiple_of(16);
         let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
         let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
-        self.launch(kernel, grid, copy_segments::Args { input, output, outer: rows, inner: columns, len, vectors })
+        self.launch(kernel, grid, copy_segments::Args { input, output, rows, columns, len, vectors })
     }
 }
 
 /// The grid of `blocks` blocks.
 fn grid(blocks: usize) -> Result<u32, Error> {
     if blocks > MAX_BLOCKS {
-        let expected = "as many as a grid has, less than 2^31".to_owned();
+        let expected = "and a grid has less than 2^31".to_owned();
         return Err(Error::Shape { operation: PERMUTE, what: "the number of blocks", found: blocks, expected });
     }
     Ok(blocks as u32)

@@ -33,14 +33,14 @@ pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item
     (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
 }
 
-/// Whether `few` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `many` of [`REGISTER_TILES_BLOCK`].
-/// They are if no multiprocessor has two small blocks; for more blocks [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`] is the
-/// limit.
-fn prefers_small_blocks(few: usize, many: usize, size: usize) -> bool {
+/// Whether `small` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `large` ones of
+/// [`REGISTER_TILES_BLOCK`]. They are if no multiprocessor has two of them; and, up to
+/// [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`], if the busiest multiprocessor then has fewer threads.
+fn prefers_small_blocks(small: usize, large: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
-    let is_more_even = of_busiest(few, SMALL_REGISTER_TILES_BLOCK) < of_busiest(many, REGISTER_TILES_BLOCK);
-    few <= MULTIPROCESSORS
-        || (few <= MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
+    let is_more_even = of_busiest(small, SMALL_REGISTER_TILES_BLOCK) < of_busiest(large, REGISTER_TILES_BLOCK);
+    small <= MULTIPROCESSORS
+        || (small <= MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR * MULTIPROCESSORS && is_more_even && matches!(size, 2..=8))
 }
 
 impl Strides {
@@ -92,12 +92,12 @@ impl Strides {
 
     /// The better of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer threads.
     pub(super) fn register_kernel<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
-        let [few, many] = kernels;
-        let grids = [few, many].map(|kernel| self.register_grid(size, kernel.block().x as usize));
+        let [small, large] = kernels;
+        let grids = [small, large].map(|kernel| self.register_grid(size, kernel.block().x as usize));
         if prefers_small_blocks(grids[0].count() as usize, grids[1].count() as usize, size) {
-            (few, grids[0])
+            (small, grids[0])
         } else {
-            (many, grids[1])
+            (large, grids[1])
         }
     }
 
@@ -119,7 +119,7 @@ impl Strides {
         for matrices in grids(batch, blocks_of_matrix) {
             let (from, to) = (matrices.start * input_batch, matrices.start * output_batch);
             let grid = (blocks_of_matrix * matrices.len()) as u32;
-            launch(grid, input.behind(from)?, output.reborrow().behind(to)?)?;
+            launch(grid, input.skip(from)?, output.reborrow().skip(to)?)?;
         }
         Ok(())
     }

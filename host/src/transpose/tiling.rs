@@ -28,7 +28,7 @@ pub(super) enum Waves {
     Many,
     /// All tiles run at once.
     One,
-    /// Fewer than [`MIN_LARGE_TILES`](kernels::transpose::tuning::MIN_LARGE_TILES), which are small tiles.
+    /// Fewer than [`MIN_LARGE_TILES`](kernels::transpose::tuning::MIN_LARGE_TILES) large tiles: small tiles instead.
     Partial,
 }
 
@@ -43,7 +43,7 @@ pub(super) struct Tiling {
     halo: usize,
     overlap: usize,
     /// The base-2 logarithm of the most micro-tiles across or down.
-    most: u32,
+    log2_max_side: u32,
     prefetched: Prefetched,
 }
 
@@ -55,7 +55,7 @@ impl Tiling {
             side: 16 / size,
             halo: 0,
             overlap: 0,
-            most: u32::MAX,
+            log2_max_side: u32::MAX,
             prefetched: Prefetched::Pairs,
         }
     }
@@ -67,21 +67,21 @@ impl Tiling {
     }
 
     /// Narrow tiles.
-    const fn narrow(size: usize, are_few: bool) -> Self {
+    const fn narrow(size: usize, is_small: bool) -> Self {
         let side = narrow::elements_per_word(size);
         let size_of_word = if size == 8 { 8 } else { 4 };
         Self {
-            micro_tiles: narrow_tile_words(size_of_word, are_few) / side,
+            micro_tiles: narrow_tile_words(size_of_word, is_small) / side,
             side,
             halo: narrow::halo(size),
             overlap: 0,
-            most: NARROW_BLOCK.ilog2(),
-            // They are for small or low matrices.
+            log2_max_side: NARROW_BLOCK.ilog2(),
+            // They are for small or short-wide matrices.
             prefetched: Prefetched::Nothing,
         }
     }
 
-    /// Rows of a panel, if the matrix is high enough to be transposed in panels.
+    /// Rows of a panel, if the matrix is tall enough to be transposed in panels.
     ///
     /// Where a tile's rows begin and end inside of lines, the next column of tiles needs the rest of these lines. L2
     /// [has](cuda_std::global::L2Prefetch) them, unless the column is too long. So columns of [`LONG_COLUMN`] bytes and
@@ -102,9 +102,9 @@ impl Tiling {
     ///
     /// The number of micro-tiles of a tile is fixed, since they fill a block's shared memory. A tile is square, or
     /// twice as high as wide, so that its rows are long on both sides: rows of large tiles of vectors have 128 to 512
-    /// bytes, which is four to sixteen sectors (of bytes, on one side only). Tiles that overlap the next tile are
-    /// square or twice as wide as high, so that they overlap less. A narrower matrix gets a narrower and higher tile,
-    /// because the part of a tile outside of the matrix is wasted; a lower matrix gets a wider one.
+    /// bytes, which is four to sixteen sectors. (Tiles of bytes have such rows on one side only.) Tiles that overlap
+    /// the next tile are square or twice as wide as high, so that they overlap less. A narrower matrix gets a narrower
+    /// and higher tile, because the part of a tile outside of the matrix is wasted; a lower matrix gets a wider one.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.micro_tiles.ilog2();
         let log_of_needed = |micro_tiles: usize| micro_tiles.next_power_of_two().ilog2();
@@ -113,7 +113,11 @@ impl Tiling {
         let fewest_across = all.saturating_sub(log_of_needed(rows_of_micro_tiles));
         let across = if self.overlap > 0 { all.div_ceil(2) } else { all / 2 };
         let across = across.max(fewest_across).min(most_across).min(all);
-        if self.most == u32::MAX { across } else { across.min(self.most).max(all.saturating_sub(self.most)) }
+        if self.log2_max_side == u32::MAX {
+            across
+        } else {
+            across.min(self.log2_max_side).max(all.saturating_sub(self.log2_max_side))
+        }
     }
 
     /// Rows that a tile writes; none if the tile would be all halo.
@@ -165,24 +169,24 @@ pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
     }
 }
 
-/// Sector-aligned tiles for these matrices, if they are high enough and there are many.
-pub(super) fn sector_aligned_if_many(strides: &Strides, size: usize) -> Option<Tiling> {
+/// Sector-aligned tiles for these matrices, if they are tall enough and have at least [`MIN_LARGE_TILES`] tiles.
+pub(super) fn sector_aligned_if_enough(strides: &Strides, size: usize) -> Option<Tiling> {
     let Strides { rows, columns, batch, .. } = *strides;
     let sector_aligned = Tiling::sector_aligned(size);
-    let are_high = sector_aligned.height(rows, columns).is_some_and(|height| rows >= MIN_SECTOR_ALIGNED_TILES * height);
-    let are_many = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= MIN_LARGE_TILES;
-    // Lanes of a row shuffle vectors to each other, so a row must fit a warp. Tiles of high matrices always do.
+    let are_tall = sector_aligned.height(rows, columns).is_some_and(|height| rows >= MIN_SECTOR_ALIGNED_TILES * height);
+    let are_enough = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= MIN_LARGE_TILES;
+    // Lanes of a row shuffle vectors to each other, so a row must fit a warp. Tiles of tall matrices always do.
     let has_warps = sector_aligned.side << sector_aligned.across(rows, columns) <= 32 * sector_aligned.overlap;
-    (are_high && are_many && has_warps).then_some(sector_aligned)
+    (are_tall && are_enough && has_warps).then_some(sector_aligned)
 }
 
 /// Narrow tiles for these matrices, and whether they are the small ones.
 pub(super) fn narrow_tiling(strides: &Strides, size: usize) -> (Tiling, bool) {
     let Strides { rows, columns, batch, .. } = *strides;
     let large = Tiling::narrow(size, false);
-    let are_few =
+    let is_small =
         large.tiles(rows, columns).saturating_mul(batch) < MIN_LARGE_TILES || large.is_mostly_outside(rows, columns);
-    (if are_few { Tiling::narrow(size, true) } else { large }, are_few)
+    (if is_small { Tiling::narrow(size, true) } else { large }, is_small)
 }
 
 impl Strides {
@@ -203,9 +207,9 @@ impl Strides {
         let last = Self { rows: self.rows - batch * height, batch: 1, ..self };
         for matrix in 0..self.batch {
             let (from, to) = (matrix * self.input_batch, matrix * self.output_batch);
-            let behind = (from + batch * panels.input_batch, to + batch * height);
-            for (strides, (from, to)) in [(panels, (from, to)), (last, behind)] {
-                launch(strides, input.behind(from)?, output.reborrow().behind(to)?)?;
+            let last_start = (from + batch * panels.input_batch, to + batch * height);
+            for (strides, (from, to)) in [(panels, (from, to)), (last, last_start)] {
+                launch(strides, input.skip(from)?, output.reborrow().skip(to)?)?;
             }
         }
         Ok(())
@@ -217,7 +221,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tiles_are_square_where_there_is_room_and_strips_where_there_is_not() {
+    fn tiles_are_square_unless_the_matrix_is_narrow_or_low() {
         let tile = |rows, columns, size| {
             let Tiling { micro_tiles, side, .. } = Tiling::of_vectors(tile_elements(size), size);
             let across = Tiling::of_vectors(tile_elements(size), size).across(rows, columns);
@@ -251,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_small_where_they_are_few_and_have_more_registers_where_they_are_many() {
+    fn tiles_are_small_if_there_are_few_and_have_more_registers_if_there_are_many() {
         let waves = |side, batch, size| vector_tiling(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
         assert_eq!(
             [512, 1024, 1056, 2048].map(|side| waves(side, 1, 16)),
@@ -265,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tile_of_words_is_higher_than_its_margin() {
+    fn a_narrow_tile_is_higher_than_its_halo() {
         for size in [1, 2, 4, 8] {
             for (rows, columns) in [(1, 1), (1, 1 << 30), (1 << 30, 1), (3, 1000), (4, 1000), (5, 1000), (999, 999)] {
                 for tiling in [Tiling::narrow(size, false), Tiling::narrow(size, true)] {
@@ -279,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_of_words_are_small_where_half_of_a_large_one_would_be_outside() {
+    fn narrow_tiles_are_small_if_half_of_a_large_one_would_be_outside() {
         for (size, rows, columns) in [(1, 6, 8), (2, 7, 8), (4, 8, 8), (8, 4, 4)] {
             let is_mostly_outside = |rows, columns| Tiling::narrow(size, false).is_mostly_outside(rows, columns);
             assert_eq!(

@@ -6,11 +6,11 @@
 //! | [`branch_by_warp`](fn@branch_by_warp) | the same work, a condition on the warp: each warp runs one |
 //! | [`predicated`](fn@predicated) | a small branch that becomes a selection between both values |
 //! | [`loop_rolled`](fn@loop_rolled) | a loop whose length the compiler does not know |
-//! | [`loop_unrolled`](fn@loop_unrolled) | the same steps, one after the other |
+//! | [`loop_unrolled`](fn@loop_unrolled) | the same steps, eight in each iteration |
 //! | [`sync_count`](fn@sync_count), [`sync_and`](fn@sync_and), [`sync_or`](fn@sync_or) | barriers that also count |
 //! | [`warps_of_cube`](fn@warps_of_cube) | which threads of a block of 8 x 8 x 8 share a warp |
 //!
-//! All but the last map a number for each thread to a number, in blocks of 256.
+//! In all but the last, each thread computes one number from one number, in blocks of 256 threads.
 //!
 //! [The ladders](super) explains the words of each kernel's documentation.
 
@@ -135,7 +135,7 @@ pub fn predicated(PlainArgs { input, output }: PlainArgs) {
     }
 }
 
-/// `steps` steps in a loop whose length comes with the launch.
+/// `steps` steps in a loop whose length is an argument of the launch.
 ///
 /// Each step is a multiplication and an addition. The loop adds a counter, a comparison and a jump, which cost time
 /// although no lane diverges. Without [`keep_rolled`] the compiler unrolls this loop, too, and it is the same as
@@ -180,8 +180,8 @@ pub fn loop_unrolled(PlainArgs { input, output }: PlainArgs) {
 
 /// Gives each thread the number of odd numbers in its block.
 ///
-/// The barrier counts: one instruction instead of a reduction. **Counters:** barriers per block (1), shared requests
-/// (0).
+/// The barrier itself counts the threads: one instruction instead of a reduction. **Counters:** barriers per block (1),
+/// shared requests (0).
 ///
 /// Source: seed 001, on `__syncthreads_count`.
 #[kernel(block = BLOCK)]

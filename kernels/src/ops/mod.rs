@@ -35,7 +35,7 @@
 //!    method, add it to `host/src/reduce/calls.rs`.
 //! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
 //! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it, and
-//!    `bench/src/reduce/` its name and types (`cases.rs`), kernel (`run.rs`) and results on the CPU (`tally.rs`).
+//!    `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
 //! 6. Renew the list of the public API, `cargo xtask api --renew`.
 
 mod arg;
@@ -79,7 +79,7 @@ pub use totals::{Squares, Total};
 /// use cuda_std::prelude::*;
 /// use kernels::ops::Operator;
 ///
-/// /// The largest absolute value.
+/// /// The largest absolute value. It ignores NaN.
 /// #[derive(Clone, Copy, Default)]
 /// pub struct AbsMax;
 ///
@@ -89,7 +89,8 @@ pub use totals::{Squares, Total};
 ///     const NEUTRAL: f32 = 0.0;
 ///
 ///     fn lift(self, element: f32, _index: u64) -> f32 {
-///         element.abs()
+///         // No comparison with NaN is true: `combine` would return its second operand.
+///         if element.is_nan() { 0.0 } else { element.abs() }
 ///     }
 ///     fn combine(a: f32, b: f32) -> f32 {
 ///         if a > b { a } else { b }
@@ -128,8 +129,16 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// The state of the elements of both operands.
     fn combine(a: Self::State, b: Self::State) -> Self::State;
 
-    /// Whether a reduction of no elements has a result. If not, it is an error, except for an empty segment among
-    /// others, which gets `finish(NEUTRAL, 0)`.
+    /// Whether a reduction of no elements has a result.
+    ///
+    /// | | `true` | `false` |
+    /// |---|---|---|
+    /// | an empty input, or rows or columns of no elements | `finish(NEUTRAL, 0)` | an error |
+    /// | an empty segment | `finish(NEUTRAL, 0)` | `finish(NEUTRAL, 0)` |
+    /// | no rows, columns or segments | no results | no results |
+    ///
+    /// An empty segment always has a result, because only the GPU knows the offsets: the minimum of an empty segment is
+    /// the type's largest value.
     const HAS_EMPTY_RESULT: bool = true;
 
     /// Whether the output has the same bits in any order of combination.

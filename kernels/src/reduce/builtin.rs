@@ -15,7 +15,10 @@ use crate::ops::{
 /// A built-in operator: its name in messages, and its kernels for each element type.
 ///
 /// For each type `T` the table names the operator whose kernels reduce its elements, that operator's value, the
-/// kernels' element type, and the output type.
+/// order, the kernels' element type, and the output type.
+///
+/// `in_any_order` and `in_order` repeat the operator's [`ANY_ORDER`](Operator::ANY_ORDER), which an assertion checks.
+/// An operator that needs its fixed order has one kernel more, for rows at unaligned addresses.
 ///
 /// The kernels reinterpret the bits of `T` as their element type, which has the same size, and their results have the
 /// bits of the operator's. Each instance is listed in `ops/builtin.rs`.

@@ -1,9 +1,8 @@
 //! Transposes of small matrices in registers.
 //!
 //! A small matrix takes about the time of one load, so the launch is bound by latency, not bandwidth. There is no tile
-//! in shared memory and no barrier: a thread loads a micro-tile of few elements (of bytes, two side by side),
-//! transposes it, and stores it. Larger matrices are faster by tiles in shared memory, whose rows are longer on both
-//! sides.
+//! in shared memory and no barrier: a thread loads a small micro-tile (for bytes, two side by side), transposes it, and
+//! stores it. For larger matrices tiles in shared memory are faster, because their rows are longer on both sides.
 
 use cuda_std::bits::permute_bytes;
 use cuda_std::prelude::*;

@@ -16,15 +16,15 @@ use crate::MULTIPROCESSORS;
 /// each multiprocessor. No record of the shapes.
 pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
-/// Tiles: a matrix of fewer large tiles is cut in small ones, so that more multiprocessors have a tile. Two for each
-/// multiprocessor. No record of the shapes.
+/// Tiles: a matrix of fewer large tiles is divided into small ones, so that more multiprocessors have a tile. Two for
+/// each multiprocessor. No record of the shapes.
 pub const MIN_LARGE_TILES: usize = 2 * MULTIPROCESSORS;
 
 /// Tiles: up to this many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
 pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 
-/// Resident blocks of the packed kernels: four on each multiprocessor. A small array is cut in about this number of
+/// Resident blocks of the packed kernels: four on each multiprocessor. A small array is divided into about this many
 /// tiles. Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
 pub const RESIDENT_PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
@@ -91,8 +91,9 @@ pub const LOG2_PARTITIONED_PITCHES: [u32; 2] = [17, 19];
 /// Bytes of a partition, as a power of two: 64 KiB, measured with [`LOG2_PARTITIONED_PITCHES`].
 pub const LOG2_PARTITION: u32 = 16;
 
-/// The least bytes of a column of tiles that is cut in panels: L2 does not keep the rest of the fetched lines until the
-/// next column of tiles reads it. Measured at 200003 x 1001 elements of 4 bytes: 507 us without panels.
+/// Bytes of a column of tiles from which on the matrix is transposed in panels: in a longer column, L2 does not keep
+/// the rest of the fetched lines until the next column of tiles reads it. Measured at 200003 x 1001 elements of 4
+/// bytes: 507 us without panels.
 pub const LONG_COLUMN: usize = 16 << 20;
 
 /// Bytes of a column of tiles in a panel of sector-aligned tiles, which fetch single lines. 200003 x 1001 elements of 4
@@ -129,11 +130,11 @@ pub const fn sector_aligned_min_blocks(size: usize) -> usize {
 /// Threads of a block of narrow tiles. No record of the shapes.
 pub const NARROW_BLOCK: usize = 256;
 
-/// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter if there are few tiles. 8191 x 8193
+/// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter of that in a small tile. 8191 x 8193
 /// elements of 8 bytes take 284.5 to 319.4 us by 32 KiB, and 282 by 16.
-pub const fn narrow_tile_words(size_of_word: usize, are_few: bool) -> usize {
+pub const fn narrow_tile_words(size_of_word: usize, is_small: bool) -> usize {
     let words = (16 << 10) / size_of_word;
-    if are_few { words / 4 } else { words }
+    if is_small { words / 4 } else { words }
 }
 
 // Transposes in registers.
@@ -161,8 +162,8 @@ pub const fn register_tiles_across_warp(size: usize) -> usize {
 /// threads.
 pub const REGISTER_TILES_BLOCK: usize = 256;
 
-/// Threads of a block of register tiles if there are few blocks. 512 x 512 elements of 1 byte take 1.25 us, and 1.33 by
-/// [`REGISTER_TILES_BLOCK`].
+/// Threads of a small block of register tiles, for small matrices. 512 x 512 elements of 1 byte take 1.25 us, and 1.33
+/// by [`REGISTER_TILES_BLOCK`].
 pub const SMALL_REGISTER_TILES_BLOCK: usize = REGISTER_TILES_BLOCK / 2;
 
 /// The most blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads on the busiest multiprocessor for which small blocks are
@@ -176,8 +177,8 @@ pub const MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR: usize = 3;
 
 // Transposes in place.
 
-/// Elements along the side of a tile in place, which is square: 8 to 16 KiB for each of two tiles. No record of the
-/// shapes.
+/// Elements along the side of a tile of an in-place transpose, which is square: 8 to 16 KiB for each of two tiles. No
+/// record of the shapes.
 pub const fn in_place_side(size: usize) -> usize {
     match size {
         1 => 128,
@@ -186,15 +187,16 @@ pub const fn in_place_side(size: usize) -> usize {
     }
 }
 
-/// Elements of a tile in place, for fewer than [`MIN_LARGE_TILES`] pairs of large tiles: a quarter, if elements have up
-/// to 4 bytes. No record of the shapes.
+/// Elements of a tile of an in-place transpose, for fewer than [`MIN_LARGE_TILES`] pairs of large tiles: a quarter, if
+/// elements have up to 4 bytes. No record of the shapes.
 pub const fn small_in_place_elements(size: usize) -> usize {
     let elements = in_place_side(size) * in_place_side(size);
     if size <= 4 { elements / 4 } else { elements }
 }
 
-/// Halves of a block in place at any address: each half takes a tile of the pair. For elements of 8 bytes there is one
-/// half, whose threads take both tiles one after the other: 8191 x 8191 takes 388 us, and 434 by two halves.
+/// Parts of a block of an unaligned in-place transpose: with two, each half of the threads takes a tile of the pair.
+/// For elements of 8 bytes there is one part, whose threads take both tiles one after the other: 8191 x 8191 takes 388
+/// us, and 434 by two halves.
 pub const fn in_place_halves(size: usize) -> usize {
     if size == 8 { 1 } else { 2 }
 }

@@ -1,8 +1,9 @@
 //! Reductions in global memory, in place: the ladder of seed 000.
 //!
-//! A block reduces a contiguous segment of `data`, one, two, four or eight elements for each thread, to its first
-//! element, and copies that to `partials` at its block's index. `data` is overwritten: the host gives a rung a scratch
-//! copy. The host launches the same rung over the partials until one number is left.
+//! A block reduces a contiguous segment of `data` to the segment's first element, in place, and copies that element to
+//! `partials` at the block's index. The segment has one, two, four or eight elements for each thread. `data` is
+//! overwritten, so the host gives a rung a scratch copy. The host launches the same rung over the partials until one
+//! number is left.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|
@@ -12,7 +13,7 @@
 //! | [`unroll2`](fn@unroll2), [`unroll4`](fn@unroll4), [`unroll8`](fn@unroll8) | elements a thread | blocks, barriers |
 //! | [`unroll8_warp_tail`](fn@unroll8_warp_tail) | the last 64 elements | block barriers |
 //! | [`unroll8_complete`](fn@unroll8_complete) | the loop | loop arithmetic |
-//! | [`unroll8_complete_const`](fn@unroll8_complete_const) | the block is in the type | tests of the block's size |
+//! | [`unroll8_complete_const`](fn@unroll8_complete_const) | the block size is a constant | tests of the block size |
 //!
 //! The seed's kernels drop elements that do not fill the last block: `unroll4` and `unroll8` add only where all four or
 //! eight elements exist. Here every index is compared with the length. A block is a power of two, at least 64.
@@ -51,8 +52,8 @@ fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     }
 }
 
-/// Adds to the thread's element the `PER_THREAD - 1` elements one, two, ... blocks after it. All loads are issued
-/// before the first addition.
+/// Adds `PER_THREAD - 1` more elements, each a block after the one before, to the thread's element. All loads are
+/// issued before the first addition.
 #[inline(always)]
 fn add_blocks_apart<T: Number, const PER_THREAD: usize>(data: &GlobalMut<T>, start: usize) {
     let first = start + thread::thread_idx_x() as usize;

@@ -6,7 +6,7 @@ use crate::ops::Number;
 
 /// Rung 8: no loop. Each step is written out, and tests whether the block is large enough for it.
 ///
-/// **Saves:** the loop's counter and branch; the test of the block's size stays, at run time. **Counter:** instructions
+/// **Saves:** the loop's counter and branch; the test of the block size stays, at run time. **Counter:** instructions
 /// per warp. The seed saw no difference, and neither does an H200: the rung is likely bound by memory.
 ///
 /// Source: seed 000, `reduceCompleteUnrollWarp8`.

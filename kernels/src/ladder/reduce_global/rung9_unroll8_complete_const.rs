@@ -5,11 +5,11 @@ use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
 use super::{add_blocks_apart, finish, segment_start};
 use crate::ops::Number;
 
-/// Rung 9: the block's size is in the type, so that the compiler drops the steps that such a block does not have.
+/// Rung 9: the block size is a compile-time constant, so that the compiler drops the steps that such a block lacks.
 ///
 /// **Saves:** four tests that are uniform over all threads. **Counter:** instructions per warp. The seed found this
 /// template no faster than the rung before, and blamed the compiler. The PTX shows that the tests are gone, and that
-/// there was little to save. The machine code is shorter because the assembler knows the block's size (`.reqntid`).
+/// there was little to save. The machine code is shorter because the assembler knows the block size (`.reqntid`).
 ///
 /// Source: seed 000, "template".
 #[kernel(instances = [f32, i32] x [64, 128, 256, 512, 1024], block = BLOCK)]

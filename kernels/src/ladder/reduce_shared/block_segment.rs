@@ -1,8 +1,8 @@
 //! The first loads and the last store of the rungs whose blocks have a contiguous segment each.
 //!
-//! A rung's file shows what the rung changes. Loading and the last store are the same in all of them, and are here.
-//! What a rung introduces is in that rung's file, also if later rungs use it (`load_two` in rung 4, `fold_last_warp` in
-//! rung 5, ...).
+//! A rung's file shows what the rung changes. Loading and the last store are the same in all rungs, and are here. A
+//! function that a rung introduces is in that rung's file, even if later rungs use it (`load_two` in rung 4,
+//! `fold_last_warp` in rung 5, ...).
 
 use cuda_std::prelude::*;
 
@@ -19,7 +19,7 @@ pub(super) fn load_one<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOC
     thread::sync_threads();
 }
 
-/// Writes the block's sum, which is the first element of `tile` after the last barrier, to the block's place.
+/// Writes the block's sum, which is the first element of `tile` after the last barrier, to the block's index.
 #[inline(always)]
 pub(super) fn store_first<T: Number, const BLOCK: usize>(tile: &SharedArray<T, BLOCK>, partials: &GlobalMut<T>) {
     if thread::index_in_block::<BLOCK>() == 0 {

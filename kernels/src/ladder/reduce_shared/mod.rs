@@ -21,7 +21,7 @@
 //! [`exact_long_rows`]: fn@crate::reduce::exact::long_rows::exact_long_rows
 //!
 //! The last rung is the kernel that the library launches for the [`Sum`](crate::ops::Sum) of a whole input of floats.
-//! There is none for integers, because every rung's sum of integers is exact.
+//! It has no instance for integers, because every rung's sum of integers is exact.
 //!
 //! The length is arbitrary: past the end of the input a thread takes the neutral element.
 

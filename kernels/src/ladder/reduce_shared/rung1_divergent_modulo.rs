@@ -7,9 +7,10 @@ use crate::ops::Number;
 /// Rung 1: thread `t` works in a step if `t` is a multiple of twice the stride.
 ///
 /// In the first step every second lane of each warp works, in the second every fourth: each warp runs all steps with
-/// fewer and fewer active lanes. (The `%` is free here: the compiler knows the block's size from the type, unrolls the
-/// loop and turns `%` into a mask.) The bodies are so small that `ptxas` predicates them: no branch diverges, but the
-/// idle lanes cost the same as in a divergent branch. **Costs:** every warp runs every step. **Counter:** lanes active.
+/// fewer and fewer active lanes. (The `%` is free here: the block size is a compile-time constant, so the compiler
+/// unrolls the loop and turns `%` into a mask.) The bodies are so small that `ptxas` predicates them: no branch
+/// diverges, but the idle lanes cost the same as in a divergent branch. **Costs:** every warp runs every step.
+/// **Counter:** lanes active.
 ///
 /// Source: seed 003, `reduce0`.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

@@ -4,8 +4,8 @@ use super::rung5_unroll_last_warp::finish_by_last_warp;
 use super::{FoldArgs, rung4_first_add_on_load::load_two};
 use crate::ops::Number;
 
-/// Rung 6: no loop at all. The block's size is in the type, so each step is kept or dropped when the kernel is
-/// compiled.
+/// Rung 6: no loop at all. The block size is a compile-time constant, so each step is kept or dropped when the kernel
+/// is compiled.
 ///
 /// The seed's version tests `BLOCKSIZE >= 512` down to 128 and so would drop half of a block of 1024: the step from
 /// 1024 is here too. **Saves:** the loop's counter, test and branch. **Counter:** instructions per warp. A compiler

@@ -5,8 +5,8 @@ use super::{TransposeArgs, tile_corner};
 /// The ceiling: copies the matrix, lanes along the rows on both sides.
 ///
 /// A transpose with an element a thread in blocks of 1024 cannot be faster than this kernel, which moves the same
-/// elements in order. (Rungs that move more at a time pass it; their ceiling is the device's own copy.) **Counters:**
-/// load efficiency (100 %), store efficiency (100 %).
+/// elements in order. (Rungs with several elements a thread can be faster; their ceiling is the device's own copy.)
+/// **Counters:** load efficiency (100 %), store efficiency (100 %).
 ///
 /// Source: the copy that seed 004 measures by its bandwidth formula; Cheng, "Professional CUDA C Programming", 4.4.
 #[kernel(instances = [f32], block = [32, 32])]

@@ -6,8 +6,8 @@ use super::{TransposeArgs, tile_corner};
 ///
 /// The lanes of a warp read neighbours in a row, one 128-byte line for 32 elements. They write down a column, each to
 /// its own sector: 4 of the 32 bytes of each stored sector are written. (The block's other warps write the rest of the
-/// sector, and the L2 merges some of the writes.) **Counters:** store efficiency (12.5 %), sectors per request (of
-/// stores: 32 where 4 would do).
+/// sector, and the L2 merges some of the writes.) **Counters:** store efficiency (12.5 %), sectors per store request
+/// (32, where 4 would do).
 ///
 /// Source: seed 004, "parallel per element".
 #[kernel(instances = [f32], block = [32, 32])]

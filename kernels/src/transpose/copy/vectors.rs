@@ -1,15 +1,15 @@
-//! Exchanges the first two of three axes, where long contiguous segments begin anywhere.
+//! Transposes matrices of long contiguous segments that begin and end at any address.
 
 use cuda_std::prelude::*;
 
 use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 
-/// Copies `outer` times `inner` segments of `len` elements to the order `inner` times `outer`: segment `i * inner + j`
-/// of the input is segment `j * outer + i` of the output. `vectors` is the most aligned vectors of 16 bytes of a
-/// segment of the output: one more than it fills, if it may begin at any address.
+/// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the
+/// input is segment `j * rows + i` of the output. `vectors` is the most aligned 16-byte vectors that a segment of the
+/// output touches: one more than it fills, if it may begin at any address.
 ///
 /// Consecutive threads write consecutive aligned vectors, each of which they extract from the input. Each thread has
-/// [`COPY_VECTORS`] of them in flight. The ends of a segment are parts of vectors.
+/// [`COPY_VECTORS`] of them in flight. At the ends of a segment it writes a part of a vector.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
@@ -17,13 +17,13 @@ use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 pub unsafe fn copy_segments<T: Element>(
     input: Global<T>,
     output: GlobalMut<T>,
-    outer: usize,
-    inner: usize,
+    rows: usize,
+    columns: usize,
     len: usize,
     vectors: usize,
 ) {
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_VECTORS) + thread::index_in_block::<COPY_BLOCK>();
-    let part = |k: usize| Part::new::<T>(first + k * COPY_BLOCK, &output, outer, inner, len, vectors);
+    let part = |k: usize| Part::new::<T>(first + k * COPY_BLOCK, &output, rows, columns, len, vectors);
     let parts = [part(0), part(1), part(2), part(3)];
     let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
     parts[0].store(&output, loaded[0]);
@@ -48,17 +48,17 @@ impl Part {
     fn new<T: Element>(
         i: usize,
         output: &GlobalMut<T>,
-        outer: usize,
-        inner: usize,
+        rows: usize,
+        columns: usize,
         len: usize,
         vectors: usize,
     ) -> Self {
         let (segment, k) = (i / vectors, i % vectors);
-        if segment >= outer * inner {
+        if segment >= rows * columns {
             return Self { from: 0, to: 0, begin: 1, end: 0 };
         }
-        let (row, column) = (segment / outer, segment % outer);
-        let (from, to) = ((column * inner + row) * len, segment * len);
+        let (column, row) = (segment / rows, segment % rows);
+        let (from, to) = ((row * columns + column) * len, segment * len);
         let lanes = T::Vector::LEN;
         let past = output.elements_past(to, 16);
         let (first, segment_end) = (k * lanes, past + len);

@@ -12,7 +12,7 @@
 //! | [`short_wide`](mod@short_wide) | few rows: each becomes a column |
 //! | [`segments`](mod@segments) | matrices whose elements are short contiguous segments |
 //! | [`segments_short_wide`](mod@segments_short_wide) | such matrices with few rows |
-//! | [`segment_tiling`] | how the host cuts those in tiles |
+//! | [`segment_tiling`] | how the host divides both kinds into tiles |
 //! | `aligned_rows`, `staged` | rows loaded by aligned vectors, and where their elements are in shared memory |
 
 mod aligned_rows;

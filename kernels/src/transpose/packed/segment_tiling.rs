@@ -1,4 +1,4 @@
-//! How a matrix of segments is cut in tiles: computed on the host, once for a launch.
+//! How a matrix of segments is divided into tiles: computed on the host, once for each launch.
 
 use super::{capacity, elements_per_bank_row};
 use crate::transpose::tuning::{

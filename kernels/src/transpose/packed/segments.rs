@@ -4,8 +4,8 @@
 //! output are gathered from single elements, as in the other [packed transposes](crate::transpose::packed). The index
 //! of an element in shared memory takes two divisions. So a thread writes the same word of several rows of the output,
 //! one after the other: from one row to the next, every index grows by the length of a segment. Rows of the output
-//! begin anywhere in a word, but rows at a distance of a certain power of two begin at the same element of a word; a
-//! thread writes such rows.
+//! begin anywhere in a word. Rows that are a certain power of two apart begin at the same element of a word, so a
+//! thread takes such rows.
 //!
 //! [`segments_short_wide`](mod@super::segments_short_wide) is for matrices of few rows, whose tiles are contiguous in
 //! the output.

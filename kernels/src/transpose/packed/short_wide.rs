@@ -22,8 +22,8 @@ pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usiz
     (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
-/// The pitch of rows in shared memory, in elements. A row has the capacity for its vectors, and what a warp reads of
-/// neighbouring rows is in different banks where that is possible.
+/// The pitch of rows in shared memory, in elements. A row has the capacity for its vectors, and a warp's reads of
+/// neighbouring rows are in different banks where that is possible.
 pub const fn segment_pitch(rows: usize, width: usize, size: usize) -> usize {
     let word = if size < 4 { 4 / size } else { 1 };
     let (words, banks) =
@@ -129,8 +129,7 @@ struct SegmentRows<'a, T, const LEN: usize> {
     tile: &'a SharedArray<T, LEN>,
     by_rows: Divisor,
     segment_pitch: u32,
-    /// Elements from the start of the first row's vectors to its segment, and the pitch, which gives this distance for
-    /// the other rows.
+    /// Elements of the first row's first vector before its segment. The other rows' follow from the pitch.
     past: u32,
     pitch: u32,
 }

@@ -50,8 +50,8 @@ impl SegmentTile {
 
 /// The layout of the tile's elements in shared memory.
 pub(in crate::transpose) struct StagedSegments {
-    /// Elements from the start of the first row's vectors to the row, and the pitch, which gives this distance for the
-    /// other rows.
+    /// Elements of the first row's first vector before the row. The other rows' follow from the pitch, which is 0 if
+    /// the tile was loaded as one row.
     past: u32,
     pitch: u32,
     /// Elements from one row to the next.

@@ -28,8 +28,8 @@ pub const fn max_positions(columns: usize, size: usize) -> usize {
 /// The index of element `i` of the tile's segment in shared memory. One word is skipped after every row of banks, so
 /// that elements at multiples of that distance are in different banks.
 const fn shared_index(i: u32, size: usize) -> u32 {
-    let left_out = if size < 4 { 4 / size } else { 1 };
-    i + i / elements_per_bank_row(size) as u32 * left_out as u32
+    let padding = if size < 4 { 4 / size } else { 1 };
+    i + i / elements_per_bank_row(size) as u32 * padding as u32
 }
 
 /// Elements of `size` bytes that a block allocates in shared memory.
@@ -123,7 +123,7 @@ struct SegmentColumns<'a, T, const LEN: usize> {
     /// distance to the next row.
     begin: usize,
     pitch: usize,
-    /// Rows of the segment before the tile's first position, and all rows of it.
+    /// Rows of the segment before the tile's first position, and all rows of the segment.
     halo_rows: u32,
     rows: u32,
 }

@@ -61,8 +61,8 @@ pub(in crate::transpose) const fn vectors_per_thread<T: Transpose, const LEN: us
 /// The most micro-tiles, or shares of them, that a thread has.
 const MAX_SHARES: usize = 4;
 
-/// The grid of tiles of the matrices. The host computes it, because the divisions would take a block longer than its
-/// tile.
+/// The grid of tiles of the matrices. The host computes it, because a block would spend more time on the divisions than
+/// on its tile.
 #[derive(Clone, Copy)]
 pub(in crate::transpose) struct TileGrid {
     /// The base-2 logarithm of the micro-tiles across a tile.
@@ -70,7 +70,8 @@ pub(in crate::transpose) struct TileGrid {
     /// Tiles down and across each matrix.
     pub tiles_down: u32,
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
 }
 

@@ -1,4 +1,8 @@
 //! Transposes by 16-byte accesses, of elements of 1 to 16 bytes: what the library launches for large matrices.
+//!
+//! A block transposes a [tile](crate::transpose::tiled::block_tile) of
+//! [micro-tiles](crate::transpose::tiled::micro_tile), squares whose rows are one 16-byte vector. Numbers that are
+//! powers of two are arguments as base-2 logarithms, so that the kernel shifts and masks instead of dividing.
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -23,7 +27,7 @@ pub struct TileArgs<T: Plain> {
     pub input: Global<T>,
     /// The transposes.
     pub output: GlobalMut<T>,
-    /// Rows of a matrix of the input.
+    /// Rows of a matrix of the input. The host transposes a very tall matrix as a batch of panels of its rows.
     pub rows: usize,
     /// Columns of a matrix of the input.
     pub columns: usize,
@@ -41,7 +45,8 @@ pub struct TileArgs<T: Plain> {
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
 }
 
@@ -160,7 +165,7 @@ pub struct ScaledTileArgs<T: Plain> {
     pub input: Global<T>,
     /// The transposes.
     pub output: GlobalMut<T>,
-    /// Rows of a matrix of the input.
+    /// Rows of a matrix of the input. The host transposes a very tall matrix as a batch of panels of its rows.
     pub rows: usize,
     /// Columns of a matrix of the input.
     pub columns: usize,
@@ -178,7 +183,8 @@ pub struct ScaledTileArgs<T: Plain> {
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin.
+    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
     /// The operations on each element: see [`Scaling`].
     pub operations: u32,

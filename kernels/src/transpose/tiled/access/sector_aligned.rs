@@ -65,7 +65,7 @@ pub const fn threads(len: usize, size: usize) -> usize {
     micro_tiles(len, size) << log2_sharing(size) >> log2_micro_tiles(size)
 }
 
-/// Whether the tile is inside of the matrix, with another sector's rows above and below it.
+/// Whether the tile is inside of the matrix, with at least a sector's worth of rows above and below it.
 #[inline(always)]
 pub(in crate::transpose) fn is_inside<T: Transpose>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
@@ -120,10 +120,10 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
     let (above, end, columns) = (up_to_all(above), up_to_all(end), columns.min(width as u32));
     // Columns to the end of the matrix' row, which may be in the vector that the next lane begins with.
-    let left = (all_columns - shape.left) as i64 - column as i64;
-    let left = if left < width as i64 { left as i32 } else { width as i32 };
+    let columns_left = (all_columns - shape.left) as i64 - column as i64;
+    let columns_left = if columns_left < width as i64 { columns_left as i32 } else { width as i32 };
     let pitch = layout.pitch;
-    let rows_of_thread = RowsOfThread { input, index, pitch, above, count: end - above, columns, left };
+    let rows_of_thread = RowsOfThread { input, index, pitch, above, count: end - above, columns, columns_left };
     // A separate branch, so that all loads are issued before any later instruction.
     let has_columns_after = shape.left + (shape.columns as usize) < all_columns;
     let begun = if has_columns_after && is_inside::<T>(rows, shape) {
@@ -169,7 +169,7 @@ struct RowsOfThread<'a, T> {
     columns: u32,
     /// Columns of the matrix from the thread's first column on, at most the micro-tile's; negative past the last
     /// column.
-    left: i32,
+    columns_left: i32,
 }
 
 impl<T: Transpose> RowsOfThread<'_, T> {
@@ -186,7 +186,7 @@ impl<T: Transpose> RowsOfThread<'_, T> {
     }
 }
 
-/// Rows that are inside of the matrix, with another column after theirs.
+/// Begins the loads of rows that are inside of the matrix and continue past the tile.
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginInside<'_, T> {
@@ -200,6 +200,7 @@ impl<T: Transpose> Unroll for BeginInside<'_, T> {
     }
 }
 
+/// Begins the loads of rows at an edge of the matrix: the comparisons mask what is outside.
 struct BeginAtEdge<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
@@ -208,7 +209,8 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
     #[inline(always)]
     fn value(&self, i: usize) -> PendingVector<T::Vector> {
         // A row outside of the matrix is so far past the end that no vector reaches it.
-        let (count, left) = if self.0.has(i) { (self.0.columns, self.0.left) } else { (0, i32::from(i16::MIN)) };
+        let (count, left) =
+            if self.0.has(i) { (self.0.columns, self.0.columns_left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has these elements, and so has the view.
         unsafe {
             self.0.input.begin_unaligned_load_unchecked(

@@ -18,10 +18,12 @@ pub(in crate::transpose) struct WordsOfInput<'a, T, const LEN: usize> {
     step: usize,
     /// The index of the thread's columns in the first of the tile's rows that is inside of the matrix.
     top: usize,
-    /// Rows are counted from the first of the tile's rows that is inside of the matrix: the first micro-tile's first
-    /// row (wrapped, if it is above the matrix), the number of rows, and the rows from one micro-tile to the next.
+    /// The first row of the first micro-tile, counted from the first of the tile's rows that is inside of the matrix;
+    /// wrapped, if it is above the matrix.
     row: u32,
+    /// The tile's rows that are inside of the matrix.
     rows: u32,
+    /// Rows from one micro-tile to the next.
     rows_of_step: u32,
     /// Elements of each word.
     count: u32,

@@ -1,4 +1,4 @@
-//! Values that are made on first use.
+//! A map whose values are made on first use.
 
 use std::collections::HashMap;
 use std::hash::Hash;
@@ -7,25 +7,26 @@ use std::sync::{Mutex, PoisonError};
 use crate::Error;
 
 /// A value for each key, made once even if several threads ask for it.
-pub(crate) struct Loads<K, V> {
-    made: Mutex<HashMap<K, V>>,
+pub(crate) struct OnceMap<K, V> {
+    values: Mutex<HashMap<K, V>>,
 }
 
-impl<K, V> Default for Loads<K, V> {
+impl<K, V> Default for OnceMap<K, V> {
     fn default() -> Self {
-        Self { made: Mutex::default() }
+        Self { values: Mutex::default() }
     }
 }
 
-impl<K: Eq + Hash, V: Clone> Loads<K, V> {
-    /// The value of a key. If there is none, `make` makes it, and other threads wait. After an error it is made again.
+impl<K: Eq + Hash, V: Clone> OnceMap<K, V> {
+    /// The value of a key. If there is none, `make` makes it, and other threads wait. After an error, the next call
+    /// tries again.
     pub(crate) fn get(&self, key: K, make: impl FnOnce() -> Result<V, Error>) -> Result<V, Error> {
-        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(value) = made.get(&key) {
+        let mut values = self.values.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = values.get(&key) {
             return Ok(value.clone());
         }
         let value = make()?;
-        made.insert(key, value.clone());
+        values.insert(key, value.clone());
         Ok(value)
     }
 }
@@ -41,10 +42,10 @@ mod tests {
 
     #[test]
     fn threads_that_ask_at_once_get_one_value() {
-        let (loads, calls, barrier) = (Loads::default(), AtomicU32::new(0), Barrier::new(8));
+        let (map, calls, barrier) = (OnceMap::default(), AtomicU32::new(0), Barrier::new(8));
         let ask = || {
             barrier.wait();
-            loads.get("sum", || {
+            map.get("sum", || {
                 // Long enough for the others to ask meanwhile.
                 thread::sleep(Duration::from_millis(20));
                 Ok(calls.fetch_add(1, Ordering::SeqCst))
@@ -59,10 +60,10 @@ mod tests {
 
     #[test]
     fn an_error_is_not_kept() {
-        let loads = Loads::default();
-        assert!(loads.get("sum", || Err(Error::Recording { operation: "load" })).is_err());
-        assert_eq!(loads.get("sum", || Ok(1)).unwrap(), 1);
-        assert_eq!(loads.get("sum", || Ok(2)).unwrap(), 1);
-        assert_eq!(loads.get("max", || Ok(3)).unwrap(), 3);
+        let map = OnceMap::default();
+        assert!(map.get("sum", || Err(Error::Recording { operation: "load" })).is_err());
+        assert_eq!(map.get("sum", || Ok(1)).unwrap(), 1);
+        assert_eq!(map.get("sum", || Ok(2)).unwrap(), 1);
+        assert_eq!(map.get("max", || Ok(3)).unwrap(), 3);
     }
 }
