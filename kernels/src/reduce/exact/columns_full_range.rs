@@ -87,7 +87,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
         lanes.end_in_place(place);
         thread::sync_threads();
         if parts > 1 {
-            place.add_parts::<BLOCK>(Lanes::<O, T>::WORDS_OF_EACH, columns, parts);
+            place.add_parts::<BLOCK>(columns, parts);
             thread::sync_threads();
         }
         if thread < columns {

@@ -35,12 +35,13 @@ pub struct LaneSuperaccumulators<G: Grid> {
 
 /// The superaccumulator of a lane, in the launch's shared memory.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub struct Place<G> {
     words: DynamicShared<i64>,
     /// The index of its lowest digit: that of the superaccumulator in its block.
     first: usize,
     /// The distance to the next digit: the number of superaccumulators of the block.
     stride: usize,
+    grid: PhantomData<G>,
 }
 
 impl<G: Grid> LaneSuperaccumulators<G> {
@@ -62,14 +63,14 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         if lowest > Self::SMALLEST { lowest } else { Self::SMALLEST }
     };
 
-    /// The number of digits. The highest one takes all carries, so that sums of `2^SUM_BITS` terms fit.
+    /// The number of digits. The highest one takes all carries, so that the sum of all terms of its lanes fits.
     const DIGITS: usize = {
-        // A lane has at most `2^32` vectors of up to 8 elements, and two lanes or more share a superaccumulator of
-        // longer elements.
-        const SUM_BITS: u32 = 36;
+        // A lane has at most `2^32` vectors: of up to 8 terms of `f32`; or of up to 4 of `f64`, for which up to 8 lanes
+        // share a superaccumulator.
+        let sum_bits = if Self::HAS_TWO { 32 + 2 + 3 } else { 32 + 3 };
         let (of_grid, of_format) = (G::MAX_EXPONENT, G::Format::MAX_EXPONENT);
         let highest = if of_grid < of_format { of_grid } else { of_format };
-        let bits = (highest - Self::LOWEST) as u32 + SUM_BITS;
+        let bits = (highest - Self::LOWEST) as u32 + sum_bits;
         let digits = (bits - Self::MAX_BITS).div_ceil(Self::DIGIT) + 1;
         // An integer in the highest digit has three limbs.
         let position = ((digits - 1) * Self::DIGIT) as i32 + Self::LOWEST - G::UNIT;
@@ -81,7 +82,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     const MAX_BITS: u32 = 57;
 
     /// The number of words of a superaccumulator: digits, and one for non-finite terms.
-    pub const WORDS_OF_EACH: usize = Self::DIGITS + 1;
+    const WORDS_OF_EACH: usize = Self::DIGITS + 1;
 
     /// The number of lanes that share a superaccumulator.
     pub const LANES: u32 = 32_u32.div_ceil((max_words::<G>() / Self::WORDS_OF_EACH) as u32);
@@ -116,7 +117,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 
     /// This lane's superaccumulator, if the launch has memory for those of all lanes.
     #[inline(always)]
-    pub fn place() -> Option<Place> {
+    pub fn place() -> Option<Place<G>> {
         let (words, warps) = (dynamic_shared::<i64>(), thread::block_dim_x() as usize / 32);
         if words.len() < warps * Self::WORDS {
             return None;
@@ -124,12 +125,12 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let of_warp = Self::SUPERACCUMULATORS as usize;
         // Digits of the lanes of a turn are side by side, so that they are in different banks.
         let first = warp_id() * of_warp + (lane_id() % Self::SUPERACCUMULATORS) as usize;
-        Some(Place { words, first, stride: warps * of_warp })
+        Some(Place { words, first, stride: warps * of_warp, grid: PhantomData })
     }
 
     /// Adds terms, at this lane's [place](Self::place).
     #[inline(always)]
-    pub fn add<const N: usize>(&mut self, place: Place, mut terms: [G::Format; N]) {
+    pub fn add<const N: usize>(&mut self, place: Place<G>, mut terms: [G::Format; N]) {
         const { assert!(N as u32 * Self::LANES <= Self::CAPACITY) };
         let count = N as u32 * Self::LANES;
         if self.taken > Self::CAPACITY - count {
@@ -158,7 +159,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 
     /// Adds a finite term.
     #[inline(always)]
-    fn add_term(place: Place, term: G::Format) {
+    fn add_term(place: Place<G>, term: G::Format) {
         let (integer, position) = term.integer_and_position();
         // Only 0 is below.
         let lowest = (Self::LOWEST - Self::SMALLEST) as u32;
@@ -184,7 +185,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     }
 
     #[inline(always)]
-    fn set_to_zero(place: Place) {
+    fn set_to_zero(place: Place<G>) {
         if Self::turn() == 0 {
             let mut k = 0;
             while k < Self::WORDS_OF_EACH {
@@ -196,7 +197,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     }
 
     #[inline(always)]
-    fn propagate_by_warp(place: Place) {
+    fn propagate_by_warp(place: Place<G>) {
         if Self::turn() == 0 {
             Self::propagate_carries(place);
         }
@@ -205,7 +206,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 
     /// Propagates carries, so that all digits but the highest are in `0..2^DIGIT`. By one lane.
     #[inline(always)]
-    pub fn propagate_carries(place: Place) {
+    pub fn propagate_carries(place: Place<G>) {
         let (mut carry, mut digit) = (0, 0);
         while digit + 1 < Self::DIGITS {
             let word = place.word(digit) + carry;
@@ -225,7 +226,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Completes the superaccumulators, after at least one term: carries are propagated, and the word for non-finite
     /// terms has those of all lanes.
     #[inline(always)]
-    pub fn end_in_place(self, place: Place) {
+    pub fn end_in_place(self, place: Place<G>) {
         each::<MAX_LANES>(|turn| {
             if turn < Self::LANES as usize {
                 if Self::turn() == turn as u32 && self.specials != 0 {
@@ -239,10 +240,10 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         Self::propagate_by_warp(place);
     }
 
-    /// The highest bits of the sum, whose carries have been propagated, and the non-finite terms. [`HighestBits`] says for
-    /// which results these bits suffice. The lower digits are not read.
+    /// The highest bits of the sum, whose carries have been propagated, and the non-finite terms. [`HighestBits`] says
+    /// for which results these bits suffice. The lower digits are not read.
     #[inline(always)]
-    pub fn highest_bits(place: Place) -> (Leading, Specials) {
+    pub fn highest_bits(place: Place<G>) -> (Leading, Specials) {
         let mut index = Self::DIGITS;
         let mut sum = HighestBits::new(Self::position(index));
         while index > 0 && Self::position(index - 1) >= 0 && !sum.is_decided() {
@@ -259,7 +260,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Word `k` of the same sum as a [`Superaccumulator`]: a limb, or a count of non-finite terms. Carries have been
     /// propagated.
     #[inline(always)]
-    pub fn limb_or_special(place: Place, k: u32) -> i64 {
+    pub fn limb_or_special(place: Place<G>, k: u32) -> i64 {
         if k >= G::LIMBS {
             let counts = place.word(Self::DIGITS);
             return counts >> (COUNT_BITS * (k - G::LIMBS)) & ((1 << COUNT_BITS) - 1);
@@ -320,7 +321,7 @@ const fn shift_of(special: Special) -> u32 {
 /// The most lanes that share a superaccumulator.
 const MAX_LANES: usize = 8;
 
-impl Place {
+impl<G: Grid> Place<G> {
     /// The index of the superaccumulator in its block.
     #[inline(always)]
     pub fn index(&self) -> usize {
@@ -337,9 +338,9 @@ impl Place {
     /// Adds up the `parts` superaccumulators of each of the first `count` indices, which are `count` indices apart, by
     /// a block of `BLOCK` threads.
     #[inline(always)]
-    pub fn add_parts<const BLOCK: usize>(self, words: usize, count: usize, parts: usize) {
+    pub fn add_parts<const BLOCK: usize>(self, count: usize, parts: usize) {
         let mut i = thread::index_in_block::<BLOCK>();
-        while i < words * count {
+        while i < LaneSuperaccumulators::<G>::WORDS_OF_EACH * count {
             let (word, index) = (i / count, i % count);
             let (mut sum, mut part) = (0, 0);
             while part < parts {
