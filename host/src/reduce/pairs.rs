@@ -37,8 +37,8 @@ pub trait PairReduction<T: Element>: Sized {
 pub enum PairKernel<T: Element, R: Plain> {
     /// Combines states, each of which takes `states_per_split` tile states.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, states_per_split: usize },
-    /// Sums exactly: `words` are those of a superaccumulator, a warp has `shared_bytes_of_warp` of dynamic shared memory,
-    /// and `finish` selects the result.
+    /// Sums exactly: `words` are those of a superaccumulator, a warp has `shared_bytes_of_warp` bytes of dynamic shared
+    /// memory, and `finish` selects the result.
     Exact {
         kernel: AnyBlock<exact_pairs::Args<'static, T>>,
         states_per_split: usize,

@@ -61,8 +61,8 @@ pub struct ExactColumnArgs<T: Plain> {
 ///
 /// Each column has a window, chosen by the largest of the column's first terms in the block. Terms outside the window,
 /// and residuals, are added one by one to an integer of 112 bits. Columns whose sums do not fit in it are summed again,
-/// in superaccumulators of lanes. Blocks that share a column add their integers to one of `superaccumulators`, and the last of these blocks
-/// writes the result.
+/// in superaccumulators of lanes. Blocks that share a column add their integers to one of `superaccumulators`, and the
+/// last of these blocks writes the result.
 ///
 /// # Safety
 /// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a superaccumulator for

@@ -56,8 +56,8 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// The exponent of the smallest number.
     const SMALLEST: i32 = G::Format::MIN_EXPONENT - Self::MANTISSA as i32;
 
-    /// The exponent of the lowest digit's unit. The last place of a term may be below the grid's unit by a mantissa; the
-    /// term's bits there are 0.
+    /// The exponent of the lowest digit's unit. The last place of a term may be a mantissa below the grid's unit, where
+    /// all its bits are 0.
     const LOWEST: i32 = {
         let lowest = G::UNIT - Self::MANTISSA as i32;
         if lowest > Self::SMALLEST { lowest } else { Self::SMALLEST }
