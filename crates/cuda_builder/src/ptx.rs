@@ -88,8 +88,18 @@ impl Module {
             };
             module.others.insert(0, declaration);
         }
+        module.declare_shared_statics();
         module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
+    }
+
+    /// Declares the statics in shared memory, before the functions that use them.
+    fn declare_shared_statics(&mut self) {
+        let texts = self.others.iter().map(|item| &item.text).chain(self.entries.iter().map(|entry| &entry.text));
+        let used: BTreeSet<&str> = texts.flat_map(|text| symbols(text)).collect();
+        let is_missing = |declaration: &Item| self.others.iter().all(|item| item.name != declaration.name);
+        let declarations: Vec<Item> = used.into_iter().filter_map(shared_static).filter(is_missing).collect();
+        self.others.splice(..0, declarations);
     }
 
     /// Merges the modules of a crate that was compiled in parts. Entries are sorted by name, and labels are numbered by
@@ -200,6 +210,17 @@ impl Module {
     }
 }
 
+/// The declaration of a static in shared memory, if `symbol` is one: `cuda_std` names it `shared_ID_BYTES`.
+fn shared_static(symbol: &str) -> Option<Item> {
+    let (id, bytes) = symbol.strip_prefix("shared_")?.split_once('_')?;
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number(id) && is_number(bytes)).then(|| Item {
+        name: symbol.to_owned(),
+        text: format!(".shared .align 16 .b8 {symbol}[{bytes}];"),
+        is_extern: false,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::directives::{LAUNCH_DEPENDENTS, WAIT};
@@ -287,6 +308,24 @@ mod tests {
         let module = Module::parse(&format!("{function}.visible .entry first(\n)\n{{\ncall.uni inner;\nret;\n}}\n"));
         let first = module.of_entry(&module.entries()[0]);
         assert!(first.contains(declaration) && first.find(declaration) < first.find(".func inner"), "{first}");
+    }
+
+    #[test]
+    fn statics_in_shared_memory_are_declared_before_their_uses() {
+        let text = MODULE
+            .replace("ld.global.b32 %r1, [table];", "ld.global.b32 %r1, [table];\n\tmov.u32 %r2, shared_77_1024;")
+            .replace("\tcall.uni (retval0)", "\tmov.u32 %r1, shared_5_64;\n\tcall.uni (retval0)");
+        let module = Module::parse(&text);
+        let [first, second] = [0, 1].map(|i| module.of_entry(&module.entries()[i]));
+        let [long, short] =
+            [(77, 1024), (5, 64)].map(|(id, bytes)| format!(".shared .align 16 .b8 shared_{id}_{bytes}[{bytes}];"));
+        assert!(first.find(&long).unwrap() < first.find(".func helper").unwrap(), "{first}");
+        assert!(second.contains(&short) && !second.contains(&long) && !first.contains(&short), "{first}{second}");
+        // A module that is parsed again, or merged, declares them once.
+        for module in [Module::parse(module.text()), Module::from_parts([module.clone(), module])] {
+            assert_eq!(module.text().matches(&long).count(), 1, "{}", module.text());
+        }
+        assert_eq!(shared_static("shared_dynamic").or(shared_static("shared_77")).or(shared_static("shared_7_")), None);
     }
 
     #[test]
