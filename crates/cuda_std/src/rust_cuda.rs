@@ -22,8 +22,8 @@
 //!    [`float`](crate::float#a-method-of-f32-may-be-stds).
 //! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory, and for structs that a kernel takes by value. They
 //!    hold no pointers: pass pointers as parameters, or in a struct of [`arguments`](macro@crate::arguments).
-//! 6. Use `glam` for `vek`, of which only [`vek::num_traits`](crate::vek) is here: its vectors are not plain data, and
-//!    those of `glam` are, in memory and by value.
+//! 6. Use `glam` for `vek`, of which only [`vek::num_traits`](crate::vek) is here. The vectors and matrices of `glam`
+//!    are plain, in memory and by value.
 //! 7. Replace a function of `atomic::intrinsics` or `atomic::mid` by a method of the atomic type:
 //!    `atomic_fetch_add_relaxed_i32_device(p, 1)` is `AtomicI32::from_ptr(p).fetch_add(1, Relaxed)`.
 //! 8. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then replace slices and pointers

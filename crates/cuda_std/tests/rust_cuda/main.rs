@@ -12,11 +12,11 @@ mod vek;
 ///
 /// # Safety
 /// The slots are those of the kernel's arguments, and the launch keeps the kernel's contract.
-unsafe fn launch<Args>(kernel: Kernel<Args>, grid: impl Into<Dim3>, slots: &[u64]) -> Result<(), Fault> {
+unsafe fn launch<Args>(kernel: Kernel<Args>, grid: impl Into<Dim3>, slots: &[u64]) -> Result<(), Box<Fault>> {
     let launch = Launch { watch: Watch::CHECKS, ..Launch::new(kernel.id().entry, grid, kernel.block()) };
     let thread = kernel.thread();
     // SAFETY: as promised by the caller.
-    simt::run(&launch, &|| unsafe { thread(slots) })
+    simt::run(&launch, &|| unsafe { thread(slots) }).map_err(Box::new)
 }
 
 /// The slot of a pointer.

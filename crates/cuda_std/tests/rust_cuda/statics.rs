@@ -129,7 +129,7 @@ fn a_race_is_found() {
     let slots = [crate::pointer(&mut found)];
     // SAFETY: as above.
     let fault = unsafe { crate::launch(reversed_without_barrier::handle().with_block(64), 1, &slots) }.unwrap_err();
-    assert!(matches!(fault, Fault::Mistakes(_)), "{fault}");
+    assert!(matches!(*fault, Fault::Mistakes(_)), "{fault}");
     let message = fault.to_string();
     let line = include_str!("statics.rs").lines().position(|line| line.starts_with("static mut POINTS")).unwrap() + 1;
     assert!(
@@ -142,7 +142,7 @@ fn a_race_is_found() {
 fn an_unwritten_element_is_found() {
     // SAFETY: the kernel takes nothing.
     let fault = unsafe { crate::launch(reads_what_none_has_written::handle().with_block(64), 1, &[]) }.unwrap_err();
-    assert!(matches!(fault, Fault::Mistakes(_)), "{fault}");
+    assert!(matches!(*fault, Fault::Mistakes(_)), "{fault}");
 }
 
 #[test]
