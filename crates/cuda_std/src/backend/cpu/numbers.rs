@@ -47,16 +47,32 @@ pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
+// `minimum_portable` and `maximum_portable` call functions, which are slow in a build without optimization.
+
 /// The minimum; NaN if either is NaN.
 #[inline]
 pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
-    crate::float::minimum_portable(a, b)
+    if a < b {
+        a
+    } else if b < a {
+        b
+    } else {
+        f32::from_bits(a.to_bits() | b.to_bits())
+    }
 }
 
 /// The maximum; NaN if either is NaN.
 #[inline]
 pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
-    crate::float::maximum_portable(a, b)
+    if a > b {
+        a
+    } else if b > a {
+        b
+    } else if a == b {
+        f32::from_bits(a.to_bits() & b.to_bits())
+    } else {
+        f32::NAN
+    }
 }
 
 pub(crate) fn f16_from_f32(value: f32) -> u16 {
