@@ -278,3 +278,43 @@ pub(crate) unsafe fn store_volatile<T: Plain>(pointer: *mut T, value: T) {
     // SAFETY: as promised by the caller.
     unsafe { store(pointer, value) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+
+    /// Loads parts of vectors at each alignment of `T` from the numbers 0, 1, 2, ...
+    fn check<T: Element>(number: impl Fn(usize) -> T) {
+        let len = T::Vector::LEN;
+        let mut numbers: std::vec::Vec<T> = (0..3 * len).map(&number).collect();
+        let start = numbers.as_mut_ptr().cast_const();
+        for first in 0..2 * len {
+            for to in 1..=len {
+                for from in 0..to {
+                    // SAFETY: inside of the numbers.
+                    let vector: T::Vector = unsafe { load_part(start.add(first), from, to) };
+                    for k in 0..len {
+                        let expected = if (from..to).contains(&k) { number(first + k) } else { T::default() };
+                        assert_eq!(vector.get(k), expected, "{first} {from} {to} {k}");
+                    }
+                }
+            }
+            let off = first % len * size_of::<T>();
+            // SAFETY: inside of the numbers.
+            let pair = unsafe { load_aligned_pair(start.add(first).cast::<T::Vector>(), off) };
+            for k in 0..len {
+                let at = off / size_of::<T>() + k;
+                assert_eq!(pair[at / len].get(at % len), number(first + k), "{first} {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_and_their_parts_are_loaded_at_any_alignment() {
+        check(|i| i as u8 + 1);
+        check(|i| i as u16 + 1);
+        check(|i| i as u32 + 1);
+        check(|i| i as f64 + 1.0);
+    }
+}
