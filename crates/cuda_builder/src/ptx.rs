@@ -77,28 +77,17 @@ impl Module {
                 module.others.push(Item { name, is_extern, text: item });
             }
         }
-        let mut texts =
-            module.entries.iter().map(|entry| &entry.text).chain(module.others.iter().map(|item| &item.text));
-        if texts.any(|text| symbols(text).contains(DYNAMIC_SHARED)) {
-            // First, since functions use it, too.
-            let declaration = Item {
-                name: DYNAMIC_SHARED.to_owned(),
-                text: format!(".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];"),
-                is_extern: false,
-            };
-            module.others.insert(0, declaration);
-        }
-        module.declare_shared_statics();
+        module.declare_shared_memory();
         module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
     }
 
-    /// Declares the statics in shared memory, before the functions that use them.
-    fn declare_shared_statics(&mut self) {
+    /// Declares the shared memory that `cuda_std` names, before the functions that use it.
+    fn declare_shared_memory(&mut self) {
         let texts = self.others.iter().map(|item| &item.text).chain(self.entries.iter().map(|entry| &entry.text));
         let used: BTreeSet<&str> = texts.flat_map(|text| symbols(text)).collect();
         let is_missing = |declaration: &Item| self.others.iter().all(|item| item.name != declaration.name);
-        let declarations: Vec<Item> = used.into_iter().filter_map(shared_static).filter(is_missing).collect();
+        let declarations: Vec<Item> = used.into_iter().filter_map(shared_memory).filter(is_missing).collect();
         self.others.splice(..0, declarations);
     }
 
@@ -210,15 +199,17 @@ impl Module {
     }
 }
 
-/// The declaration of a static in shared memory, if `symbol` is one: `cuda_std` names it `shared_ID_BYTES`.
-fn shared_static(symbol: &str) -> Option<Item> {
-    let (id, bytes) = symbol.strip_prefix("shared_")?.split_once('_')?;
+/// The declaration of shared memory, if `symbol` is some: `cuda_std` names a static in it `shared_ID_BYTES`.
+fn shared_memory(symbol: &str) -> Option<Item> {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
-    (is_number(id) && is_number(bytes)).then(|| Item {
-        name: symbol.to_owned(),
-        text: format!(".shared .align 16 .b8 {symbol}[{bytes}];"),
-        is_extern: false,
-    })
+    let text = match symbol.strip_prefix("shared_")?.split_once('_') {
+        Some((id, bytes)) if is_number(id) && is_number(bytes) => {
+            format!(".shared .align 16 .b8 {symbol}[{bytes}];")
+        }
+        None if symbol == DYNAMIC_SHARED => format!(".extern .shared .align 16 .b8 {symbol}[];"),
+        _ => return None,
+    };
+    Some(Item { name: symbol.to_owned(), text, is_extern: false })
 }
 
 #[cfg(test)]
@@ -325,7 +316,7 @@ mod tests {
         for module in [Module::parse(module.text()), Module::from_parts([module.clone(), module])] {
             assert_eq!(module.text().matches(&long).count(), 1, "{}", module.text());
         }
-        assert_eq!(shared_static("shared_dynamic").or(shared_static("shared_77")).or(shared_static("shared_7_")), None);
+        assert_eq!(shared_memory("shared_77").or(shared_memory("shared_7_")).or(shared_memory("shared_a_4")), None);
     }
 
     #[test]
