@@ -77,19 +77,18 @@ impl Module {
                 module.others.push(Item { name, is_extern, text: item });
             }
         }
-        let mut texts =
-            module.entries.iter().map(|entry| &entry.text).chain(module.others.iter().map(|item| &item.text));
-        if texts.any(|text| symbols(text).contains(DYNAMIC_SHARED)) {
-            // First, since functions use it, too.
-            let declaration = Item {
-                name: DYNAMIC_SHARED.to_owned(),
-                text: format!(".extern .shared .align 16 .b8 {DYNAMIC_SHARED}[];"),
-                is_extern: false,
-            };
-            module.others.insert(0, declaration);
-        }
+        module.declare_shared_memory();
         module.text = module.assemble(module.others.iter(), module.entries.iter());
         module
+    }
+
+    /// Declares the shared memory that `cuda_std` names, before the functions that use it.
+    fn declare_shared_memory(&mut self) {
+        let texts = self.others.iter().map(|item| &item.text).chain(self.entries.iter().map(|entry| &entry.text));
+        let used: BTreeSet<&str> = texts.flat_map(|text| symbols(text)).collect();
+        let is_missing = |declaration: &Item| self.others.iter().all(|item| item.name != declaration.name);
+        let declarations: Vec<Item> = used.into_iter().filter_map(shared_memory).filter(is_missing).collect();
+        self.others.splice(..0, declarations);
     }
 
     /// Merges the modules of a crate that was compiled in parts. Entries are sorted by name, and labels are numbered by
@@ -200,6 +199,19 @@ impl Module {
     }
 }
 
+/// The declaration of shared memory, if `symbol` is some: `cuda_std` names a static in it `shared_ID_BYTES`.
+fn shared_memory(symbol: &str) -> Option<Item> {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let text = match symbol.strip_prefix("shared_")?.split_once('_') {
+        Some((id, bytes)) if is_number(id) && is_number(bytes) => {
+            format!(".shared .align 16 .b8 {symbol}[{bytes}];")
+        }
+        None if symbol == DYNAMIC_SHARED => format!(".extern .shared .align 16 .b8 {symbol}[];"),
+        _ => return None,
+    };
+    Some(Item { name: symbol.to_owned(), text, is_extern: false })
+}
+
 #[cfg(test)]
 mod tests {
     use super::directives::{LAUNCH_DEPENDENTS, WAIT};
@@ -287,6 +299,24 @@ mod tests {
         let module = Module::parse(&format!("{function}.visible .entry first(\n)\n{{\ncall.uni inner;\nret;\n}}\n"));
         let first = module.of_entry(&module.entries()[0]);
         assert!(first.contains(declaration) && first.find(declaration) < first.find(".func inner"), "{first}");
+    }
+
+    #[test]
+    fn statics_in_shared_memory_are_declared_before_their_uses() {
+        let text = MODULE
+            .replace("ld.global.b32 %r1, [table];", "ld.global.b32 %r1, [table];\n\tmov.u32 %r2, shared_77_1024;")
+            .replace("\tcall.uni (retval0)", "\tmov.u32 %r1, shared_5_64;\n\tcall.uni (retval0)");
+        let module = Module::parse(&text);
+        let [first, second] = [0, 1].map(|i| module.of_entry(&module.entries()[i]));
+        let [long, short] =
+            [(77, 1024), (5, 64)].map(|(id, bytes)| format!(".shared .align 16 .b8 shared_{id}_{bytes}[{bytes}];"));
+        assert!(first.find(&long).unwrap() < first.find(".func helper").unwrap(), "{first}");
+        assert!(second.contains(&short) && !second.contains(&long) && !first.contains(&short), "{first}{second}");
+        // A module that is parsed again, or merged, declares them once.
+        for module in [Module::parse(module.text()), Module::from_parts([module.clone(), module])] {
+            assert_eq!(module.text().matches(&long).count(), 1, "{}", module.text());
+        }
+        assert_eq!(shared_memory("shared_77").or(shared_memory("shared_7_")).or(shared_memory("shared_a_4")), None);
     }
 
     #[test]

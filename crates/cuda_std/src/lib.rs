@@ -84,15 +84,22 @@ pub use bytemuck;
 pub use core::{assert_eq, assert_ne};
 pub use cuda_std_macros::{Plain, address_space, arguments, externally_visible, gpu_only, kernel};
 pub use float::{FloatExt, GpuFloat};
+#[cfg(feature = "glam")]
+pub use glam;
 pub use half::{self, bf16, f16};
 pub use num_complex;
+
+/// The crate `num-traits`, where kernels for Rust-CUDA find it. `vek` itself is not here.
+pub mod vek {
+    pub use num_traits;
+}
 
 /// The items that nearly every kernel needs, in one `use`.
 pub mod prelude {
     pub use crate::element::{Element, Plain, Vector, VectorType};
     pub use crate::global::{Global, GlobalMut};
     pub use crate::shared::{SharedArray, SharedTile};
-    pub use crate::{arguments, kernel, shared_array, shared_tile, thread, warp};
+    pub use crate::{address_space, arguments, kernel, shared_array, shared_tile, thread, warp};
 }
 
 /// For the expansion of [`kernel`] and of this crate's macros; not public API.

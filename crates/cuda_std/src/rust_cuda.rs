@@ -2,26 +2,28 @@
 //!
 //! Kernels for [Rust-CUDA](https://github.com/Rust-GPU/Rust-CUDA)'s `cuda_std` compile here unchanged, by rustc's own
 //! PTX backend, if they use only what the list below calls the same. The executor then runs them without a GPU, and
-//! finds races and wrong indices. Of 74 kernel sources of Rust-CUDA, 63 compile unchanged and 72 with the edits of the
+//! finds races and wrong indices. Of 74 kernel sources of Rust-CUDA, 71 compile unchanged and 72 with the edits of the
 //! recipe: see [the count](#the-count).
 //!
 //! # The recipe
 //!
 //! 1. Add `#![no_std]` to the kernel crate's `lib.rs`. Remove `#![feature(...)]`, `crate-type` and `extern crate
 //!    alloc`. In the 2024 edition, write `#[unsafe(no_mangle)]` for `#[no_mangle]`.
-//! 2. Depend on this crate in place of Rust-CUDA's, and build with this workspace's `cuda_builder`, whose `CudaBuilder`
-//!    has the same `arch` and `copy_to`. No toolchain file is needed.
-//! 3. Replace each `#[address_space(shared)] static mut TILE: [f32; 256]` by `let tile = shared_array![f32; 256];` in
-//!    the kernel, and `TILE[i]` by `*tile.add(i)`, also `TILE[i].write(x)` and `TILE[i].assume_init()` of a
-//!    `MaybeUninit`. The compile error says so, with your names. Keep no element in a variable: `let x = tile.add(i)`
-//!    is not a pointer, and stores only when it goes out of scope ([`SharedPlace`]).
+//! 2. Depend on this crate in place of Rust-CUDA's, with the feature `glam` if a kernel uses `cuda_std::glam`, and
+//!    build with this workspace's `cuda_builder`, whose `CudaBuilder` has the same `arch` and `copy_to`. No toolchain
+//!    file is needed.
+//! 3. A static in shared memory that is an array of `MaybeUninit` stays, `#[address_space(shared)] static mut TILE:
+//!    [MaybeUninit<f32>; 256]`, and so do `TILE[i].write(x)` and `TILE[i].assume_init()` ([`SharedStatic`]); rustc warns
+//!    that their `unsafe` is not needed. Write `TILE[i].write(x)` for `TILE[i] = MaybeUninit::new(x)`. For a static of
+//!    another type, such as `[f32; 256]`, or whose address is taken, write `let tile = shared_array![f32; 256];` in the
+//!    kernel, and `*tile.add(i)` for `TILE[i]`: the compile error says so, with your names. Keep no element in a
+//!    variable: `let x = tile.add(i)` is not a pointer, and stores only when it goes out of scope ([`SharedPlace`]).
 //! 4. Write `GpuFloat::sin(x)` for `x.sin()` where the CPU must compute the same bits as the GPU: see
 //!    [`float`](crate::float#a-method-of-f32-may-be-stds).
 //! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory, and for structs that a kernel takes by value. They
 //!    hold no pointers: pass pointers as parameters, or in a struct of [`arguments`](macro@crate::arguments).
-//! 6. Write `glam` for `cuda_std::glam`, and depend on `glam` with the features `libm` and `bytemuck`. Its vectors and
-//!    matrices are plain, in memory and by value. `vek` has no such features: use `glam`, and `num_traits` for
-//!    `cuda_std::vek::num_traits`.
+//! 6. Use `glam` for `vek`, of which only [`vek::num_traits`](crate::vek) is here. The vectors and matrices of `glam`
+//!    are plain, in memory and by value.
 //! 7. Replace a function of `atomic::intrinsics` or `atomic::mid` by a method of the atomic type:
 //!    `atomic_fetch_add_relaxed_i32_device(p, 1)` is `AtomicI32::from_ptr(p).fetch_add(1, Relaxed)`.
 //! 8. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then replace slices and pointers
@@ -42,9 +44,9 @@
 //!   - *the same*: both
 //!   - *different*: on the CPU a call of the first is a panic that names the function
 //! - **`#[address_space]`**
-//!   - *the same*: `global`
-//!   - *different*: `constant` is global memory
-//!   - *absent*: `shared` and `local`: a compile error
+//!   - *the same*: `global`; `shared`, for arrays of `MaybeUninit` ([`SharedStatic`])
+//!   - *different*: `constant` is global memory; a static in shared memory has no address
+//!   - *absent*: `local`, and `shared` of other types: a compile error
 //! - **`thread`**
 //!   - *the same*: [all functions](crate::thread), fences and barriers included
 //!   - *different*: shapes are [`UVec3`](crate::thread::UVec3), with the fields x, y and z; `nanosleep` in the executor
@@ -100,8 +102,9 @@
 //!   - *absent*: what `mem` and `io` lack
 //! - **re-exports**
 //!   - *the same*: `half`, `f16`, `bf16`
-//!   - *different*: `bytemuck`, `num_complex`
-//!   - *absent*: `glam`, `vek`
+//!   - *different*: `glam` is an optional feature, with which `glam` has no SIMD in the whole program, so that the CPU
+//!     has the layouts and computes the bits of a GPU; `bytemuck`, `num_complex`
+//!   - *absent*: `vek`, but for `vek::num_traits`, without its `Float`
 //!
 //! # The count
 //!
@@ -111,10 +114,9 @@
 //!
 //! | | sources |
 //! |---|---:|
-//! | unchanged, but for `#![no_std]` | 63 |
-//! | with `use glam` for `use cuda_std::glam` (step 6) | 5 |
-//! | with `num_traits` for `cuda_std::vek::num_traits` (step 6) | 1 |
-//! | with `shared_array!` for statics in shared memory (step 3) | 3 |
+//! | unchanged, but for `#![no_std]` | 66 |
+//! | unchanged, with the feature `glam` (step 2) | 5 |
+//! | with `write` for an assignment to a static in shared memory (step 3) | 1 |
 //! | **compile** | **72** |
 //! | do not compile | 2 |
 //!
@@ -126,8 +128,8 @@
 //!   Its kernels need slices of tagged structs in their place.
 //!
 //! With a version for the CPU it is the same 72, where the sources with `#![feature(...)]` need a nightly compiler. Of
-//! four sources beside these, `sdot` compiles unchanged, and the guide's first kernel, the kernel for Compiler Explorer
-//! and `simple_atomic_intrinsics` by steps 1, 3 and 7. The kernels for OptiX need OptiX's intrinsics.
+//! four sources beside these, `sdot` and the kernel for Compiler Explorer compile unchanged, and the guide's first
+//! kernel and `simple_atomic_intrinsics` by steps 1 and 7. The kernels for OptiX need OptiX's intrinsics.
 //!
 //! # Floats and their functions
 //!
@@ -138,3 +140,4 @@
 //! a few words. The loops of `jn` and `yn` have as many steps as the order.
 //!
 //! [`SharedPlace`]: crate::shared::SharedPlace
+//! [`SharedStatic`]: crate::shared::SharedStatic

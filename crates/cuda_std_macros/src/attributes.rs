@@ -1,8 +1,8 @@
 //! Rust-CUDA's attributes other than `#[kernel]`.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, quote};
-use syn::{Attribute, Error, Ident, ItemFn, ItemStatic, Meta, Result, Type};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Attribute, Error, Expr, Ident, ItemFn, ItemStatic, Meta, Result, Stmt, Type};
 
 /// `#[gpu_only]`: the function itself on a GPU, and a function that panics on the CPU.
 pub fn gpu_only(function: &ItemFn) -> TokenStream {
@@ -44,26 +44,76 @@ fn is_no_mangle(attribute: &Attribute) -> bool {
     }
 }
 
-/// `#[address_space(...)]` on a static. Statics in shared memory are refused with an error that says what to write.
+/// `#[address_space(...)]` on a static.
 pub fn address_space(space: &Ident, item: &ItemStatic) -> Result<TokenStream> {
     match space.to_string().as_str() {
         // A static is in global memory, which may also be constant.
         "global" | "constant" => Ok(quote!(#item)),
-        "shared" => Err(Error::new_spanned(item, shared_static_error(item))),
+        "shared" => shared_static(item),
         "local" => Err(Error::new_spanned(space, "a static cannot be in local memory: use a variable of the kernel")),
         _ => Err(Error::new_spanned(space, "expected `global`, `constant`, `shared` or `local`")),
     }
 }
 
-/// The error for a static in shared memory, with what to write in its place.
-fn shared_static_error(item: &ItemStatic) -> String {
+/// A static in shared memory, as a constant: nothing in the program has the static's address, so a pointer to it does
+/// not compile.
+fn shared_static(item: &ItemStatic) -> Result<TokenStream> {
+    let ItemStatic { attrs, vis, ident, ty, expr, .. } = item;
+    if !is_array_of_uninitialized(ty) {
+        return Err(Error::new_spanned(item, initialized_error(item)));
+    }
+    if !is_uninitialized(expr) {
+        let refused = "shared memory has no initial value: write `MaybeUninit::uninit()` for each element";
+        return Err(Error::new_spanned(expr, refused));
+    }
+    let name = format!("::{ident}");
+    // The executor names the array by this position.
+    let new = quote_spanned!(ident.span()=> ::cuda_std::shared::SharedStatic::new());
+    Ok(quote! {
+        #(#attrs)*
+        #vis const #ident: ::cuda_std::shared::SharedStatic<
+            #ty,
+            { ::cuda_std::shared::array_id(
+                ::core::concat!(::core::file!(), #name),
+                ::core::line!(),
+                ::core::column!(),
+            ) },
+        > = #new;
+    })
+}
+
+/// Whether the type is an array of `MaybeUninit`, or of such arrays.
+fn is_array_of_uninitialized(ty: &Type) -> bool {
+    let Type::Array(array) = ty else { return false };
+    match &*array.elem {
+        Type::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "MaybeUninit"),
+        element => is_array_of_uninitialized(element),
+    }
+}
+
+/// Whether the expression is `MaybeUninit::uninit()`, in a `const` block or not, or an array of it.
+fn is_uninitialized(value: &Expr) -> bool {
+    match value {
+        Expr::Repeat(array) => is_uninitialized(&array.expr),
+        Expr::Array(array) => array.elems.iter().all(is_uninitialized),
+        Expr::Const(block) => matches!(&block.block.stmts[..], [Stmt::Expr(value, None)] if is_uninitialized(value)),
+        Expr::Call(call) => match &*call.func {
+            Expr::Path(path) => path.path.segments.last().is_some_and(|segment| segment.ident == "uninit"),
+            _ => false,
+        },
+        _ => false,
+    }
+}
+
+/// The error for a static in shared memory with other elements than `MaybeUninit`, with what to write in its place.
+fn initialized_error(item: &ItemStatic) -> String {
     let name = item.ident.to_string().to_lowercase();
     let (element, len) = match &*item.ty {
         Type::Array(array) => (tokens(&array.elem), tokens(&array.len)),
         other => (tokens(other), "1".to_owned()),
     };
     format!(
-        "a static cannot be in shared memory: races and indices out of bounds would not be found\n\
+        "a static in shared memory is an array of `MaybeUninit`: shared memory has no initial value\n\
          write in the kernel:  let {name} = shared_array![{element}; {len}];\n\
          and for `{0}[i]`:  *{name}.add(i), or `{name}.load(i)` and `{name}.store(i, value)`",
         item.ident

@@ -132,8 +132,21 @@ pub fn externally_visible(attribute: TokenStream, item: TokenStream) -> TokenStr
 
 /// Names the memory of a static. `global` and `constant` change nothing, because statics are there anyway.
 ///
-/// `shared` does not compile, and the error says what to write: `shared_array!`. The executor could neither check
-/// accesses through references to a static in shared memory, nor find races.
+/// `shared` makes an array of the block, as `shared_array!` does. The static must be an array of `MaybeUninit`, or of
+/// arrays of them, because shared memory has no initial value:
+///
+/// ```ignore
+/// #[address_space(shared)]
+/// static mut TILE: [MaybeUninit<f32>; 256] = [MaybeUninit::uninit(); 256];
+///
+/// TILE[i].write(x);
+/// thread::sync_threads();
+/// let y = TILE[255 - i].assume_init();
+/// ```
+///
+/// The static becomes a constant of the type `cuda_std::shared::SharedStatic`. Every access is checked, and seen by the
+/// executor, so none needs `unsafe`; where a source has it, rustc warns that it is not needed. `TILE[i] = x` and
+/// pointers to the static do not compile.
 #[proc_macro_attribute]
 pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse(attribute)

@@ -20,8 +20,12 @@ impl<T: Element> Global<'_, T> {
     pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
         {
-            if let Some(k) = (from..to).find(|&k| i.wrapping_add(k) >= self.len) {
-                backend::out_of_bounds("a view of global memory", i.wrapping_add(k), self.len);
+            // The elements follow each other, and are fewer than those outside the view: if both ends are inside, all
+            // are.
+            if from < to && (i.wrapping_add(from) >= self.len || i.wrapping_add(to - 1) >= self.len) {
+                let first = i.wrapping_add(from);
+                let outside = if first < self.len { self.len } else { first };
+                backend::out_of_bounds("a view of global memory", outside, self.len);
             }
             // SAFETY: just checked.
             unsafe { backend::load_part(self.start.wrapping_add(i), from, to) }

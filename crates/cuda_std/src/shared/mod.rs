@@ -4,7 +4,7 @@
 //! shared memory makes every access generic (`LD` instead of `LDS`).
 //!
 //! A kernel for Rust-CUDA accesses shared memory by raw pointers, `*array.add(i)`. The same expression here makes a
-//! [`SharedPlace`], which is no pointer.
+//! [`SharedPlace`], which is no pointer. Its statics in shared memory become constants of the type [`SharedStatic`].
 //!
 //! Elements of 4 and 8 bytes have atomic operations, such as [`SharedArray::fetch_add`]. Each is relaxed: it orders
 //! nothing but itself.
@@ -22,9 +22,11 @@ use crate::pieces;
 
 mod atomics;
 mod place;
+mod statics;
 
 pub use atomics::{SharedAtomic, SharedAtomicInteger};
 pub use place::SharedPlace;
+pub use statics::{SharedContents, SharedSlot, SharedStatic};
 
 /// `shared_array![T; LEN]`: a [`SharedArray`] of the block. Each occurrence in the source is a separate array.
 #[macro_export]

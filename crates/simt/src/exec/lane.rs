@@ -213,21 +213,27 @@ pub fn active_mask() -> u32 {
 /// is an array that exceeds the limit.
 #[track_caller]
 pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
-    let declaration = Declaration { element, location: Location::caller() };
+    shared_array_at(Location::caller(), id, bytes, element)
+}
+
+/// [`shared_array`] with an explicit source location of the declaration.
+pub fn shared_array_at(location: &'static Location<'static>, id: u64, bytes: usize, element: usize) -> *mut u8 {
+    let declaration = Declaration { element, location };
     let (context, _) = context::running_lane();
     match context.shared.array(id, bytes, declaration, context.shared_limit.get()) {
         Ok(address) => address,
         Err(AllocationError::OtherSize(before)) => {
-            fault(format!("one shared array is declared with {before} bytes and with {bytes}"))
+            park::fault(format!("one shared array is declared with {before} bytes and with {bytes}"), location)
         }
         Err(AllocationError::TooLarge(total)) => {
             let limit = context.shared_limit.get();
-            fault(format!("the block's shared memory is {total} bytes, the limit is {limit}"))
+            park::fault(format!("the block's shared memory is {total} bytes, the limit is {limit}"), location)
         }
     }
 }
 
-/// The launch's dynamic shared memory: its address, a multiple of 16, and its length in bytes.
+/// The launch's dynamic shared memory: its address, a multiple of 16, and its length in bytes. The block's static
+/// arrays lie behind it, in the same allocation of 1 MiB.
 pub fn dynamic_shared() -> (*mut u8, usize) {
     context::with_lane(|context, _| context.shared.dynamic())
 }

@@ -88,6 +88,45 @@ unsafe fn read<T: Plain>(pointer: *const T) -> T {
     }
 }
 
+/// Reads 16 bytes at any address, by accesses as wide as its alignment allows.
+///
+/// # Safety
+/// As for [`load`], but for the alignment.
+unsafe fn read_words(pointer: *const u8) -> [u32; 4] {
+    // SAFETY: as promised by the caller; the matches check the alignment.
+    unsafe {
+        match pointer as usize % 8 {
+            0 => {
+                let words = pointer as *const [AtomicU64; 2];
+                bits([(*words)[0].load(Ordering::Relaxed), (*words)[1].load(Ordering::Relaxed)])
+            }
+            4 => {
+                let words = pointer as *const [AtomicU32; 4];
+                let (first, second) = ((*words)[0].load(Ordering::Relaxed), (*words)[1].load(Ordering::Relaxed));
+                [first, second, (*words)[2].load(Ordering::Relaxed), (*words)[3].load(Ordering::Relaxed)]
+            }
+            2 | 6 => {
+                let words = pointer as *const [AtomicU16; 8];
+                let (mut read, mut k) = ([0_u16; 8], 0);
+                while k < 8 {
+                    read[k] = (*words)[k].load(Ordering::Relaxed);
+                    k += 1;
+                }
+                bits(read)
+            }
+            _ => {
+                let bytes = pointer as *const [AtomicU8; 16];
+                let (mut read, mut k) = ([0_u8; 16], 0);
+                while k < 16 {
+                    read[k] = (*bytes)[k].load(Ordering::Relaxed);
+                    k += 1;
+                }
+                bits(read)
+            }
+        }
+    }
+}
+
 /// Stores to global memory.
 ///
 /// # Safety
@@ -172,11 +211,12 @@ pub(crate) fn misalignment<T>(pointer: *const T) -> usize {
 #[track_caller]
 pub(crate) unsafe fn load_aligned_pair<P: Plain>(pointer: *const P, off: usize) -> [P; 2] {
     lane::unaligned_load(pointer.addr(), 16);
+    // SAFETY: as promised by the caller.
+    let vector: [u8; 16] = unsafe { bits(read_words(pointer as *const u8)) };
     let mut bytes = [0_u8; 32];
     let mut i = 0;
     while i < 16 {
-        // SAFETY: as promised by the caller.
-        bytes[off + i] = unsafe { read((pointer as *const u8).add(i)) };
+        bytes[off + i] = vector[i];
         i += 1;
     }
     // SAFETY: `P` is a vector of 16 bytes, and any bytes are one (it is `Plain`).
@@ -201,7 +241,12 @@ pub(crate) unsafe fn load_aligned_pair_if<P: VectorType>(predicate: bool, pointe
 /// The elements are valid for a read.
 #[track_caller]
 pub(crate) unsafe fn load_part<T: Plain, P: VectorType<Item = T>>(pointer: *const T, from: usize, to: usize) -> P {
-    lane::unaligned_load(pointer.wrapping_add(from).addr(), (to - from) * size_of::<T>());
+    let first = pointer.wrapping_add(from);
+    lane::unaligned_load(first.addr(), (to - from) * size_of::<T>());
+    if to - from == P::LEN {
+        // SAFETY: as promised by the caller.
+        return P::from_words(unsafe { read_words(first as *const u8) });
+    }
     let mut vector = P::from_words([0; 4]);
     let mut k = from;
     while k < to {
@@ -232,4 +277,44 @@ pub(crate) unsafe fn load_volatile<T: Plain>(pointer: *const T) -> T {
 pub(crate) unsafe fn store_volatile<T: Plain>(pointer: *mut T, value: T) {
     // SAFETY: as promised by the caller.
     unsafe { store(pointer, value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::element::Element;
+
+    /// Loads parts of vectors at each alignment of `T` from the numbers 0, 1, 2, ...
+    fn check<T: Element>(number: impl Fn(usize) -> T) {
+        let len = T::Vector::LEN;
+        let mut numbers: std::vec::Vec<T> = (0..3 * len).map(&number).collect();
+        let start = numbers.as_mut_ptr().cast_const();
+        for first in 0..2 * len {
+            for to in 1..=len {
+                for from in 0..to {
+                    // SAFETY: inside of the numbers.
+                    let vector: T::Vector = unsafe { load_part(start.add(first), from, to) };
+                    for k in 0..len {
+                        let expected = if (from..to).contains(&k) { number(first + k) } else { T::default() };
+                        assert_eq!(vector.get(k), expected, "{first} {from} {to} {k}");
+                    }
+                }
+            }
+            let off = first % len * size_of::<T>();
+            // SAFETY: inside of the numbers.
+            let pair = unsafe { load_aligned_pair(start.add(first).cast::<T::Vector>(), off) };
+            for k in 0..len {
+                let at = off / size_of::<T>() + k;
+                assert_eq!(pair[at / len].get(at % len), number(first + k), "{first} {k}");
+            }
+        }
+    }
+
+    #[test]
+    fn vectors_and_their_parts_are_loaded_at_any_alignment() {
+        check(|i| i as u8 + 1);
+        check(|i| i as u16 + 1);
+        check(|i| i as u32 + 1);
+        check(|i| i as f64 + 1.0);
+    }
 }

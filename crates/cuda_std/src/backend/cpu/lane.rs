@@ -123,6 +123,7 @@ of_a_lane! {
     sleep() -> ();
     active_mask() -> u32;
     shared_array(u64, usize, usize) -> *mut u8;
+    shared_array_at(&'static Location<'static>, u64, usize, usize) -> *mut u8;
     dynamic_shared() -> (*mut u8, usize);
     spin(u32) -> ();
     end_spin(u32) -> ();

@@ -152,7 +152,7 @@ pub(crate) type SourceLocation = &'static Location<'static>;
 
 /// The position of the caller's caller: a shuffle inside a closure would lose it.
 #[track_caller]
-pub(crate) fn caller_location() -> SourceLocation {
+pub(crate) const fn caller_location() -> SourceLocation {
     Location::caller()
 }
 

@@ -47,16 +47,32 @@ pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
+// `minimum_portable` and `maximum_portable` call functions, which are slow in a build without optimization.
+
 /// The minimum; NaN if either is NaN.
 #[inline]
 pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
-    crate::float::minimum_portable(a, b)
+    if a < b {
+        a
+    } else if b < a {
+        b
+    } else {
+        f32::from_bits(a.to_bits() | b.to_bits())
+    }
 }
 
 /// The maximum; NaN if either is NaN.
 #[inline]
 pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
-    crate::float::maximum_portable(a, b)
+    if a > b {
+        a
+    } else if b > a {
+        b
+    } else if a == b {
+        f32::from_bits(a.to_bits() & b.to_bits())
+    } else {
+        f32::NAN
+    }
 }
 
 pub(crate) fn f16_from_f32(value: f32) -> u16 {
@@ -120,4 +136,22 @@ pub(crate) fn funnel_vector<P: VectorType>(low: P, high: P, off: usize, _size: u
     }
     let word = |i: usize| u32::from_le_bytes([0, 1, 2, 3].map(|k| bytes[off + 4 * i + k]));
     P::from_words([0, 1, 2, 3].map(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::float::{maximum_portable, minimum_portable};
+
+    #[test]
+    fn minima_and_maxima_have_the_bits_of_the_portable_ones() {
+        let nan = f32::from_bits(0x7fa0_0001);
+        let numbers = [0.0, -0.0, 1.5, -1.5, f32::MIN_POSITIVE, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -nan, nan];
+        for a in numbers {
+            for b in numbers {
+                assert_eq!(minimum_f32(a, b).to_bits(), minimum_portable(a, b).to_bits(), "{a} {b}");
+                assert_eq!(maximum_f32(a, b).to_bits(), maximum_portable(a, b).to_bits(), "{a} {b}");
+            }
+        }
+    }
 }

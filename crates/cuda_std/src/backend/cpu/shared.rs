@@ -24,6 +24,21 @@ pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, co
     lane::shared_array(ID, const { ROWS * (COLUMNS + PAD) * size_of::<T>() }, size_of::<T>())
 }
 
+/// The array `ID` of the block, which has the size of an `A`, with elements of `element` bytes.
+pub(crate) fn shared_static<A, const ID: u64>(declaration: SourceLocation, element: usize) -> SharedAddress {
+    lane::shared_array_at(declaration, ID, size_of::<A>(), element)
+}
+
+/// The position of an address in the block's shared memory, in bytes.
+pub(crate) fn shared_position(address: SharedAddress) -> usize {
+    address.addr() - lane::dynamic_shared().0.addr()
+}
+
+/// The inverse of [`shared_position`]. A position of another block's array is inside this block's memory, too.
+pub(crate) fn shared_at(position: usize) -> SharedAddress {
+    lane::dynamic_shared().0.wrapping_add(position)
+}
+
 pub(crate) fn shared_dynamic() -> (SharedAddress, usize) {
     lane::dynamic_shared()
 }

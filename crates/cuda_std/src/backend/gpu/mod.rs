@@ -283,7 +283,7 @@ pub(crate) type SourceLocation = ();
 
 /// The position of the caller's caller.
 #[inline(always)]
-pub(crate) fn caller_location() {}
+pub(crate) const fn caller_location() {}
 
 macro_rules! shuffles {
     ($($name:ident = $intrinsic:ident, clamp $clamp:expr;)*) => {$(

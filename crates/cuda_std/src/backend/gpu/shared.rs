@@ -3,7 +3,7 @@
 use core::arch::asm;
 use core::mem::{size_of, transmute_copy};
 
-use super::trap;
+use super::{SourceLocation, trap};
 use crate::element::Plain;
 
 /// A shared-memory address: an offset in the block's window.
@@ -48,6 +48,38 @@ pub(crate) fn shared_declare_tile<T, const ROWS: usize, const COLUMNS: usize, co
         );
     }
     address
+}
+
+/// The address of the static array `ID`, which has the size of an `A` and is 16-byte aligned.
+///
+/// This code may occur many times in a kernel, so it cannot declare the array. `cuda_builder` does, at module scope, by
+/// the size in the array's name.
+#[inline(always)]
+pub(crate) fn shared_static<A, const ID: u64>(_: SourceLocation, _element: usize) -> SharedAddress {
+    let address: u32;
+    // SAFETY: takes a symbol's address.
+    unsafe {
+        asm!(
+            "mov.u32 {address}, shared_{id}_{bytes};",
+            id = const ID,
+            bytes = const size_of::<A>(),
+            address = out(reg32) address,
+            options(pure, nomem, nostack, preserves_flags),
+        );
+    }
+    address
+}
+
+/// The position of an address in the block's shared memory, in bytes.
+#[inline(always)]
+pub(crate) fn shared_position(address: SharedAddress) -> usize {
+    address as usize
+}
+
+/// The inverse of [`shared_position`].
+#[inline(always)]
+pub(crate) fn shared_at(position: usize) -> SharedAddress {
+    position as SharedAddress
 }
 
 /// The address and the size in bytes of the launch's dynamic shared memory.
