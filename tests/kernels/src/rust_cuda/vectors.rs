@@ -1,7 +1,7 @@
 //! Structs in memory: vectors and matrices of floats, and a ray tracer of spheres.
 //!
-//! Rust-CUDA re-exports the crate `glam` for these. A kernel crate here depends on `glam` itself, with its features
-//! `libm` and `bytemuck`, or has its own types, as this module does.
+//! Rust-CUDA re-exports the crate `glam` for these, as `cuda_std` does with its feature `glam`. This module has types of
+//! its own.
 
 use core::ops::{Add, Mul, Sub};
 
