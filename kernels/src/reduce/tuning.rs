@@ -150,6 +150,9 @@ pub mod exact_long_rows {
     /// Threads of a block if a single input is too short for large blocks on all multiprocessors.
     pub const THREADS: usize = 256;
 
+    /// How often lanes' superaccumulators take terms at most, before their exponents are looked at again.
+    pub const MAX_UNSEEN: u32 = 15;
+
     /// The exponents, from that of the smallest to that of the largest of a warp's terms, beyond which lanes'
     /// superaccumulators take them: in windows they would take longer. Two windows of `f32` hold terms of 63 exponents,
     /// three of `f64` 256.

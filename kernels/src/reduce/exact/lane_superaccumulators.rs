@@ -14,6 +14,7 @@ use super::superaccumulator::{Superaccumulator, warp_id};
 use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS, Special};
 use super::unrolled::each;
 use super::warp_sum::largest_of;
+use crate::reduce::tuning::exact_long_rows::MAX_UNSEEN;
 
 /// The sums of a warp's lanes, of terms of any exponents. All lanes of the warp must call each function.
 ///
@@ -30,6 +31,9 @@ pub struct LaneSuperaccumulators<G: Grid> {
     taken: u32,
     /// A bit for each kind of non-finite term that this lane has taken: see [`Special`].
     specials: u32,
+    /// How often terms are still to be added unseen, and how often after they were wide the next time.
+    unseen: u32,
+    next_unseen: u32,
     grid: PhantomData<G>,
 }
 
@@ -106,7 +110,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             assert!(Self::LANES as usize <= MAX_LANES);
             assert!(Self::DIGIT < Self::MAX_BITS);
         }
-        Self { taken: u32::MAX, specials: 0, grid: PhantomData }
+        Self { taken: u32::MAX, specials: 0, unseen: 0, next_unseen: 0, grid: PhantomData }
     }
 
     /// Which of the lanes that share a superaccumulator this one is.
@@ -126,6 +130,20 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         // Digits of the lanes of a turn are side by side, so that they are in different banks.
         let first = warp_id() * of_warp + (lane_id() % Self::SUPERACCUMULATORS) as usize;
         Some(Place { words, first, stride: warps * of_warp, grid: PhantomData })
+    }
+
+    /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. It is asked the more rarely
+    /// the more often it was true in a row, since it takes much of the time of `f32`.
+    #[inline(always)]
+    pub fn is_chosen(&mut self, is_wide: impl FnOnce() -> bool) -> bool {
+        if self.unseen > 0 {
+            self.unseen -= 1;
+            return true;
+        }
+        let is_wide = is_wide();
+        self.unseen = if is_wide { self.next_unseen } else { 0 };
+        self.next_unseen = if is_wide { MAX_UNSEEN.min(2 * self.next_unseen + 1) } else { 0 };
+        is_wide
     }
 
     /// Adds terms, at this lane's [place](Self::place).

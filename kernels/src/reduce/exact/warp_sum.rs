@@ -165,9 +165,12 @@ impl<G: Grid> WarpSum<G> {
             I::each(vectors[k], |i, item| is_plain &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc));
         });
         if let Some(place) = LaneSuperaccumulators::<G>::place() {
-            let (largest, smallest) = exponents_of_warp(&all);
-            let is_above = largest > Window::<G::Format>::HIGHEST;
-            if is_above | (largest - smallest > max_exponents_in_windows(size_of::<G::Format>())) {
+            let is_wide = || {
+                let (largest, smallest) = exponents_of_warp(&all);
+                let is_above = largest > Window::<G::Format>::HIGHEST;
+                is_above | (largest - smallest > max_exponents_in_windows(size_of::<G::Format>()))
+            };
+            if lanes.is_chosen(is_wide) {
                 lanes.add(place, all);
                 return false;
             }
