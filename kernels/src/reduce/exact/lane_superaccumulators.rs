@@ -132,8 +132,8 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         Some(Place { words, first, stride: warps * of_warp, grid: PhantomData })
     }
 
-    /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. It is asked the more rarely
-    /// the more often it was true in a row, since it takes much of the time of `f32`.
+    /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. The more often it was
+    /// true in a row, the more rarely it is asked, since it takes much of the time of `f32`.
     #[inline(always)]
     pub fn is_chosen(&mut self, is_wide: impl FnOnce() -> bool) -> bool {
         if self.unseen > 0 {
