@@ -1,5 +1,5 @@
-//! A matrix product by tiles in shared memory, as in Rust-CUDA's example, whose tiles are statics: here one is a static,
-//! one an array of arrays.
+//! A matrix product by tiles in shared memory, as in Rust-CUDA's example: the tiles are statics, here one of them an
+//! array of arrays.
 
 use core::mem::MaybeUninit;
 

@@ -1,7 +1,7 @@
 //! Structs in memory: vectors and matrices of floats, and a ray tracer of spheres.
 //!
-//! Rust-CUDA re-exports the crate `glam` for these, as `cuda_std` does with its feature `glam`. This module has types of
-//! its own.
+//! Rust-CUDA re-exports the crate `glam` for these, as `cuda_std` does with its feature `glam`. This module has its own
+//! types.
 
 use core::ops::{Add, Mul, Sub};
 
