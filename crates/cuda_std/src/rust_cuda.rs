@@ -14,10 +14,11 @@
 //!    file is needed.
 //! 3. A static in shared memory that is an array of `MaybeUninit` stays, `#[address_space(shared)] static mut TILE:
 //!    [MaybeUninit<f32>; 256]`, and so do `TILE[i].write(x)` and `TILE[i].assume_init()` ([`SharedStatic`]); rustc
-//!    warns that their `unsafe` is not needed. Write `TILE[i].write(x)` for `TILE[i] = MaybeUninit::new(x)`. For a static of
-//!    another type, such as `[f32; 256]`, or whose address is taken, write `let tile = shared_array![f32; 256];` in the
-//!    kernel, and `*tile.add(i)` for `TILE[i]`: the compile error says so, with your names. Keep no element in a
-//!    variable: `let x = tile.add(i)` is not a pointer, and stores only when it goes out of scope ([`SharedPlace`]).
+//!    warns that their `unsafe` is not needed. Write `TILE[i].write(x)` for `TILE[i] = MaybeUninit::new(x)`. For a
+//!    static of another type, such as `[f32; 256]`, or whose address is taken, write `let tile = shared_array![f32;
+//!    256];` in the kernel, and `*tile.add(i)` for `TILE[i]`: the compile error says so, with your names. Keep no
+//!    element in a variable: `let x = tile.add(i)` is not a pointer, and stores only when it goes out of scope
+//!    ([`SharedPlace`]).
 //! 4. Write `GpuFloat::sin(x)` for `x.sin()` where the CPU must compute the same bits as the GPU: see
 //!    [`float`](crate::float#a-method-of-f32-may-be-stds).
 //! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory, and for structs that a kernel takes by value. They
