@@ -1,9 +1,8 @@
 //! Exact sums in the executor, at the edges of windows, of bins, and of the range of a lane's integers.
 
 use exact_sum::{Binary, Window};
-use kernels::reduce::exact::long_rows::{
-    ExactLongRowArgs, exact_long_rows, shared_bytes_of_warp, words_of_superaccumulator,
-};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, lane_memory, words_of_superaccumulator};
+use kernels::reduce::exact::terms::Elements;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::exact_edges;
@@ -28,7 +27,7 @@ trait ByOneWarp: warpfold::Element + warpfold::exact::Summand<Binary = Self, Sum
     fn times(self, factor: Self) -> Self;
     /// A small integer.
     fn of(integer: i32) -> Self;
-    /// The dynamic shared memory that a warp needs for its lanes' superaccumulators, in bytes.
+    /// The dynamic shared memory, in bytes, that a warp needs for a superaccumulator for each lane.
     const SHARED: usize;
     /// The sum by one warp, with this much dynamic shared memory.
     fn by_one_warp(gpu: &Gpu, numbers: &[Self], shared: usize) -> Self;
@@ -39,7 +38,7 @@ macro_rules! by_one_warp {
         impl ByOneWarp for $type {
             const STEP: usize = $step;
             const HEADROOM: i32 = $headroom;
-            const SHARED: usize = shared_bytes_of_warp::<Sum, $type>();
+            const SHARED: usize = lane_memory::<Elements<$type>>().bytes(32, usize::MAX);
             fn power(exponent: i32) -> Self {
                 // In two steps: `powi` divides by a power that may overflow.
                 let half = exponent / 2;
@@ -87,11 +86,12 @@ by_one_warp! {
     f64 u64 step 256, headroom 4;
 }
 
-/// Compares a warp's sums with the host's: wide data in lanes' superaccumulators, and in windows.
+/// Compares a warp's sums with the host's: wide data in superaccumulators of one, two, four or eight lanes each, and in
+/// windows.
 fn check<T: ByOneWarp>(gpu: &Gpu, numbers: &[T], what: &str) {
     let right: ExactSum<T> = numbers.iter().copied().collect();
     let right = right.value();
-    for shared in [T::SHARED, 0] {
+    for shared in [T::SHARED, T::SHARED / 2, T::SHARED / 4, T::SHARED / 8, 0] {
         let found = T::by_one_warp(gpu, numbers, shared);
         assert!(found.bits() == right.bits(), "{what}, {shared} bytes: {found:?}, expected {right:?}");
     }

@@ -2,12 +2,11 @@
 
 use exact_sum::Binary;
 use kernels::reduce::columns::BLOCK;
-use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, rows_in_flight};
-use kernels::reduce::exact::long_rows::{
-    ExactLongRowArgs, exact_long_rows, shared_bytes_of_warp, words_of_superaccumulator,
-};
+use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory, rows_in_flight};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, exact_long_segments};
 use kernels::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
+use kernels::reduce::exact::terms::Elements;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -57,7 +56,7 @@ macro_rules! launched {
                 // SAFETY: the arguments describe dense matrices, with a superaccumulator for each column and a ticket
                 // for each tile; the grid has the blocks for all tiles.
                 let kernel = unsafe { exact_columns::handle::<Sum, $type>() };
-                let kernel = kernel.with_dynamic_shared(BLOCK / 32 * shared_bytes_of_warp::<Sum, $type>());
+                let kernel = kernel.with_dynamic_shared(lane_memory::<Elements<$type>>().bytes(BLOCK, 48 * 1024));
                 let arguments = ExactColumnArgs {
                     input: input.view(),
                     rows,

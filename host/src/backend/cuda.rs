@@ -18,7 +18,7 @@ use cust::stream::{Stream, StreamFlags};
 
 use crate::backend::limits::Limits;
 use crate::backend::once_map::OnceMap;
-use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
+use crate::backend::{Backend, Call, KernelOccupancy, Recorded, SharedMemory};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
 use crate::{DeviceInfo, Error, KernelId};
@@ -132,7 +132,11 @@ impl CudaDevice {
                 ask(DeviceAttribute::MaxGridDimZ)?,
             )
                 .into(),
-            shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerBlock)? as usize,
+            shared: SharedMemory {
+                of_block: ask(DeviceAttribute::MaxSharedMemoryPerBlockOptin)? as usize,
+                of_multiprocessor: ask(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)? as usize,
+                reserved: ask(DeviceAttribute::ReservedSharedMemoryPerBlock)? as usize,
+            },
         };
         let has_dependent_launches = driver.version() >= DEPENDENT_LAUNCHES;
         let shared = Shared {
@@ -183,9 +187,26 @@ impl Shared {
         ptx::check_driver(self.driver.version(), kernel, &text)?;
         let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
+        self.allow_dynamic_shared(function)?;
         // Only a kernel whose PTX has the wait may be a dependent launch.
         let is_dependent = text.contains("griddepcontrol.wait") && self.has_dependent_launches;
         Ok(Loaded { function, is_dependent, _module: module })
+    }
+}
+
+impl Shared {
+    /// Lets launches of a kernel have all shared memory of a block that the kernel's arrays leave. Without this call,
+    /// both together are limited to 48 KiB.
+    fn allow_dynamic_shared(&self, function: CUfunction) -> Result<(), Error> {
+        let mut of_arrays = 0;
+        let static_bytes = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
+        // SAFETY: writes one integer; the function is of a module that is loaded.
+        unsafe { self.driver.cuFuncGetAttribute(&mut of_arrays, static_bytes, function) }
+            .map_err(failed("ask for a kernel's attribute"))?;
+        let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function is of a module that is loaded, and the driver checks the value.
+        unsafe { self.driver.cuFuncSetAttribute(function, most, self.limits.shared.of_block as i32 - of_arrays) }
+            .map_err(failed("let a kernel have more dynamic shared memory"))
     }
 }
 
@@ -371,6 +392,10 @@ impl Backend for CudaDevice {
         }
         .map_err(failed("ask for a kernel's occupancy"))?;
         Ok(Some(KernelOccupancy { resources, blocks: blocks.max(0) as u32 }))
+    }
+
+    fn shared_memory(&self) -> SharedMemory {
+        self.shared.limits.shared
     }
 
     fn synchronize(&self) -> Result<(), Error> {

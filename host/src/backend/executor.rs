@@ -12,7 +12,7 @@ use cuda_std::launch::NamedParameter;
 use simt::Profile;
 
 use crate::backend::host_memory::{free_bytes, meminfo};
-use crate::backend::{Backend, Call, KernelOccupancy, Recorded};
+use crate::backend::{Backend, Call, KernelOccupancy, Recorded, SharedMemory};
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId};
 
@@ -194,6 +194,11 @@ impl Backend for Executor {
 
     fn resources(&self, _: KernelId, _: u32) -> Result<Option<KernelOccupancy>, Error> {
         Ok(None)
+    }
+
+    fn shared_memory(&self) -> SharedMemory {
+        let of_block = simt::Limits::default().shared_bytes;
+        SharedMemory { of_block, of_multiprocessor: usize::MAX, reserved: 0 }
     }
 
     fn synchronize(&self) -> Result<(), Error> {

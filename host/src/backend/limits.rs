@@ -9,8 +9,27 @@ pub(crate) struct Limits {
     pub threads_per_block: u32,
     pub block: Dim3,
     pub grid: Dim3,
-    /// Bytes of shared memory that a block can have.
-    pub shared_bytes: usize,
+    /// The device's shared memory.
+    pub shared: SharedMemory,
+}
+
+/// A device's shared memory, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub struct SharedMemory {
+    /// The most that a block can have, its kernel's arrays included.
+    pub of_block: usize,
+    /// For all blocks of a multiprocessor.
+    pub of_multiprocessor: usize,
+    /// What the system takes of it for each block.
+    pub reserved: usize,
+}
+
+impl SharedMemory {
+    /// What a block of `threads` threads can have if a multiprocessor is to run `threads_at_once` threads at once.
+    pub fn available(self, threads: usize, threads_at_once: usize) -> usize {
+        let share = self.of_multiprocessor.saturating_mul(threads) / threads_at_once;
+        self.of_block.min(share.saturating_sub(self.reserved))
+    }
 }
 
 impl Limits {
@@ -36,8 +55,8 @@ impl Limits {
         if threads > u128::from(self.threads_per_block) {
             return invalid("the block", format!("{threads} threads"), self.threads_per_block.to_string());
         }
-        if call.dynamic_shared > self.shared_bytes {
-            let (value, limit) = (call.dynamic_shared, self.shared_bytes);
+        if call.dynamic_shared > self.shared.of_block {
+            let (value, limit) = (call.dynamic_shared, self.shared.of_block);
             return invalid("dynamic shared memory", format!("{value} bytes"), format!("{limit} bytes"));
         }
         Ok(())
@@ -55,7 +74,7 @@ mod tests {
             threads_per_block: 1024,
             block: Dim3::new(1024, 1024, 64),
             grid: Dim3::new(i32::MAX as u32, 65535, 65535),
-            shared_bytes: 48 * 1024,
+            shared: SharedMemory { of_block: 48 * 1024, of_multiprocessor: 100 * 1024, reserved: 1024 },
         };
         let check = |grid: Dim3, block: Dim3, dynamic_shared| {
             let kernel = KernelId { library: "k", entry: "a" };

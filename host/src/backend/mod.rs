@@ -18,6 +18,8 @@ use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
+pub use limits::SharedMemory;
+
 /// A backend. It does all of its work in one order: a call sees the effects of all earlier calls.
 pub trait Backend: Send + Sync + Any {
     /// The device's description.
@@ -72,6 +74,9 @@ pub trait Backend: Send + Sync + Any {
     /// The resources of a kernel in blocks of `threads_per_block` threads, and how many blocks a multiprocessor runs at
     /// once. `None` in the executor, which has no registers.
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error>;
+
+    /// The device's shared memory.
+    fn shared_memory(&self) -> SharedMemory;
 
     /// Waits for everything that was started.
     fn synchronize(&self) -> Result<(), Error>;

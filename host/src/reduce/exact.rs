@@ -3,12 +3,13 @@
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::columns::BLOCK;
 use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, rows_in_flight};
-use kernels::reduce::exact::long_rows::{ExactLongRowArgs, VECTORS_IN_FLIGHT};
+use kernels::reduce::exact::long_rows::{ExactLongRowArgs, MAX_THREADS, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
 use kernels::reduce::tuning::exact_rows::COALESCED_LANES;
 
 use super::Shape;
+use super::lane_memory::lane_memory_bytes;
 use super::plan::{AtOnce, Blocks, Tiles};
 use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
@@ -125,7 +126,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     finish,
                     output,
                 };
-                let shared = threads as usize / 32 * self.kernels.shared_bytes_of_warp();
+                let shared = lane_memory_bytes(gpu, self.kernels.lane_memory(), threads as usize, MAX_THREADS);
                 let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
                 gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
@@ -161,7 +162,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     finish,
                     output,
                 };
-                let shared = BLOCK / 32 * self.kernels.shared_bytes_of_warp();
+                let shared = lane_memory_bytes(gpu, self.kernels.lane_memory_of_columns(), BLOCK, MIN_BLOCKS * BLOCK);
                 gpu.launch(kernel.with_dynamic_shared(shared), grid, arguments)
             }
         }

@@ -51,6 +51,7 @@
 mod by_states;
 mod calls;
 mod exact;
+mod lane_memory;
 mod pairs;
 mod plan;
 mod planned;

@@ -4,14 +4,15 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
+use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
 use kernels::reduce::exact::long_rows::{
-    PAIRS_IN_FLIGHT, exact_pairs, shared_bytes_of_warp_of_pairs, states_per_split_of_pairs,
-    words_of_pairs_superaccumulator,
+    MAX_THREADS, PAIRS_IN_FLIGHT, exact_pairs, lane_memory, states_per_split_of_pairs, words_of_pairs_superaccumulator,
 };
-use kernels::reduce::exact::result::IN_OTHER_FORMAT;
+use kernels::reduce::exact::result::{ExactPairOperator, IN_OTHER_FORMAT};
 use kernels::reduce::pairs::{self, PairArgs, VECTORS_IN_FLIGHT};
 
 use super::Shape;
+use super::lane_memory::lane_memory_bytes;
 use super::plan::Blocks;
 use super::planned::{check_elements, grid};
 use super::private::Token;
@@ -37,13 +38,13 @@ pub trait PairReduction<T: Element>: Sized {
 pub enum PairKernel<T: Element, R: Plain> {
     /// Combines states, each of which takes `states_per_split` tile states.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, states_per_split: usize },
-    /// Sums exactly: `words` are those of a superaccumulator, a warp has `shared_bytes_of_warp` bytes of dynamic shared
-    /// memory, and `finish` selects the result.
+    /// Sums exactly: `words` are those of a superaccumulator, `lane_memory` is dynamic shared memory, and `finish` selects
+    /// the result.
     Exact {
         kernel: AnyBlock<exact_pairs::Args<'static, T>>,
         states_per_split: usize,
         words: usize,
-        shared_bytes_of_warp: usize,
+        lane_memory: LaneMemory,
         finish: u32,
     },
 }
@@ -73,8 +74,8 @@ macro_rules! exact_dots {
                 let words = words_of_pairs_superaccumulator::<Dot, $type>();
                 // SAFETY: as above.
                 let kernel = unsafe { exact_pairs::handle::<Dot, $type>() };
-                let shared_bytes_of_warp = shared_bytes_of_warp_of_pairs::<Dot, $type>();
-                PairKernel::Exact { kernel, states_per_split, words, shared_bytes_of_warp, finish: $finish }
+                let lane_memory = lane_memory::<<Dot as ExactPairOperator<$type>>::Terms>();
+                PairKernel::Exact { kernel, states_per_split, words, lane_memory, finish: $finish }
             }
         }
     )*};
@@ -270,7 +271,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     PairArgs { first, second, len, pitch, splits, tiles, longer_splits, tile_states, output };
                 gpu.launch(kernel.with_block(threads), grid, arguments)
             }
-            PairKernel::Exact { kernel, shared_bytes_of_warp, finish, .. } => {
+            PairKernel::Exact { kernel, lane_memory, finish, .. } => {
                 let arguments = exact_pairs::Args {
                     first: x,
                     second: y,
@@ -284,7 +285,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                     finish: *finish,
                     output: output.cast::<u8>(),
                 };
-                let shared = threads as usize / 32 * shared_bytes_of_warp;
+                let shared = lane_memory_bytes(gpu, *lane_memory, threads as usize, MAX_THREADS);
                 gpu.launch(kernel.with_block(threads).with_dynamic_shared(shared), grid, arguments)
             }
         }

@@ -1,11 +1,13 @@
 //! Segments of any lengths, with offsets in device memory.
 
 use cuda_std::element::{Element, Plain};
+use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, max_superaccumulators};
 use kernels::reduce::exact::segments::ExactSegmentArgs;
 use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles};
 use kernels::reduce::segments::{self, INVALID_SEGMENT, LongSegmentArgs, SegmentArgs};
 
+use super::lane_memory::lane_memory_bytes;
 use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
@@ -31,6 +33,7 @@ enum SegmentKernels<T: Element, R: Plain> {
     Exact {
         segments: Kernel<ExactSegmentArgs<'static, T>>,
         long_segments: Kernel<ExactLongSegmentArgs<'static, T>>,
+        lane_memory: LaneMemory,
         /// Words of a superaccumulator.
         words: usize,
         /// Selects the result computed from the sums.
@@ -53,9 +56,14 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                 }
                 // SAFETY: as above, and the results' type is the reducer's.
                 let ExactHandles { segments, long_segments, .. } = *unsafe { kernels.handles() };
-                let shared = segments::BLOCK / 32 * kernels.shared_bytes_of_warp();
-                let long_segments = long_segments.with_dynamic_shared(shared);
-                Ok(Self::Exact { segments, long_segments, words: kernels.words(), finish: kernels.finish() })
+                let lane_memory = kernels.lane_memory();
+                Ok(Self::Exact {
+                    segments,
+                    long_segments,
+                    lane_memory,
+                    words: kernels.words(),
+                    finish: kernels.finish(),
+                })
             }
         }
     }
@@ -254,7 +262,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                 let arguments = LongSegmentArgs { operator, input, chunks, status, partials, tickets, output };
                 self.gpu.launch(long_segments, long_grid, arguments)
             }
-            SegmentKernels::Exact { segments, long_segments, finish, .. } => {
+            SegmentKernels::Exact { segments, long_segments, lane_memory, finish, .. } => {
                 let mut results = output.cast::<u8>();
                 let output = results.reborrow();
                 let arguments = ExactSegmentArgs { input, offsets, segments_per_warp, chunks, status, finish, output };
@@ -274,7 +282,9 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     finish,
                     output: results,
                 };
-                self.gpu.launch(long_segments, long_grid, arguments)
+                let threads_at_once = blocks / MULTIPROCESSORS * segments::BLOCK;
+                let shared = lane_memory_bytes(&self.gpu, lane_memory, segments::BLOCK, threads_at_once);
+                self.gpu.launch(long_segments.with_dynamic_shared(shared), long_grid, arguments)
             }
         }
     }

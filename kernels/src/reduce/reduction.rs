@@ -7,9 +7,10 @@ use cuda_std::prelude::*;
 use exact_sum::Binary;
 
 use super::columns::ColumnArgs;
-use super::exact::columns::ExactColumnArgs;
+use super::exact::columns::{self, ExactColumnArgs};
 use super::exact::custom::ExactTerm;
-use super::exact::long_rows::{ExactLongRowArgs, shared_bytes_of_warp, states_per_split, words_of_superaccumulator};
+use super::exact::lane_superaccumulators::LaneMemory;
+use super::exact::long_rows::{ExactLongRowArgs, lane_memory, states_per_split, words_of_superaccumulator};
 use super::exact::long_segments::ExactLongSegmentArgs;
 use super::exact::result::ExactOperator;
 use super::exact::rows::ExactRowArgs;
@@ -146,7 +147,8 @@ pub struct ExactKernels<T: Element, R: Plain> {
     finish: u32,
     words: usize,
     states_per_split: usize,
-    shared_bytes_of_warp: usize,
+    lane_memory: LaneMemory,
+    lane_memory_of_columns: LaneMemory,
     handles: ExactHandles<T>,
     result: PhantomData<fn() -> R>,
 }
@@ -174,13 +176,14 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// results of type `R`.
     pub unsafe fn new<O: ExactOperator<T>>(finish: u32, handles: ExactHandles<T>) -> Self {
         let (words, states_per_split) = (words_of_superaccumulator::<O, T>(), states_per_split::<O, T>());
-        let shared_bytes_of_warp = shared_bytes_of_warp::<O, T>();
+        let (lane_memory, lane_memory_of_columns) = (lane_memory::<O::Terms>(), columns::lane_memory::<O::Terms>());
         Self {
             nonzero_at_zero: None,
             finish,
             words,
             states_per_split,
-            shared_bytes_of_warp,
+            lane_memory,
+            lane_memory_of_columns,
             handles,
             result: PhantomData,
         }
@@ -215,9 +218,14 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         self.states_per_split
     }
 
-    /// Dynamic shared memory for each warp of the kernels of long rows and long segments, in bytes.
-    pub fn shared_bytes_of_warp(&self) -> usize {
-        self.shared_bytes_of_warp
+    /// The dynamic shared memory of the kernels of long rows and long segments.
+    pub fn lane_memory(&self) -> LaneMemory {
+        self.lane_memory
+    }
+
+    /// The dynamic shared memory of the kernel of columns.
+    pub fn lane_memory_of_columns(&self) -> LaneMemory {
+        self.lane_memory_of_columns
     }
 
     /// Whether there is a kernel for columns.

@@ -154,11 +154,8 @@ pub mod exact_long_rows {
     pub const MAX_UNSEEN: u32 = 15;
 
     /// The exponents, from that of the smallest to that of the largest of a warp's terms, beyond which lanes'
-    /// superaccumulators take them: in windows they would take longer. Two windows of `f32` hold terms of 63 exponents,
-    /// three of `f64` 256.
-    pub const fn max_exponents_in_windows(size: usize) -> i32 {
-        if size == 4 { 63 } else { 256 }
-    }
+    /// superaccumulators take them: in windows they would take longer. Two windows of `f32` hold terms of 63 exponents.
+    pub const MAX_EXPONENTS_IN_WINDOWS: i32 = 63;
 }
 
 /// Exact sums of short rows.
@@ -184,6 +181,10 @@ pub mod exact_columns {
             _ => 2,
         }
     }
+
+    /// The lanes, at least, that share a superaccumulator. With one for each lane, so little shared memory is left as
+    /// cache that ordinary columns of `f64` take 7 % longer, and those of 2^10 x 2^10 19 %.
+    pub const MIN_LANES: usize = 2;
 
     /// The kernel's `min_blocks`: few enough that a thread's terms fit in registers.
     pub const MIN_BLOCKS: usize = 2;

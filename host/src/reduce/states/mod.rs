@@ -8,7 +8,8 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
-use kernels::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, shared_bytes_of_warp};
+use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::long_rows::{MAX_THREADS, VECTORS_IN_FLIGHT, lane_memory};
 use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};
 use kernels::reduce::exact::states::columns::{StateColumnArgs, exact_states_of_columns};
@@ -22,6 +23,7 @@ use columns::Columns;
 
 use super::Shape;
 use super::exact::Lanes;
+use super::lane_memory::lane_memory_bytes;
 use super::plan::Blocks;
 use super::planned::{check_elements, check_input, grid};
 use super::private::Token;
@@ -47,8 +49,8 @@ pub struct StateKernels<T: ExactElement> {
     rows: Kernel<exact_states_of_rows::Args<'static, T>>,
     columns: Kernel<StateColumnArgs<'static, T>>,
     values: Kernel<exact_state_values::Args<'static>>,
-    /// Dynamic shared memory of a warp of `long_rows`, in bytes.
-    shared_bytes_of_warp: usize,
+    /// The dynamic shared memory of `long_rows`.
+    lane_memory: LaneMemory,
     /// Words of a state: limbs, one for each kind of non-finite element, and the number of elements.
     words: usize,
 }
@@ -68,8 +70,8 @@ macro_rules! exact_elements {
                 // The sums of `f16` and `bf16` are sums of `f32`.
                 let values = exact_state_values::handle::<Sum, $sum>();
                 let words = words_of_state::<<Self as terms::Summand>::Grid>();
-                let shared_bytes_of_warp = shared_bytes_of_warp::<Sum, Self>();
-                StateKernels { long_rows, rows, columns, values, shared_bytes_of_warp, words }
+                let lane_memory = lane_memory::<terms::Elements<Self>>();
+                StateKernels { long_rows, rows, columns, values, lane_memory, words }
             }
         }
     )*};
@@ -269,7 +271,7 @@ impl<T: ExactElement> ExactSums<T> {
                 let Blocks { splits, tiles, longer_splits, threads } = blocks;
                 let arguments =
                     exact_states_of_long_rows::Args { input, len, pitch, splits, tiles, longer_splits, states };
-                let shared = threads as usize / 32 * kernels.shared_bytes_of_warp;
+                let shared = lane_memory_bytes(gpu, kernels.lane_memory, threads as usize, MAX_THREADS);
                 let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
                 gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }

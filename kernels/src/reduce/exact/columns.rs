@@ -16,6 +16,7 @@ use super::columns_full_range::sum_again;
 use super::format::Format;
 use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
+use super::lane_superaccumulators::LaneMemory;
 use super::result::{ExactOperator, Results};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
@@ -23,7 +24,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per_column};
 use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::fold::is_last_block;
-pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, rows_in_flight};
+pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, MIN_LANES, rows_in_flight};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
 /// with superaccumulators instead of partials.
@@ -57,6 +58,12 @@ pub struct ExactColumnArgs<T: Plain> {
     pub output: GlobalMut<u8>,
 }
 
+/// The dynamic shared memory of a block that sums terms `K`.
+pub const fn lane_memory<K: Terms>() -> LaneMemory {
+    // Each column has a slot and an exponent; counts take less than 1 KiB.
+    LaneMemory::of::<K>(BLOCK * COLUMNS * (size_of::<[u64; 2]>() + size_of::<u32>()) + 1024, MIN_LANES)
+}
+
 /// [`columns`](fn@crate::reduce::columns::columns) with exact sums.
 ///
 /// Each column has a window, chosen by the largest of the column's first terms in the block. Terms outside the window,
@@ -67,8 +74,8 @@ pub struct ExactColumnArgs<T: Plain> {
 /// # Safety
 /// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a superaccumulator for
 /// each column of each batch, of [`words_of_superaccumulator`](super::long_rows::words_of_superaccumulator) words, and
-/// `tickets` has one entry for each batch if rows are folded, else one for each tile. Both are 0. Each warp has
-/// [`shared_bytes_of_warp`](super::long_rows::shared_bytes_of_warp) of dynamic shared memory.
+/// `tickets` has one entry for each batch if rows are folded, else one for each tile. Both are 0. The block has
+/// [`lane_memory`] for all its threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,

@@ -19,7 +19,7 @@ use crate::reduce::columns::{BLOCK, COLUMNS};
 /// Warps of a block.
 const WARPS: usize = BLOCK / 32;
 
-/// The number of elements that a thread has in flight.
+/// The number of elements that a thread adds while as many are in flight.
 const AT_ONCE: usize = 8;
 
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
@@ -47,9 +47,7 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     let Some(place) = Lanes::<O, T>::place() else {
         panic!("the launch has too little dynamic shared memory");
     };
-    let of_block = WARPS * Lanes::<O, T>::SUPERACCUMULATORS as usize;
-    // The number of lanes that each superaccumulator has. The others of the warp, if any, have no rows.
-    let lanes_of_each = 32 / Lanes::<O, T>::SUPERACCUMULATORS;
+    let of_block = place.count();
     let thread = thread::index_in_block::<BLOCK>();
     let rows = share.whole() + usize::from(share.left > 0);
     let distance = share.folded_rows as usize * share.pitch;
@@ -60,21 +58,25 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
         let (column, part) = (place.index() % columns, place.index() / columns);
         let index = list.load(first + column) as usize;
         let (of_column, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
-        let has_rows = part < parts && Lanes::<O, T>::turn() < lanes_of_each;
-        let end = if has_rows { share.elements(&of_column, c) } else { 0 };
+        let end = if part < parts { share.elements(&of_column, c) } else { 0 };
         let at = share.element(&of_column, c, 0);
         // The rows of all lanes that have this column.
-        let step = parts * lanes_of_each as usize;
-        let mut row = part * lanes_of_each as usize + Lanes::<O, T>::turn() as usize;
+        let step = parts * place.lanes() as usize;
+        let mut row = part * place.lanes() as usize + place.turn() as usize;
         let mut lanes = Lanes::<O, T>::begin();
-        let mut taken = 0;
-        while taken < rows {
+        let load = |row: usize| {
             let mut items = [T::default(); AT_ONCE];
             each::<AT_ONCE>(|k| {
                 let i = row + k * step;
                 // SAFETY: the column has such an element, or its first, and the share is inside the input.
                 items[k] = unsafe { input.load_unchecked(at + if i < end { i * distance } else { 0 }) };
             });
+            items
+        };
+        let (mut taken, mut next) = (0, load(row));
+        while taken < rows {
+            let items = next;
+            next = load(row + AT_ONCE * step);
             issue_loads();
             let mut terms = [Float::<O::Terms>::default(); AT_ONCE];
             each::<AT_ONCE>(|k| {

@@ -26,8 +26,6 @@ pub trait Format: Binary {
     fn is_finite(self) -> bool;
     /// The number in units of `2^LARGE`, for a finite number above all windows.
     fn large_units(self) -> i64;
-    /// The number divided by the range of two bins.
-    fn scaled(self) -> Self;
     /// [`compute_now`].
     fn now(word: Self::Word) -> Self::Word;
 }
@@ -64,11 +62,6 @@ impl Format for f32 {
         i64::from((self * SCALE) as i32)
     }
     #[inline(always)]
-    fn scaled(self) -> Self {
-        const SCALE: f32 = f32::from_bits((127 - 2 * f32::MANTISSA) << f32::MANTISSA);
-        self * SCALE
-    }
-    #[inline(always)]
     fn now(word: u32) -> u32 {
         compute_now(word)
     }
@@ -103,11 +96,6 @@ impl Format for f64 {
     fn large_units(self) -> i64 {
         const SCALE: f64 = f64::from_bits((1023 - f64::LARGE as u64) << 52);
         (self * SCALE) as i64
-    }
-    #[inline(always)]
-    fn scaled(self) -> Self {
-        const SCALE: f64 = f64::from_bits((1023 - 2 * f64::MANTISSA as u64) << f64::MANTISSA);
-        self * SCALE
     }
     #[inline(always)]
     fn now(word: u64) -> u64 {

@@ -11,7 +11,8 @@ use exact_sum::{Binary, HighestBits, Leading, Specials, digit};
 use super::format::{Format, Value};
 use super::grid::Grid;
 use super::superaccumulator::{Superaccumulator, warp_id};
-use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS, Special};
+use super::superaccumulator_words::Special;
+use super::terms::Terms;
 use super::unrolled::each;
 use super::warp_sum::largest_of;
 use crate::reduce::tuning::exact_long_rows::MAX_UNSEEN;
@@ -22,8 +23,8 @@ use crate::reduce::tuning::exact_long_rows::MAX_UNSEEN;
 /// time of an addition does not depend on the terms. A digit is an `i64` that has bits to spare, so that carries are
 /// rarely propagated.
 ///
-/// A lane has a superaccumulator of its own if shared memory has room for them. If not, a few lanes share one, and take
-/// turns.
+/// Each lane has a superaccumulator of its own if the launch has memory for them. With less memory, two, four or eight
+/// lanes share one, and take turns.
 ///
 /// Source: Neal, "Fast exact summation using small and large superaccumulators", 2015.
 pub struct LaneSuperaccumulators<G: Grid> {
@@ -45,7 +46,44 @@ pub struct Place<G> {
     first: usize,
     /// The distance to the next digit: the number of superaccumulators of the block.
     stride: usize,
+    /// The number of lanes that share it.
+    lanes: u32,
+    /// Which of these lanes this one is.
+    turn: u32,
     grid: PhantomData<G>,
+}
+
+/// The dynamic shared memory that a kernel needs for [`LaneSuperaccumulators`].
+#[derive(Clone, Copy)]
+pub struct LaneMemory {
+    bytes_of_each: usize,
+    lanes: [usize; 2],
+    static_bytes: usize,
+}
+
+impl LaneMemory {
+    /// For sums of terms `K`, in a kernel with at most `static_bytes` bytes of shared arrays. At least `min_lanes` lanes
+    /// share a superaccumulator, if any may.
+    pub const fn of<K: Terms>(static_bytes: usize, min_lanes: usize) -> Self {
+        let max_lanes = LaneSuperaccumulators::<K::Grid>::MAX_LANES as usize;
+        let min_lanes = if min_lanes < max_lanes { min_lanes } else { max_lanes };
+        let bytes_of_each = size_of::<i64>() * LaneSuperaccumulators::<K::Grid>::WORDS;
+        Self { bytes_of_each, lanes: [min_lanes, max_lanes], static_bytes }
+    }
+
+    /// The bytes for a block of `threads` threads that may have `available` bytes of shared memory in total: a
+    /// superaccumulator for each lane, or for as few lanes as fit. 0 if none fit.
+    pub const fn bytes(self, threads: usize, available: usize) -> usize {
+        let [mut lanes, max_lanes] = self.lanes;
+        while lanes <= max_lanes {
+            let bytes = threads / lanes * self.bytes_of_each;
+            if self.static_bytes + bytes <= available {
+                return bytes;
+            }
+            lanes *= 2;
+        }
+        0
+    }
 }
 
 impl<G: Grid> LaneSuperaccumulators<G> {
@@ -85,18 +123,13 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// The bits of a digit that can be summed over the lanes of a warp.
     const MAX_BITS: u32 = 57;
 
-    /// The number of words of a superaccumulator: digits, and one for non-finite terms.
-    const WORDS_OF_EACH: usize = Self::DIGITS + 1;
+    /// The most lanes that can share a superaccumulator. Those of one digit for each term fit in any device's memory.
+    const MAX_LANES: u32 = if Self::HAS_TWO { 8 } else { 1 };
 
-    /// The number of lanes that share a superaccumulator.
-    pub const LANES: u32 = 32_u32.div_ceil((max_words::<G>() / Self::WORDS_OF_EACH) as u32);
-
-    /// The number of superaccumulators of a warp.
-    pub const SUPERACCUMULATORS: u32 = 32_u32.div_ceil(Self::LANES);
-
-    /// The number of words that a warp needs. Pairs of terms are summed in windows alone: with superaccumulators, the
-    /// sums of squares of ordinary `f64` take up to twice as long, because registers do not suffice.
-    pub const WORDS: usize = if G::HAS_LOW { 0 } else { Self::WORDS_OF_EACH * Self::SUPERACCUMULATORS as usize };
+    /// The number of words of a superaccumulator: digits, and one for non-finite terms. Pairs of terms are summed in
+    /// windows alone: with superaccumulators, the sums of squares of ordinary `f64` take up to twice as long, because
+    /// registers do not suffice.
+    const WORDS: usize = if G::HAS_LOW { 0 } else { Self::DIGITS + 1 };
 
     /// The number of terms that fit in a digit, of less than `2^DIGIT` after carries were propagated.
     const CAPACITY: u32 = {
@@ -108,29 +141,28 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     #[inline(always)]
     pub fn begin() -> Self {
         const {
-            assert!(Self::LANES as usize <= MAX_LANES);
             assert!(Self::DIGIT < Self::MAX_BITS);
         }
         Self { taken: u32::MAX, specials: 0, unseen: 0, next_unseen: 0, grid: PhantomData }
     }
 
-    /// Which of the lanes that share a superaccumulator this one is.
-    #[inline(always)]
-    pub fn turn() -> u32 {
-        lane_id() / Self::SUPERACCUMULATORS
-    }
-
     /// This lane's superaccumulator, if the launch has memory for those of all lanes.
     #[inline(always)]
     pub fn place() -> Option<Place<G>> {
-        let (words, warps) = (dynamic_shared::<i64>(), thread::block_dim_x() as usize / 32);
-        if G::HAS_LOW || words.len() < warps * Self::WORDS {
+        let (words, threads) = (dynamic_shared::<i64>(), thread::block_dim_x() as usize);
+        let has_memory = |lanes_log: u32| words.len() >= (threads >> lanes_log) * Self::WORDS;
+        if G::HAS_LOW || !has_memory(Self::MAX_LANES.ilog2()) {
             return None;
         }
-        let of_warp = Self::SUPERACCUMULATORS as usize;
+        let lanes_log = match Self::MAX_LANES {
+            1 => 0,
+            _ => u32::from(!has_memory(0)) + u32::from(!has_memory(1)) + u32::from(!has_memory(2)),
+        };
         // Digits of the lanes of a turn are side by side, so that they are in different banks.
-        let first = warp_id() * of_warp + (lane_id() % Self::SUPERACCUMULATORS) as usize;
-        Some(Place { words, first, stride: warps * of_warp, grid: PhantomData })
+        let of_warp = 32 >> lanes_log;
+        let first = warp_id() * of_warp + lane_id() as usize % of_warp;
+        let (lanes, turn) = (1 << lanes_log, lane_id() / of_warp as u32);
+        Some(Place { words, first, stride: threads >> lanes_log, lanes, turn, grid: PhantomData })
     }
 
     /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. The more often it was
@@ -150,8 +182,8 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Adds terms, at this lane's [place](Self::place).
     #[inline(always)]
     pub fn add<const N: usize>(&mut self, place: Place<G>, mut terms: [G::Format; N]) {
-        const { assert!(N as u32 * Self::LANES <= Self::CAPACITY) };
-        let count = N as u32 * Self::LANES;
+        const { assert!(N as u32 * Self::MAX_LANES <= Self::CAPACITY) };
+        let count = N as u32 * place.lanes;
         if self.taken > Self::CAPACITY - count {
             if self.taken == u32::MAX {
                 Self::set_to_zero(place);
@@ -173,7 +205,11 @@ impl<G: Grid> LaneSuperaccumulators<G> {
                 terms[i] = if is_finite { terms[i] } else { G::Format::default() };
             });
         }
-        each::<N>(|i| Self::add_term(place, terms[i]));
+        if Self::HAS_TWO {
+            place.in_turn(|| each::<N>(|i| Self::add_term(place, terms[i])));
+        } else {
+            each::<N>(|i| Self::add_term(place, terms[i]));
+        }
     }
 
     /// Adds a finite term.
@@ -191,23 +227,15 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             place.add(digit, shifted);
             return;
         }
-        let (low, high) = (shifted & ((1 << Self::DIGIT) - 1), integer >> (Self::DIGIT - shift));
-        each::<MAX_LANES>(|turn| {
-            if turn < Self::LANES as usize {
-                if Self::turn() == turn as u32 {
-                    place.add(digit, low);
-                    place.add(digit + 1, high);
-                }
-                sync_warp(FULL_MASK);
-            }
-        });
+        place.add(digit, shifted & ((1 << Self::DIGIT) - 1));
+        place.add(digit + 1, integer >> (Self::DIGIT - shift));
     }
 
     #[inline(always)]
     fn set_to_zero(place: Place<G>) {
-        if Self::turn() == 0 {
+        if place.turn == 0 {
             let mut k = 0;
-            while k < Self::WORDS_OF_EACH {
+            while k < Self::WORDS {
                 place.set(k, 0);
                 k += 1;
             }
@@ -217,7 +245,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 
     #[inline(always)]
     fn propagate_by_warp(place: Place<G>) {
-        if Self::turn() == 0 {
+        if place.turn == 0 {
             Self::propagate_carries(place);
         }
         sync_warp(FULL_MASK);
@@ -246,16 +274,9 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// terms has those of all lanes.
     #[inline(always)]
     pub fn end_in_place(self, place: Place<G>) {
-        each::<MAX_LANES>(|turn| {
-            if turn < Self::LANES as usize {
-                if Self::turn() == turn as u32 && self.specials != 0 {
-                    let count = |special| i64::from(self.specials >> special as u32 & 1) << shift_of(special);
-                    let counts = count(Special::Nan) + count(Special::Infinity) + count(Special::NegativeInfinity);
-                    place.add(Self::DIGITS, counts);
-                }
-                sync_warp(FULL_MASK);
-            }
-        });
+        let count = |special| i64::from(self.specials >> special as u32 & 1) << shift_of(special);
+        let counts = count(Special::Nan) + count(Special::Infinity) + count(Special::NegativeInfinity);
+        place.in_turn(|| place.add(Self::DIGITS, counts));
         Self::propagate_by_warp(place);
     }
 
@@ -303,7 +324,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let mut digit = 0;
         while digit < Self::DIGITS as u32 {
             digit = keep_rolled(digit);
-            let word = if Self::turn() == 0 { place.word(digit as usize) } else { 0 };
+            let word = if place.turn == 0 { place.word(digit as usize) } else { 0 };
             let sum = word.sum_of_lanes();
             let position = Self::position(digit as usize);
             if sum != 0 && position >= 0 {
@@ -321,14 +342,6 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     }
 }
 
-/// The number of words that a warp of the largest block may have. With all else in shared memory, they fit in 48 KiB.
-const fn max_words<G: Grid>() -> usize {
-    // The warps' partials.
-    const OTHER_BYTES: usize = 1024;
-    let words = (48 * 1024 - OTHER_BYTES) / (MAX_WARPS * size_of::<i64>());
-    words - (G::LIMBS as usize + OTHER_WORDS)
-}
-
 /// The bits of a count of non-finite terms, of which a word has three.
 const COUNT_BITS: u32 = 20;
 
@@ -337,14 +350,43 @@ const fn shift_of(special: Special) -> u32 {
     COUNT_BITS * special as u32
 }
 
-/// The most lanes that share a superaccumulator.
-const MAX_LANES: usize = 8;
-
 impl<G: Grid> Place<G> {
     /// The index of the superaccumulator in its block.
     #[inline(always)]
     pub fn index(&self) -> usize {
         self.first
+    }
+
+    /// The number of superaccumulators of the block.
+    #[inline(always)]
+    pub fn count(&self) -> usize {
+        self.stride
+    }
+
+    /// The number of lanes that share this superaccumulator.
+    #[inline(always)]
+    pub fn lanes(&self) -> u32 {
+        self.lanes
+    }
+
+    /// Which of the lanes that share this superaccumulator this one is.
+    #[inline(always)]
+    pub fn turn(&self) -> u32 {
+        self.turn
+    }
+
+    /// Calls a function in each lane, so that no two lanes that share a superaccumulator do so at once.
+    #[inline(always)]
+    fn in_turn(&self, mut work: impl FnMut()) {
+        let mut turn = 0;
+        while turn < self.lanes {
+            turn = keep_rolled(turn);
+            if self.turn == turn {
+                work();
+            }
+            sync_warp(FULL_MASK);
+            turn += 1;
+        }
     }
 
     /// Another superaccumulator of the block. Traps if there is none.
@@ -359,7 +401,7 @@ impl<G: Grid> Place<G> {
     #[inline(always)]
     pub fn add_parts<const BLOCK: usize>(self, count: usize, parts: usize) {
         let mut i = thread::index_in_block::<BLOCK>();
-        while i < LaneSuperaccumulators::<G>::WORDS_OF_EACH * count {
+        while i < LaneSuperaccumulators::<G>::WORDS * count {
             let (word, index) = (i / count, i % count);
             let (mut sum, mut part) = (0, 0);
             while part < parts {
@@ -373,7 +415,7 @@ impl<G: Grid> Place<G> {
 
     #[inline(always)]
     fn word(&self, digit: usize) -> i64 {
-        // SAFETY: `place` has checked that the memory has all words of all warps, and `digit` is below `WORDS_OF_EACH`.
+        // SAFETY: `place` has checked that the memory has all words of all warps, and `digit` is below `WORDS`.
         unsafe { self.words.load_unchecked(self.first + digit * self.stride) }
     }
 
@@ -392,17 +434,21 @@ impl<G: Grid> Place<G> {
 #[cfg(test)]
 mod tests {
     use super::super::grid::{DoubleProducts, Doubles, SingleProducts, Singles};
+    use super::super::long_rows::lane_memory;
+    use super::super::terms::Elements;
     use super::*;
 
     #[test]
     fn lanes_share_superaccumulators_as_memory_allows() {
-        fn of<G: Grid>() -> (usize, u32, u32) {
-            type Lanes<G> = LaneSuperaccumulators<G>;
-            (Lanes::<G>::DIGITS, Lanes::<G>::LANES, Lanes::<G>::SUPERACCUMULATORS)
-        }
-        assert_eq!(of::<Singles>(), (9, 1, 32));
-        assert_eq!(of::<SingleProducts>(), (13, 2, 16));
-        assert_eq!(of::<Doubles>(), (41, 5, 7));
-        assert_eq!(LaneSuperaccumulators::<DoubleProducts>::WORDS, 0);
+        type Lanes<G> = LaneSuperaccumulators<G>;
+        assert_eq!(Lanes::<Singles>::DIGITS, 9);
+        assert_eq!(Lanes::<SingleProducts>::DIGITS, 13);
+        assert_eq!(Lanes::<Doubles>::DIGITS, 41);
+        assert_eq!(Lanes::<DoubleProducts>::WORDS, 0);
+        // Bytes for each lane.
+        let of = |memory: LaneMemory, kib: usize| memory.bytes(512, kib * 1024) / 512;
+        let (singles, doubles) = (lane_memory::<Elements<f32>>(), lane_memory::<Elements<f64>>());
+        assert_eq!([48, 227].map(|kib| of(singles, kib)), [80, 80]);
+        assert_eq!([16, 48, 64, 99, 163, 227].map(|kib| of(doubles, kib)), [0, 42, 84, 168, 168, 336]);
     }
 }

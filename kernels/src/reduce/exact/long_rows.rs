@@ -10,11 +10,11 @@ use half::{bf16, f16};
 
 use super::format::Format;
 use super::grid::Grid;
-use super::lane_superaccumulators::LaneSuperaccumulators;
+use super::lane_superaccumulators::{LaneMemory, LaneSuperaccumulators};
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{ExactOperator, ExactPairOperator, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
-use super::superaccumulator_words::MAX_WARPS;
+use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS};
 use super::terms::{Float, Inputs, One, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
@@ -43,15 +43,13 @@ pub const fn words_of_pairs_superaccumulator<O: ExactPairOperator<T>, T: Element
     words::<<O::Terms as Terms>::Grid>() as usize
 }
 
-/// The dynamic shared memory of a warp, in bytes: see [`LaneSuperaccumulators`]. A launch with less sums wide data more
-/// slowly.
-pub const fn shared_bytes_of_warp<O: ExactOperator<T>, T: Element>() -> usize {
-    size_of::<i64>() * LaneSuperaccumulators::<<O::Terms as Terms>::Grid>::WORDS
-}
-
-/// [`shared_bytes_of_warp`] for two inputs.
-pub const fn shared_bytes_of_warp_of_pairs<O: ExactPairOperator<T>, T: Element>() -> usize {
-    size_of::<i64>() * LaneSuperaccumulators::<<O::Terms as Terms>::Grid>::WORDS
+/// The dynamic shared memory of a block that sums terms `K`. A launch without it sums wide data more slowly.
+pub const fn lane_memory<K: Terms>() -> LaneMemory {
+    // Partials of the warps' own sums and of other blocks', each of up to two terms; and superaccumulators.
+    let terms = if K::Grid::HAS_LOW { 2 } else { 1 };
+    let partials = 2 * terms * size_of::<[u64; 2]>() * 2 * MAX_WARPS;
+    let superaccumulators = size_of::<i64>() * (K::Grid::LIMBS as usize + OTHER_WORDS) * MAX_WARPS;
+    LaneMemory::of::<K>(partials + superaccumulators, 1)
 }
 
 /// The arguments of [`exact_long_rows`](fn@exact_long_rows).
@@ -386,9 +384,16 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
                 k = keep_rolled(k);
                 let few = next;
                 let is_last = k + 1 == (VECTORS / FEW) as u32;
-                next = load_few(if is_last { i + step } else { i + (k as usize + 1) * FEW * stride });
-                issue_loads();
+                let following = if is_last { i + step } else { i + (k as usize + 1) * FEW * stride };
+                // Pairs of terms need all registers.
+                if !K::Grid::HAS_LOW {
+                    next = load_few(following);
+                    issue_loads();
+                }
                 is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, &mut lanes, superacc);
+                if K::Grid::HAS_LOW {
+                    next = load_few(following);
+                }
                 k += 1;
             }
             left -= 1;

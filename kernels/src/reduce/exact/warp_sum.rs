@@ -11,7 +11,7 @@ use super::superaccumulator::{IN_LIMBS, Superaccumulator};
 use super::superaccumulator_words::Special;
 use super::terms::{Float, Inputs, OutOfRange, Terms};
 use super::unrolled::each;
-use crate::reduce::tuning::exact_long_rows::max_exponents_in_windows;
+use crate::reduce::tuning::exact_long_rows::MAX_EXPONENTS_IN_WINDOWS;
 
 /// The exact sum of the terms that a warp's lanes have taken.
 ///
@@ -150,7 +150,7 @@ impl<G: Grid> WarpSum<G> {
 
     /// Adds any terms of `vectors`, `TERMS` in total. Returns whether [`WarpSum::take`] would have added them.
     ///
-    /// Terms of so many exponents that windows would take long go to `lanes`, if these have
+    /// Terms of many exponents, which windows would take longer to add, go to `lanes`, if these have
     /// [memory](LaneSuperaccumulators::place).
     #[inline(always)]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
@@ -168,7 +168,7 @@ impl<G: Grid> WarpSum<G> {
             let is_wide = || {
                 let (largest, smallest) = exponents_of_warp(&all);
                 let is_above = largest > Window::<G::Format>::HIGHEST;
-                is_above | (largest - smallest > max_exponents_in_windows(size_of::<G::Format>()))
+                is_above | (largest - smallest > MAX_EXPONENTS_IN_WINDOWS)
             };
             if lanes.is_chosen(is_wide) {
                 lanes.add(place, all);
