@@ -49,15 +49,15 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     unsafe {
         if together == COLUMNS && bytes <= 16 {
             if thread_columns.has_any() {
-                output.store_neighbours_unchecked(left, results);
+                output.store_contiguous_unchecked(left, results);
             }
             return;
         }
         if thread_columns.has_any() {
-            output.store_neighbours_unchecked(left, [a, b]);
+            output.store_contiguous_unchecked(left, [a, b]);
         }
         if thread_columns.has(2) {
-            output.store_neighbours_unchecked(right, [c, d]);
+            output.store_contiguous_unchecked(right, [c, d]);
         }
     }
 }

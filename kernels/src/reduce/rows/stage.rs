@@ -132,7 +132,7 @@ impl<'a, T: Element> Stage<'a, T> {
         let RowVector { is_valid, start, from, to } = vector;
         // SAFETY: if the vector is valid, these elements belong to the rows, which are inside the view; and `start` is
         // aligned.
-        unsafe { self.input.load_aligned_part_if_unchecked(is_valid, start, from as usize, to as usize) }
+        unsafe { self.input.load_aligned_partial_if_unchecked(is_valid, start, from as usize, to as usize) }
     }
 }
 

@@ -74,7 +74,7 @@ impl PartialVector {
     fn load<T: Element>(&self, input: &Global<T>) -> T::Vector {
         if self.begin < self.end {
             // SAFETY: elements of the segment, which is inside the view.
-            unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
+            unsafe { input.load_partial_unchecked(self.from, self.begin, self.end) }
         } else {
             T::Vector::splat(T::default())
         }
@@ -84,7 +84,7 @@ impl PartialVector {
     fn store<T: Element>(&self, output: &GlobalMut<T>, vector: T::Vector) {
         if self.begin < self.end {
             // SAFETY: elements of the segment, which is inside the view; the vector is aligned.
-            unsafe { output.store_part_unchecked(self.to, vector, self.begin, self.end) };
+            unsafe { output.store_partial_unchecked(self.to, vector, self.begin, self.end) };
         }
     }
 }

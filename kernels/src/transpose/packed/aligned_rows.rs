@@ -120,7 +120,7 @@ impl<T: WordAccess> AlignedRows<'_, T> {
         let SegmentVector { start, from, to, .. } = vector;
         // Segments are short and begin at any address, so the next block reads the rest of the lines that L2 fetches.
         // SAFETY: these elements are the segment's, which is inside the view, and `start` is aligned.
-        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
+        unsafe { self.input.load_aligned_partial_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
     }
 }
 

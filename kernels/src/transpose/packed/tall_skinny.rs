@@ -256,7 +256,7 @@ impl<'a, T: WordAccess> Segment<'a, T> {
         let to = if (i + 1) * lanes < self.end { lanes } else { self.end - i * lanes };
         // SAFETY: these elements are the segment's, which is inside the view, and `start` is aligned.
         unsafe {
-            self.input.load_aligned_part_unchecked(
+            self.input.load_aligned_partial_unchecked(
                 self.start.wrapping_add((i * lanes) as usize),
                 from as usize,
                 to as usize,

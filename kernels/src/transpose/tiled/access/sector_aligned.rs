@@ -346,7 +346,7 @@ impl<T: Transpose, const LEN: usize> Unroll for VectorsOfThread<'_, T, LEN> {
         let to = if position + side <= end { side } else { end.saturating_sub(position) };
         if from < to {
             // SAFETY: elements `from..to` of the vector are inside the row, and it is aligned.
-            unsafe { self.output.store_part_unchecked(index, vector, from, to) };
+            unsafe { self.output.store_partial_unchecked(index, vector, from, to) };
         }
     }
 }

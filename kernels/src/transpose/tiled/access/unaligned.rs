@@ -45,7 +45,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for PartsOfInput<'_, T, R
             let left = (self.shape.columns - column) as usize;
             let index = self.rows.start(row) + column as usize;
             // SAFETY: inside the matrix, and so the view.
-            unsafe { self.input.load_part_unchecked(index, 0, if left < side { left } else { side }) }
+            unsafe { self.input.load_partial_unchecked(index, 0, if left < side { left } else { side }) }
         } else {
             T::Vector::splat(T::default())
         }
@@ -124,7 +124,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
             let to = if end < side { end } else { side };
             // SAFETY: the first elements of the row, up to the first aligned vector or the row's end.
             unsafe {
-                self.output.store_part_unchecked(aligned, self.vector(column, 0, past), past as usize, to as usize);
+                self.output.store_partial_unchecked(aligned, self.vector(column, 0, past), past as usize, to as usize);
             }
         }
         let (k, tail) = (end / side, end % side);
@@ -132,7 +132,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
             // SAFETY: the row's last elements, from its last aligned vector on.
             unsafe {
                 let index = aligned.wrapping_add((k * side) as usize);
-                self.output.store_part_unchecked(index, self.vector(column, k, past), 0, tail as usize);
+                self.output.store_partial_unchecked(index, self.vector(column, k, past), 0, tail as usize);
             }
         }
     }

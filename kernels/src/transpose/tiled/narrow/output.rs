@@ -64,7 +64,7 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
 
     /// Stores the elements of a word that are inside the row, which begins `past` elements into a word.
     #[inline(always)]
-    fn store_part(&self, index: usize, word: T::Word, past: usize) {
+    fn store_partial(&self, index: usize, word: T::Word, past: usize) {
         let (position, end, all) = (self.position, past + self.shape.rows, elements_per_word(size_of::<T>()));
         let from = past.saturating_sub(position);
         let to = if position + all <= end { all } else { end.saturating_sub(position) };
@@ -123,7 +123,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfOutput<'_, T, LEN> {
         let column = self.column + Self::column(i as u32 * self.step, self.shape);
         if i < words_per_thread::<LEN>() && self.is_written() && column < self.shape.columns {
             let (word, index, past) = self.word(i);
-            self.store_part(index, word, past as usize);
+            self.store_partial(index, word, past as usize);
         }
     }
 }
