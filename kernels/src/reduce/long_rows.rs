@@ -43,7 +43,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
 /// A row is split among `splits` blocks. The first `longer_splits` splits have `tiles + 1` tiles, the others `tiles`;
-/// the row's last tile may be partial. (The host divides, since a division would take as long as a tile in a block.)
+/// the row's last tile may be partial. (The host divides, since a division in a block would take as long as a tile.)
 /// With one split, block `i` reduces row `i`; with more, the grid is `splits` blocks wide and has a row of blocks for
 /// each row.
 ///

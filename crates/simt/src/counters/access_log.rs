@@ -1,7 +1,7 @@
 //! The access logs: the accesses of each lane since its log was last read.
 //!
-//! Most accesses come from an instruction that has run before on this core. `exec` appends those to the lane's log only
-//! by [`AccessLogs::append`], which needs no call of the [`Recorder`](super::recorder::Recorder).
+//! Most accesses come from an instruction that has run before on this core. `exec` appends those to the lane's log by
+//! [`AccessLogs::append`], without a call of the [`Recorder`](super::recorder::Recorder).
 
 use std::cell::Cell;
 

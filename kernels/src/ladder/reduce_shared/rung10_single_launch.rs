@@ -12,9 +12,9 @@ const VECTORS_IN_FLIGHT: usize = 4;
 
 /// The maximum number of blocks of a launch.
 ///
-/// 528 is four blocks per multiprocessor of an H200, which has 132 and runs two of them on each at a time. On an H200,
-/// 528 had the highest bandwidth at 2^28 and 2^30 elements, at most 0.4 % above 264 (`docs/notes/whole-inputs.md`).
-/// Every device has the same number, because it is part of the order of additions.
+/// 528 is four blocks per multiprocessor of an H200, which has 132 multiprocessors and runs two such blocks on each at
+/// a time. On an H200, 528 had the highest bandwidth at 2^28 and 2^30 elements, at most 0.4 % above 264
+/// (`docs/notes/whole-inputs.md`). Every device has the same number, because it is part of the order of additions.
 pub const MAX_BLOCKS: usize = 528;
 
 /// The number of blocks that sum `len` elements of `size` bytes. It depends only on these two, so that the order of

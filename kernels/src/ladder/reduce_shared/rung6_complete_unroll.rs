@@ -7,7 +7,7 @@ use crate::ops::Number;
 /// Rung 6: no loop at all. The block size is a compile-time constant, so each step is kept or dropped when the kernel
 /// is compiled.
 ///
-/// The seed's version tests `BLOCKSIZE >= 512` down to 128 which would leave out the first step of a block of 1024;
+/// The seed's version tests `BLOCKSIZE >= 512` down to 128, which would leave out the first step of a block of 1024;
 /// here it is included. **Saves:** the loop's counter, test and branch. **Counter:** instructions per warp. A compiler
 /// that knows `BLOCK` unrolls the loop of the previous rung by itself, so the two differ little: that is the lesson.
 ///

@@ -11,10 +11,10 @@
 //!
 //! Positions in a row of the output are counted from the start of the sector in which the row begins.
 //!
-//! Cutting a vector out of two takes instructions and registers. Three things save them. A tile inside the matrix does
-//! without the comparisons for edges. What the vectors of a thread have in common is computed once. Each lane loads the
-//! aligned vectors in which its rows begin, and gets the next ones from the next lane by a shuffle. So the last lane of
-//! a row loads for the lane before it only, and its columns belong to the next tile.
+//! Cutting a vector out of two takes instructions and registers. Three things save them. A tile inside the matrix needs
+//! no comparisons for edges. Values that a thread's vectors share are computed once. Each lane loads the aligned
+//! vectors in which its rows begin, and gets the next ones from the next lane by a shuffle. So the last lane of a row
+//! loads only for the lane before it, and its columns belong to the next tile.
 
 use cuda_std::bits::funnel_shift_vector;
 use cuda_std::global::{PendingVector, issue_loads};

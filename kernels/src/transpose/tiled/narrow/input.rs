@@ -88,8 +88,8 @@ impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfInput<'_, T, 
         }
         let (side, words) = (elements_per_word(size_of::<T>()), self.0);
         let index = words.index.wrapping_add(i / side * words.step + i % side * words.pitch);
-        // SAFETY: all of the tile is inside the matrix, and so of the view. So is the next word, in this row or the one
-        // below: rows are at least a word long, and a row below exists where words have several elements.
+        // SAFETY: all of the tile is inside the matrix, and so inside the view. So is the next word, in this row or the
+        // one below: rows are at least a word long, and a row below exists where words have several elements.
         unsafe { words.input.load_inner_word_unchecked(index) }
     }
 }
