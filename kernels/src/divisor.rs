@@ -17,7 +17,7 @@ impl Divisor {
         Self { value, reciprocal: u32::MAX / value + 1 }
     }
 
-    /// The number it divides by.
+    /// The number that this divides by.
     #[inline(always)]
     pub fn value(self) -> u32 {
         self.value

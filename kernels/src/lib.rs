@@ -10,12 +10,12 @@
 //! | [`transpose`] | transposes: the kernels that the library launches |
 //! | `ladder` | the teaching kernels, behind the feature `ladder` |
 //!
-//! The feature `ladder` is off by default, so that the PTX of a library's user has no teaching kernels.
+//! The feature `ladder` is off by default, so a program that uses the library has no teaching kernels in its PTX.
 #![no_std]
 
-/// The widest grid whose blocks prefetch their parameters while they wait for the previous grid: four blocks for each
-/// multiprocessor of an H200. In a wider grid, most blocks find the parameters in the cache, and the extra instructions
-/// cost up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
+/// The largest grid, in blocks, whose blocks prefetch their parameters while they wait for the previous grid: four
+/// blocks for each multiprocessor of an H200. In a larger grid, most blocks find the parameters in the cache, and the
+/// extra instructions cost up to 2 % of a reduction of short rows (`docs/notes/short-kernels.md`).
 pub const PREFETCH_BLOCKS: u32 = 4 * MULTIPROCESSORS as u32;
 
 /// Multiprocessors of an H200, the device that grids are planned for.

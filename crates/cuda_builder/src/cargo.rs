@@ -18,8 +18,8 @@ const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-
 /// The target's name for rustc.
 const TARGET: &str = "nvptx64-nvidia-cuda";
 
-/// The number of compilations that share a crate's entries. It is fixed: an entry's PTX may depend on the entries
-/// compiled with it, and it should not depend on the build machine.
+/// The number of compilations among which a crate's entries are divided. It is fixed: an entry's PTX may depend on the
+/// entries compiled with it, and it should not depend on the build machine.
 ///
 /// A compilation for the device is one long pass through LLVM on one core, some 75 s for warpfold's kernels; everything
 /// before that pass takes 3 s. So two compilations in parallel take half the wall time, and little more processor time.

@@ -37,7 +37,7 @@ pub enum BuildError {
     /// A kernel uses a function or a static that its module does not define; PTX is not linked.
     #[error(
         "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: avoid it (kernels cannot call \
-         formatting, functions of `core` that are not inlined, and C functions)"
+         formatting, functions of `core` that are not inlined, or C functions)"
     )]
     UnresolvedCall {
         /// The kernel.

@@ -12,7 +12,7 @@
 //!
 //! The crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that target *is* PTX,
 //! so the "linker" is a program that does nothing. The PTX must therefore contain each function that a kernel calls; a
-//! call of another one is an error that names the kernel ([`BuildError::UnresolvedCall`]).
+//! call to any other function is an error that names the kernel ([`BuildError::UnresolvedCall`]).
 //!
 //! | module | contents |
 //! |---|---|
@@ -93,8 +93,8 @@ impl CudaBuilder {
         self
     }
 
-    /// Replaces the architectures by those in the environment variable `variable`, joined by commas (`sm_80,sm_90`), if
-    /// it is set. With `none`, nothing is compiled. Cargo runs a build script again when the variable changes.
+    /// Replaces the architectures with those in the environment variable `variable`, joined by commas (`sm_80,sm_90`),
+    /// if it is set. With `none`, nothing is compiled. Cargo runs a build script again when the variable changes.
     ///
     /// # Errors
     /// If it names an unknown architecture.
@@ -217,8 +217,7 @@ impl Built {
 
     /// From a build script, writes an [archive](ptx_archive) with the PTX of every entry to `OUT_DIR`, and a file with
     /// a Rust expression of the archive's bytes, a `&[u8; N]`. `warpfold::include_library!("my_kernels")` reads the
-    /// file
-    /// `my_kernels.rs`, and makes a library of the crate with that name.
+    /// file `my_kernels.rs`, and makes a library of the crate with that name.
     ///
     /// Each entry is a separate module, so that the driver compiles only the kernels that a program launches, on first
     /// use.

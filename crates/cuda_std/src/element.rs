@@ -30,7 +30,7 @@ use bytemuck::{Pod, Zeroable};
 /// All of the first sentence holds.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not plain data",
-    label = "some bits may be no value of it, or padding",
+    label = "some bit patterns are not values of it, or some bits are padding",
     note = "for a struct of plain fields, write `#[derive(Clone, Copy, cuda_std::Plain)]` and `#[repr(C)]`"
 )]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {

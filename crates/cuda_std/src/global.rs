@@ -26,10 +26,10 @@ use crate::backend;
 use crate::element::{Element, Plain, Vector, VectorType, access_alignment};
 use crate::pieces;
 
-mod parts;
+mod partial;
 mod vectors;
 
-pub use parts::{PendingVector, Word};
+pub use partial::{PendingVector, Word};
 
 /// A read-only view.
 ///
@@ -353,12 +353,12 @@ impl<T: Plain> GlobalMut<'_, T> {
     /// or of 16 if that is less.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn store_neighbours_unchecked<const N: usize>(&self, i: usize, values: [T; N]) {
+    pub unsafe fn store_contiguous_unchecked<const N: usize>(&self, i: usize, values: [T; N]) {
         #[cfg(not(target_arch = "nvptx64"))]
         if i >= self.len || self.len - i < N {
-            backend::out_of_bounds("a view of global memory (neighbours that begin)", i, self.len);
+            backend::out_of_bounds("a view of global memory (contiguous elements that begin)", i, self.len);
         }
-        // SAFETY: as promised by the caller; each arm reads as many bytes as there are.
+        // SAFETY: as promised by the caller; each arm writes exactly the bytes of `values`.
         unsafe {
             let pointer = self.start.add(i);
             match size_of::<[T; N]>() {

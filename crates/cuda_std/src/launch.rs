@@ -6,7 +6,7 @@
 //! crate launches it on either backend; this module does not.
 //!
 //! A launch passes each argument as 64-bit *slots*: the address of a pointer, the address and the length of a view, or
-//! the bytes of a value, 8 a slot. CUDA and the executor get the same slots.
+//! the bytes of a value, 8 per slot. CUDA and the executor get the same slots.
 
 #[cfg(any(not(feature = "simt"), target_arch = "nvptx64"))]
 mod dim;
@@ -139,7 +139,8 @@ impl<Args> Kernel<Args> {
 
     /// The function that runs one thread of the kernel on the CPU.
     ///
-    /// Calling it is unsafe: only within a launch of the executor, with the slots of an `Args`.
+    /// Call it only within a launch of the executor, with the slots of an `Args`; any other call is undefined
+    /// behaviour.
     pub fn thread(&self) -> unsafe fn(&[u64]) {
         self.thread
     }

@@ -21,10 +21,10 @@
 //! | [`mem`], [`misc`] | the size of dynamic shared memory; a clock |
 //! | [`launch`] | the typed kernel handle that the host crate launches |
 //!
-//! On the CPU the threads of a block share an OS thread, so the initialiser of a `thread_local!` or a `LazyLock` must
-//! not synchronise with other threads (barriers, shuffles, votes, tile states): see "What a kernel must know" in
-//! `simt`'s docs. The executor is behind the feature `simt`, which `warpfold`'s feature `simt` enables: without it,
-//! kernels compile for the CPU, and nothing runs them there.
+//! On the CPU the threads of a block share an OS thread, so the initializer of a `thread_local!` or a `LazyLock` must
+//! not synchronize with other threads (barriers, shuffles, votes, tile states): see "Rules for kernels" in `simt`'s
+//! docs. The executor is behind the feature `simt`, which `warpfold`'s feature `simt` enables: without it, kernels
+//! compile for the CPU, and nothing runs them there.
 //!
 //! Names follow Rust-CUDA's `cuda_std`, so that most of its kernels compile unchanged: [`rust_cuda`] says which do not,
 //! and how to port them.

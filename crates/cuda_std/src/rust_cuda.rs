@@ -105,7 +105,7 @@
 //!   - *the same*: `half`, `f16`, `bf16`
 //!   - *different*: `glam` is an optional feature, with which `glam` has no SIMD in the whole program, so that the CPU
 //!     has the layouts and computes the bits of a GPU; `bytemuck`, `num_complex`
-//!   - *absent*: `vek`, but for `vek::num_traits`, without its `Float`
+//!   - *absent*: `vek`, except for `vek::num_traits`, without its `Float`
 //!
 //! # The count
 //!
@@ -115,7 +115,7 @@
 //!
 //! | | sources |
 //! |---|---:|
-//! | unchanged, but for `#![no_std]` | 66 |
+//! | unchanged, except for `#![no_std]` | 66 |
 //! | unchanged, with the feature `glam` (step 2) | 5 |
 //! | with `write` for an assignment to a static in shared memory (step 3) | 1 |
 //! | **compile** | **72** |
@@ -136,9 +136,9 @@
 //!
 //! All functions of `libm` that [`GpuFloat`](crate::GpuFloat) and [`FloatExt`](crate::FloatExt) use fit a kernel, in
 //! `f32` and `f64`. They are ordinary functions in the PTX, in entries that call them and in no other, with tables in
-//! global memory. The sines, cosines and tangents of numbers beyond 2^28 or so, and the Bessel functions by them, need
-//! an array of about 600 bytes of local memory a thread, for the reduction by pi; all others keep to registers, but for
-//! a few words. The loops of `jn` and `yn` have as many steps as the order.
+//! global memory. The sines, cosines and tangents of numbers beyond 2^28 or so, and the Bessel functions, which call
+//! them, need an array of about 600 bytes of local memory per thread, for the argument reduction modulo pi; all others
+//! use registers, except for a few words. The loops of `jn` and `yn` have as many steps as the order.
 //!
 //! [`SharedPlace`]: crate::shared::SharedPlace
 //! [`SharedStatic`]: crate::shared::SharedStatic

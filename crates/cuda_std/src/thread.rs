@@ -216,8 +216,8 @@ pub fn grid_fence() {
 /// Pauses the thread for about `nanos` nanoseconds, at most a millisecond (`nanosleep`): for a loop that polls what
 /// another thread writes.
 ///
-/// In the executor it lets all other threads of the block run first, however short it is. Without it, a
-/// loop there that polls what a thread of the same block writes never ends.
+/// In the executor it lets all other threads of the block run first, however short it is. Without it, a loop there that
+/// polls what a thread of the same block writes never ends.
 #[inline(always)]
 #[track_caller]
 pub fn nanosleep(nanos: u32) {

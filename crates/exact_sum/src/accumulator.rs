@@ -3,7 +3,7 @@
 use crate::binary::Binary;
 use crate::window::{Bins, Window};
 
-/// The sum of up to [`Window::CAPACITY`] elements in one window: five words, which stay in registers.
+/// The sum of up to [`Window::CAPACITY`] elements in one window: four values, which stay in registers.
 ///
 /// An element outside the window, or with bits below it, must be added elsewhere; a full accumulator must be drained.
 #[derive(Clone, Copy, Debug)]
@@ -69,10 +69,10 @@ impl<F: Binary> Accumulator<F> {
         }
     }
 
-    /// The same sum, with `now` applied to its words. An opaque `now` keeps the compiler from delaying the additions.
+    /// The same sum, with `map` applied to its words. An opaque `map` keeps the compiler from delaying the additions.
     #[inline(always)]
-    pub fn map_words(self, now: impl Fn(F::Word) -> F::Word) -> Self {
-        Self { upper: now(self.upper), lower: now(self.lower), ..self }
+    pub fn map_words(self, map: impl Fn(F::Word) -> F::Word) -> Self {
+        Self { upper: map(self.upper), lower: map(self.lower), ..self }
     }
 
     /// The sum, in units of `2^position`.

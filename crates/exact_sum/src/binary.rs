@@ -37,11 +37,11 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn scaled_down(self) -> Self;
     /// The exponent of a normal number.
     fn exponent(self) -> i32;
-    /// The sum, modulo the word.
+    /// The wrapping sum.
     fn add_words(a: Self::Word, b: Self::Word) -> Self::Word;
-    /// The difference, modulo the word.
+    /// The wrapping difference.
     fn subtract_words(a: Self::Word, b: Self::Word) -> Self::Word;
-    /// `sum - count * each`, modulo the word, as a signed number.
+    /// `sum - count * each`, wrapping, as a signed number.
     fn signed_difference(sum: Self::Word, each: Self::Word, count: u32) -> i64;
     /// The smallest `e` such that the magnitude is below `2^e`: one more than the number's exponent. At most
     /// [`Binary::MIN_EXPONENT`] for 0 and subnormal numbers; above [`Binary::MAX_EXPONENT`] for NaN and infinities.

@@ -10,7 +10,7 @@
 //! | 6 | non-finite elements: 1 NaN, 2 infinity, 4 negative infinity; NaN excludes the others |
 //! | 7 | 0 |
 //! | 8 to 15 | the number of elements |
-//! | 16 on | the sum in two's complement, in units of the smallest number or its square; 0 if it is not finite |
+//! | from 16 | the sum in two's complement, in units of the smallest number or its square; 0 if it is not finite |
 //! | the last 4 | CRC-32 of the other bytes |
 //!
 //! Equal sums of equally many elements have equal bytes.
@@ -169,7 +169,7 @@ macro_rules! bytes {
             /// Reads a sum from its bytes.
             ///
             /// # Errors
-            /// If the bytes have another version or type, were cut off, or are corrupt.
+            /// If the bytes have another version or type, are truncated, or are corrupt.
             pub fn from_bytes(bytes: &[u8]) -> Result<Self, FromBytesError> {
                 read(bytes, Self::CODE, $width).map(|state| Self { state })
             }

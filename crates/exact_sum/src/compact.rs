@@ -44,7 +44,7 @@ impl Specials {
         }
     }
 
-    /// The one set that stands for the outcome, so that equal sums have equal sets.
+    /// The canonical set with the same outcome, so that equal sums have equal sets.
     pub const fn canonical(self) -> Self {
         match self.outcome() {
             Outcome::Nan => Self(Self::NAN),

@@ -2,7 +2,7 @@
 
 use crate::limbs::Leading;
 
-/// A sum of integers at descending positions, as far as one rounding needs it.
+/// A sum of integers at descending positions, to the precision that one rounding needs.
 ///
 /// [`HighestBits::push`] adds an integer at a lower position. The integers overlap, so a part can cancel most of what
 /// is above it. While the sum has fewer than [`HighestBits::NEEDED`] bits, all of it is kept. After that, only what
@@ -11,8 +11,8 @@ use crate::limbs::Leading;
 /// ignored. So usually three parts are enough, and the state is two integers, which a thread holds in registers.
 ///
 /// The result is right for each rounding whose midpoints have at most [`HighestBits::NEEDED`] bits: of a sum to any
-/// format; of a mean of up to [`HighestBits::MAX_COUNT`] elements; of a root in `f32`,
-/// whose midpoints' squares have 50 bits, but not of one in `f64`, whose squares have 108.
+/// format; of a mean of up to [`HighestBits::MAX_COUNT`] elements; of a root in `f32`, whose midpoints' squares have 50
+/// bits, but not of one in `f64`, whose squares have 108.
 ///
 /// Source: the digits of a redundant number, most significant first, as in on-line arithmetic (Ercegovac, Lang,
 /// "Digital Arithmetic", 2004, chapter 9).
@@ -30,10 +30,10 @@ impl HighestBits {
     /// The bits of a complete sum.
     pub const NEEDED: u32 = 70;
 
-    /// The most elements of a mean: its midpoints times the count have 54 + 16 bits.
+    /// The maximum number of elements of a mean: its midpoints times the count have 54 + 16 bits.
     pub const MAX_COUNT: u64 = 1 << 16;
 
-    /// The most places from one part to the next.
+    /// The maximum number of places from one part to the next.
     pub const MAX_PLACES: u32 = 52;
 
     /// The bits of a part, without the sign.
@@ -42,11 +42,11 @@ impl HighestBits {
     /// Later parts together are less than `2^MARGIN` units of the last part.
     pub const MARGIN: u32 = 16;
 
-    /// 0, before the first part. Its position is this one, less the first part's places.
+    /// 0, before the first part, whose position is `position` minus its places.
     #[inline(always)]
     pub fn new(position: i32) -> Self {
         const {
-            // A sum that is not complete has room for the next part's places, and a tail that is not decided has, too.
+            // An incomplete sum has bits left for the next part's places, and so has an undecided tail.
             assert!(Self::NEEDED + Self::MAX_PLACES < 126 && Self::PART < 126);
             assert!(Self::MARGIN + 1 + Self::MAX_PLACES < Self::NEEDED);
         }
@@ -56,7 +56,7 @@ impl HighestBits {
     /// Adds `part`, in units that are `2^-places` times those of the last part.
     ///
     /// `places` is at most [`HighestBits::MAX_PLACES`], and `part` has at most [`HighestBits::PART`] bits. After the
-    /// first part, a part is less than `2^MARGIN` units of the part before it.
+    /// first part, a part is less than `2^MARGIN` units of the previous part.
     #[inline(always)]
     pub fn push(&mut self, part: i128, places: u32) {
         if self.is_decided() {
@@ -69,7 +69,7 @@ impl HighestBits {
         }
         self.tail = (self.tail << places) + part;
         self.places += places;
-        // Only parts soon after the complete bits can have whole units of these.
+        // Only parts pushed soon after the bits were complete can reach a whole unit of them.
         if self.places < 120 {
             let carry = (self.tail + (1 << self.places >> 1)) >> self.places;
             self.bits += carry;

@@ -205,8 +205,8 @@ impl Leading {
         };
         let words = [low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64];
         let magnitude = Self::of_words(words);
-        let is_nothing = magnitude.bits == 0;
-        Some(if is_nothing {
+        let is_zero = magnitude.bits == 0;
+        Some(if is_zero {
             magnitude
         } else {
             Self { is_negative, position: magnitude.position + j as i32, ..magnitude }

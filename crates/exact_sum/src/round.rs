@@ -10,8 +10,7 @@ pub trait Rounded: Copy {
     /// half a unit in its last place becomes an infinity.
     fn round(leading: Leading, unit: i32) -> Self;
     /// Rounds `value * 2^exponent` in the same way. It must be a multiple of the format's smallest subnormal number,
-    /// and
-    /// `exponent` at most 250.
+    /// and `exponent` at most 250.
     #[inline(always)]
     fn round_i64(value: i64, exponent: i32) -> Self {
         Self::round(Leading::of(value as i128, 0), exponent)
@@ -137,9 +136,9 @@ fn approximate(found: f64, position: i32) -> Option<Leading> {
 #[inline(always)]
 fn is_near_midpoint(bits: u64) -> bool {
     const DROPPED: u32 = f64::MANTISSA_DIGITS - f32::MANTISSA_DIGITS;
-    const WRONG: u64 = 8;
+    const ERROR: u64 = 8;
     let below = bits % (1 << DROPPED);
-    below.wrapping_sub((1 << (DROPPED - 1)) - WRONG) <= 2 * WRONG
+    below.wrapping_sub((1 << (DROPPED - 1)) - ERROR) <= 2 * ERROR
 }
 
 /// The `f32` nearest to the exact value that `number` approximates to a few units in the last place; a 0 is exact.

@@ -17,8 +17,8 @@ use crate::binary::Binary;
 /// Why the residual is exact: let `u` be the upper unit, and `|x| <= 2^exponent`. The rounded `M + x` is in the binade
 /// of `M`, whose floats are the multiples of `u`, so it is at most `u / 2` from the exact sum. `(M + x) - M` is a
 /// multiple of `u` below `2^(p-1) u`, so it is a float. The residual is at most `u / 2` in magnitude, and a multiple of
-/// the unit in the last place of `x`, so it is a float too (by Sterbenz' lemma if `x` and `(M + x) - M` are close, else
-/// because it has few enough bits). The same holds for the lower bin, whose constant is 1.5 times `u`.
+/// the unit in the last place of `x`, so it is a float too (by Sterbenz's lemma if `x` and `(M + x) - M` are close,
+/// else because it has few enough bits). The same holds for the lower bin, whose constant is 1.5 times `u`.
 ///
 /// An element outside the window changes the sign or the exponent of `M + x` ([`Bins::is_outside`]), as do NaN and
 /// infinities. An element with bits below the lower unit leaves a nonzero residual ([`Bins::has_residual`]); an element
@@ -143,9 +143,9 @@ impl<F: Binary> Window<F> {
 /// The integers of two bins, as sums of the bits of floats, and flags for elements that do not fit.
 #[derive(Clone, Copy, Debug)]
 pub struct Bins<F: Binary> {
-    /// The sum of `bits(upper constant + element)`, modulo the word.
+    /// The wrapping sum of `bits(upper constant + element)`.
     pub upper: F::Word,
-    /// The sum of `bits(lower constant + residual)`, modulo the word.
+    /// The wrapping sum of `bits(lower constant + residual)`.
     pub lower: F::Word,
     outside: F::Word,
     residual: F::Word,

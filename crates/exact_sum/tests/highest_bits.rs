@@ -48,7 +48,7 @@ fn check(parts: &[(i128, u32)]) {
     }
 }
 
-/// Parts of which each is less than `2^14` units of the one before.
+/// Parts of which each is less than `2^14` units of the previous one.
 fn parts() -> impl Strategy<Value = Vec<(i128, u32)>> {
     let places = prop_oneof![Just(23_u32), Just(46), Just(52), 1..=52_u32];
     let part = (any::<i64>(), 0..=66_u32, places).prop_map(|(bits, zeros, places)| {
@@ -88,7 +88,7 @@ fn ties_are_broken_far_below() {
 #[test]
 fn what_cancels_is_followed_downwards() {
     for places in [23, 46, 52] {
-        // Each part is what the one before had, negated, plus a little.
+        // Each part is the previous part, negated, plus a small number.
         let mut parts = vec![(1_i128, places)];
         for k in 0..20 {
             parts.push((-(1 << places) + if k % 2 == 0 { 1 } else { 2 }, places));

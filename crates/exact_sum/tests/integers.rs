@@ -20,8 +20,7 @@ fn midpoint(x: f64, y: f64) -> (BigInt, i32) {
 }
 
 /// Whether `found` is the float nearest to a number, ties to even. `compare(integer, exponent)` compares the number
-/// with
-/// `integer * 2^exponent`.
+/// with `integer * 2^exponent`.
 fn is_nearest(found: f64, compare: impl Fn(BigInt, i32) -> std::cmp::Ordering) -> bool {
     let is_even = found.to_bits().is_multiple_of(2);
     let (below, above) = (midpoint(found.next_down(), found), midpoint(found, found.next_up()));

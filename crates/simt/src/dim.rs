@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// The most threads that a block may have.
+/// The maximum number of threads of a block.
 pub(crate) const MAX_THREADS: usize = 1024;
 
 /// A shape or an index with components x, y and z. x varies fastest.

@@ -27,7 +27,7 @@
 //! unwritten memory). A [`Schedule`] changes the order in which lanes run.
 //!
 //! Data flows one way. `exec` runs lanes, and passes what they do to `sanitizer` and `counters` as the `events` that
-//! lie below all three. Outside of a watched launch, an access costs one comparison.
+//! lie below all three. Outside a watched launch, an access costs one comparison.
 //!
 //! # Rules for kernels
 //!

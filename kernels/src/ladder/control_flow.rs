@@ -1,10 +1,10 @@
-//! The divergence and synchronisation lab, after seed 001: what branches, loops and barriers cost.
+//! The divergence and synchronization lab, after seed 001: what branches, loops and barriers cost.
 //!
 //! | kernel | shows |
 //! |---|---|
 //! | [`branch_by_thread`](fn@branch_by_thread) | a condition on the lane: each warp runs both branches |
 //! | [`branch_by_warp`](fn@branch_by_warp) | the same work, a condition on the warp: each warp runs one |
-//! | [`predicated`](fn@predicated) | a small branch that becomes a selection between both values |
+//! | [`predicated`](fn@predicated) | a small branch that the compiler turns into a select |
 //! | [`loop_rolled`](fn@loop_rolled) | a loop whose length the compiler does not know |
 //! | [`loop_unrolled`](fn@loop_unrolled) | the same steps, eight in each iteration |
 //! | [`sync_count`](fn@sync_count), [`sync_and`](fn@sync_and), [`sync_or`](fn@sync_or) | barriers that also count |
@@ -12,13 +12,13 @@
 //!
 //! In all but the last, each thread computes one number from one number, in blocks of 256 threads.
 //!
-//! [The ladders](super) explains the words of each kernel's documentation.
+//! [The ladders](super) explain the terms used in each kernel's documentation.
 
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::warp as warps;
 
-/// Threads of a block.
+/// Threads per block.
 pub const BLOCK: usize = 256;
 
 /// Steps of the work in a branch or loop.
@@ -70,20 +70,20 @@ fn global_index() -> usize {
 /// The arguments of the kernels that take a number of steps.
 #[arguments]
 pub struct SteppedArgs {
-    /// The numbers.
+    /// The input.
     pub input: Global<u32>,
-    /// A result for each.
+    /// A result for each number.
     pub output: GlobalMut<u32>,
-    /// Steps for each.
+    /// The number of steps.
     pub steps: u32,
 }
 
-/// Every second lane does one kind of work, the others the other kind.
+/// Even lanes do one kind of work, odd lanes the other.
 ///
-/// All lanes of a warp share one instruction at a time: it runs the first branch with half of them idle, then the
-/// second with the other half. **Costs:** the sum of both branches. **Counter:** lanes active (16 of 32).
+/// All lanes of a warp share one instruction at a time: the warp runs the first branch with half of them idle, then the
+/// second with the other half. **Costs:** the time of both branches. **Counter:** lanes active (16 of 32).
 ///
-/// Source: seed 001, (1): a branch inside of a warp.
+/// Source: seed 001, (1): a branch inside a warp.
 #[kernel(block = BLOCK)]
 pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
     let i = global_index();
@@ -94,7 +94,7 @@ pub fn branch_by_thread(SteppedArgs { input, output, steps }: SteppedArgs) {
     }
 }
 
-/// Every second warp does one kind of work, the others the other kind: the same work as in `branch_by_thread`.
+/// Even warps do one kind of work, odd warps the other: the same work as in `branch_by_thread`.
 ///
 /// The condition is the same in all lanes of a warp, so each warp runs one branch. **Saves:** half of the instructions.
 /// **Counter:** lanes active (32 of 32).
@@ -114,9 +114,9 @@ pub fn branch_by_warp(SteppedArgs { input, output, steps }: SteppedArgs) {
 /// The arguments of the kernels that take no number of steps.
 #[arguments]
 pub struct PlainArgs {
-    /// The numbers.
+    /// The input.
     pub input: Global<u32>,
-    /// A result for each.
+    /// A result for each number.
     pub output: GlobalMut<u32>,
 }
 
@@ -138,8 +138,8 @@ pub fn predicated(PlainArgs { input, output }: PlainArgs) {
 /// `steps` steps in a loop whose length is an argument of the launch.
 ///
 /// Each step is a multiplication and an addition. The loop adds a counter, a comparison and a jump, which cost time
-/// although no lane diverges. Without [`keep_rolled`] the compiler unrolls this loop, too, and it is the same as
-/// [`loop_unrolled`](fn@loop_unrolled). **Counters:** instructions per warp, branches.
+/// although no lane diverges. Without [`keep_rolled`], the compiler would unroll this loop, too, and make it the same
+/// as [`loop_unrolled`](fn@loop_unrolled). **Counters:** instructions per warp, branches.
 ///
 /// Source: seed 001, (2): the cost of a loop's control.
 #[kernel(block = BLOCK)]
@@ -217,8 +217,8 @@ pub fn sync_or(PlainArgs { input, output }: PlainArgs) {
     }
 }
 
-/// Writes the lane of each thread of a block of 8 x 8 x 8, and the first thread of its warp, found by a shuffle: `256 *
-/// first + lane`, at index `x + 8 y + 64 z`.
+/// Writes `256 * first + lane` for each thread of a block of 8 x 8 x 8, at index `x + 8 y + 64 z`: `lane` is the
+/// thread's lane, `first` the linear index of its warp's lane 0, obtained by a shuffle.
 ///
 /// Threads form warps in the order x, then y, then z: (0, 0, 0) and (1, 0, 0) share one, (7, 7, 0) and (7, 7, 1) do
 /// not. A layer of z is two warps, so eight threads along z are in eight warps.

@@ -109,7 +109,7 @@ fn reduce_to_partial_index<O: Operator<T>, T: Element, B: Element, S: Plain>(
     same_bits(match vectors.len() {
         1 => operator.reduce_to_partial_index(vectors_of::<T, B, 1>(vectors), index_of),
         4 => operator.reduce_to_partial_index(vectors_of::<T, B, 4>(vectors), index_of),
-        len => unreachable!("no engine takes {len} vectors by the table"),
+        len => unreachable!("no engine reduces {len} vectors through the table"),
     })
 }
 

@@ -14,8 +14,8 @@
 //! | [`MinMax`] | all | two elements |
 //! | [`ArgMin`], [`ArgMax`] | all | an index |
 //! | [`Any`], [`All`] | all | 1 or 0 |
-//! | [`CountNonzero`] | all | a number |
-//! | [`CountNan`], [`CountFinite`] | floats | a number |
+//! | [`CountNonzero`] | all | a count |
+//! | [`CountNan`], [`CountFinite`] | floats | a count |
 //! | [`Dot`] | two inputs | as [`Sum`] |
 //!
 //! Sums of floats and the operators built on them (`Sum`, `SumInF64`, `Mean`, `SumOfSquares`, `Norm`, `Dot`) are exact

@@ -40,7 +40,7 @@ impl<T: Integer> Operator<T> for SumOfSquares {
     }
 }
 
-/// The Euclidean norm: the root of the exact sum of squares, rounded once to nearest even; of integers to `f64`.
+/// The Euclidean norm: the root of the exact sum of squares, rounded once to nearest even; `f64` for integers.
 ///
 /// Squares of floats neither overflow nor underflow; only the norm can.
 #[derive(Clone, Copy, Debug, Default)]

@@ -75,7 +75,7 @@ pub trait Integer: Scalar {
     /// The neutral element of addition in [`Scalar::Wide`].
     const WIDE_ZERO: Self::Wide;
     /// The sum, wrapping.
-    fn plus_wrapping(self, other: Self) -> Self;
+    fn wrapping_plus(self, other: Self) -> Self;
     /// The exact sum of `LEN` elements, a power of two up to 16.
     fn sum<const LEN: usize>(elements: [Self; LEN]) -> Self::Partial;
     /// The exact sum of `LEN` elements, as a part of a longer sum.
@@ -330,7 +330,7 @@ macro_rules! integers {
             const ZERO: Self = 0;
             const WIDE_ZERO: $wide = 0;
             #[inline(always)]
-            fn plus_wrapping(self, other: Self) -> Self {
+            fn wrapping_plus(self, other: Self) -> Self {
                 self.wrapping_add(other)
             }
             #[inline(always)]

@@ -100,7 +100,7 @@ impl<T: Integer> Operator<T> for WrappingSum {
     }
     #[inline(always)]
     fn combine(a: T, b: T) -> T {
-        a.plus_wrapping(b)
+        a.wrapping_plus(b)
     }
     #[inline(always)]
     fn finish(self, state: T, _count: u64) -> T {
@@ -118,7 +118,7 @@ pub struct SumInF64;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct InElementType<O>(pub O);
 
-/// The mean: the exact sum divided by the number of elements, rounded once to nearest even; of integers to `f64`.
+/// The mean: the exact sum divided by the number of elements, rounded once to nearest even; `f64` for integers.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Mean;
 

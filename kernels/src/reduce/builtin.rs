@@ -18,7 +18,7 @@ use crate::ops::{
 /// order, the kernels' element type, and the output type.
 ///
 /// `in_any_order` and `in_order` repeat the operator's [`ANY_ORDER`](Operator::ANY_ORDER), which an assertion checks.
-/// An operator that needs its fixed order has one kernel more, for rows at unaligned addresses.
+/// An operator that needs its fixed order has one more kernel, for rows at unaligned addresses.
 ///
 /// The kernels reinterpret the bits of `T` as their element type, which has the same size, and their results have the
 /// bits of the operator's. Each instance is listed in `ops/builtin.rs`.
@@ -27,7 +27,7 @@ macro_rules! builtin {
         $($($type:ident)+ => $by:ident($value:expr) $order:ident of $element:ty, to $output:ty;)*
     })*) => {$($($(
         const _: () = {
-            #[allow(dead_code, reason = "the table names the type so")]
+            #[allow(dead_code, reason = "the table refers to the type by this name")]
             type T = $type;
 
             impl Reduction<$type> for $operator {
@@ -35,7 +35,7 @@ macro_rules! builtin {
                 type State = <$by as Operator<$element>>::State;
 
                 fn kernels(self) -> Kernels<$type, Self::State, $output> {
-                    // SAFETY: `StateKernels` hands the handles out by an unsafe call alone.
+                    // SAFETY: `StateKernels` gives the handles out only by an unsafe call.
                     let handles = unsafe {
                         StateHandles {
                             long_rows: long_rows::handle::<$by, $element>(),
@@ -46,9 +46,9 @@ macro_rules! builtin {
                             long_segments: long_segments::handle::<$by, $element>(),
                         }
                     };
-                    // SAFETY: they are this operator's.
+                    // SAFETY: the handles are this operator's.
                     let kernels = unsafe { StateKernels::new::<$by>($name, $value, handles) };
-                    // SAFETY: the table names operators with the same bits.
+                    // SAFETY: the operators in the table give the same bits for both types.
                     Kernels::OfStates(unsafe { kernels.reinterpret() })
                 }
             }

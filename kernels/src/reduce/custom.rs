@@ -1,10 +1,10 @@
-//! Kernels of custom operators.
+//! The macros that define the kernels of custom operators.
 
-/// Gives custom [operators](crate::ops::Operator) their kernels, in a crate of kernels.
+/// Defines the kernels of custom [operators](crate::ops::Operator), in a kernel crate.
 ///
-/// Each line names an operator, its element types, and the operator's name in messages. The host then reduces by the
-/// operator as by a built-in one: whole inputs, rows, columns, axes and segments, also with a `Reducer`. An operator
-/// has five kernels for each element type.
+/// Each line names an operator, its element types, and the operator's name in messages. The host then uses the operator
+/// like a built-in one: whole inputs, rows, columns, axes and segments, also with a `Reducer`. An operator has five
+/// kernels for each element type.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -122,7 +122,7 @@ macro_rules! reductions {
                         type State = <$operator as Operator<$element>>::State;
 
                         fn kernels(self) -> Kernels<$element, Self::State, Self::Output> {
-                            // SAFETY: `StateKernels` hands the handles out by an unsafe call alone.
+                            // SAFETY: `StateKernels` gives the handles out only by an unsafe call.
                             let handles = unsafe {
                                 StateHandles {
                                     long_rows: long_rows::handle::<$operator, $element>(),
@@ -133,7 +133,7 @@ macro_rules! reductions {
                                     long_segments: long_segments::handle::<$operator, $element>(),
                                 }
                             };
-                            // SAFETY: these kernels run the engines by this operator.
+                            // SAFETY: these kernels run the engines with this operator.
                             Kernels::OfStates(unsafe { StateKernels::new::<$operator>($name, self, handles) })
                         }
                     }
@@ -143,7 +143,7 @@ macro_rules! reductions {
     };
 }
 
-/// Gives custom [exact sums](crate::reduce::exact::custom::ExactTerm) their kernels, in a crate of kernels, as
+/// Defines the kernels of custom [exact sums](crate::reduce::exact::custom::ExactTerm), in a kernel crate, as
 /// [`reductions!`] does for operators that combine states.
 ///
 /// ```
@@ -253,7 +253,7 @@ macro_rules! exact_reductions {
                         type State = u64;
 
                         fn kernels(self) -> Kernels<$element, u64, Self::Output> {
-                            // SAFETY: `ExactKernels` hands the handles out by an unsafe call alone.
+                            // SAFETY: `ExactKernels` gives the handles out only by an unsafe call.
                             let handles = unsafe {
                                 ExactHandles {
                                     long_rows: sum_of_long_rows::handle::<$term, $element>(),
@@ -267,7 +267,7 @@ macro_rules! exact_reductions {
                                     long_segments: sum_of_long_segments::handle::<$term, $element>(),
                                 }
                             };
-                            // SAFETY: these kernels run the engines by this term, and 0 selects its sum.
+                            // SAFETY: these kernels run the engines with this term, and 0 selects its sum.
                             let kernels = unsafe { ExactKernels::new::<$term>(0, handles) };
                             Kernels::Exact(kernels.checked::<$term>($name))
                         }

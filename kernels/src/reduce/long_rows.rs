@@ -43,9 +43,9 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
 /// A row is split among `splits` blocks. The first `longer_splits` splits have `tiles + 1` tiles, the others `tiles`;
-/// the row's last tile may be partial. (The host divides, since a division would take a block as long as a tile.) With
-/// one split, block `i` reduces row `i`; with more, the grid is `splits` blocks wide and has a row of blocks for each
-/// row.
+/// the row's last tile may be partial. (The host divides, since a division in a block would take as long as a tile.)
+/// With one split, block `i` reduces row `i`; with more, the grid is `splits` blocks wide and has a row of blocks for
+/// each row.
 ///
 /// - *Loads are 16 bytes wide and coalesced*. Each thread has eight in flight, those of two tiles, before it uses the
 ///   first. Bytes in flight bound a reduction (Little's law): the two blocks of 512 threads for which a multiprocessor
@@ -57,8 +57,8 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 /// - *Alignment changes instructions, not the order*. A thread's elements are counted from the row's first element, or,
 ///   if [any order](Operator::ANY_ORDER) gives the same result, from the first at a multiple of 16 bytes. For operators
 ///   that keep an order, this kernel takes rows at multiples of 16 bytes, and
-///   [`long_rows_unaligned`](fn@long_rows_unaligned) other rows: one kernel for both is half as long again, and so is
-///   the driver's work before a program's first sum (`docs/notes/whole-inputs.md`).
+///   [`long_rows_unaligned`](fn@long_rows_unaligned) takes the others: one kernel for both would be half as long again,
+///   and so would the driver's work before a program's first sum (`docs/notes/whole-inputs.md`).
 /// - *One block folds the partials*, in the order of the splits. This saves a second launch, which costs more than a
 ///   whole short reduction. Blocks publish partials in [tile states](cuda_std::tile_state), which the last split's
 ///   block clears.
@@ -68,7 +68,7 @@ pub struct LongRowArgs<T: Plain, R: Plain> {
 ///
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked. The
-/// operator [resolves](Operator::resolve_index) indices with elements of the row alone.
+/// operator [resolves](Operator::resolve_index) indices only with elements of its row.
 #[kernel(
     instances = builtin_operators!,
     max_threads = MAX_THREADS,

@@ -4,16 +4,16 @@
 //! |---|---|
 //! | [`long_rows`](mod@long_rows) | whole inputs, long rows, equal segments: one or several blocks for each |
 //! | [`rows`](mod@rows) | short rows: a few lanes for each |
-//! | [`columns`](mod@columns) | columns: a column of threads reduces four |
+//! | [`columns`](mod@columns) | columns: a column of threads reduces four columns |
 //! | [`segments`](mod@segments) | segments by an array of offsets: a lane, a warp or blocks for each |
 //! | [`pairs`](mod@pairs) | two inputs: the dot product |
 //! | [`exact`] | exact sums of floats, of every shape |
 //! | [`fold`] | folds of the states of lanes, warps and blocks |
 //! | [`thread_reduce`] | the state of the vectors in a thread's registers |
-//! | `tile_range`, `remainder` | a thread's share of a row's tiles, and of the elements outside of them |
+//! | `tile_range`, `remainder` | a thread's share of a row's tiles, and of the elements outside them |
 //! | [`reduction`] | operators with their kernels: what the host needs |
 //! | `builtin`, `custom` | the kernels of built-in operators, and of custom ones |
-//! | [`tuning`] | the numbers chosen by measurement |
+//! | [`tuning`] | the constants chosen by measurement |
 //!
 //! The engines accept any [`Operator`](crate::ops::Operator), except those of [`exact`], which sum floats.
 

@@ -88,7 +88,7 @@ fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
     let are_aligned = first.elements_past(start, 16) == 0 && second.elements_past(start, 16) == 0;
     while are_aligned && i + tile < end {
         let load = |input: &Global<T>, i: usize| {
-            // SAFETY: both tiles are inside of both rows, which begin at multiples of 16 bytes.
+            // SAFETY: both tiles are inside both rows, which begin at multiples of 16 bytes.
             unsafe { input.load_aligned_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride) }
         };
         let (a, b, c, d) = (load(first, i), load(second, i), load(first, i + tile), load(second, i + tile));
@@ -98,7 +98,7 @@ fn fold_pair_tiles<O: PairOperator<T>, T: Element>(
         i += 2 * tile;
     }
     while i < end {
-        // SAFETY: the tile is inside of both rows.
+        // SAFETY: the tile is inside both rows.
         let (a, b) = unsafe {
             (
                 first.load_vectors_unchecked::<VECTORS_IN_FLIGHT>(start + i, stride),

@@ -65,7 +65,7 @@ pub struct StateKernels<T: Element, S: Plain, R: Plain> {
 pub struct StateHandles<T: Element, S: Plain, R: Plain> {
     /// [`long_rows`](fn@super::long_rows::long_rows).
     pub long_rows: AnyBlock<LongRowArgs<'static, T, R>>,
-    /// [`long_rows_unaligned`](fn@super::long_rows::long_rows_unaligned), if `long_rows` takes aligned rows alone.
+    /// [`long_rows_unaligned`](fn@super::long_rows::long_rows_unaligned), if `long_rows` takes only aligned rows.
     pub long_rows_unaligned: Option<AnyBlock<LongRowArgs<'static, T, R>>>,
     /// [`rows`](fn@super::rows::rows).
     pub rows: Kernel<RowArgs<'static, T, R>>,
@@ -111,7 +111,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
         StateKernels { name, operator, has_empty_result, is_any_order, handles }
     }
 
-    /// The operator in messages: `the sum`.
+    /// The operator's name in messages: `the sum`.
     pub fn name(&self) -> &'static str {
         self.name
     }
@@ -134,7 +134,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// The handles.
     ///
     /// # Safety
-    /// Every launch made with one keeps its kernel's contract.
+    /// Every launch with a handle keeps its kernel's contract.
     pub unsafe fn handles(&self) -> &StateHandles<T, S, R> {
         &self.handles
     }
@@ -236,7 +236,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     /// The handles.
     ///
     /// # Safety
-    /// Every launch made with one keeps its kernel's contract, for results of type `R`.
+    /// Every launch with a handle keeps its kernel's contract, for results of type `R`.
     pub unsafe fn handles(&self) -> &ExactHandles<T> {
         &self.handles
     }

@@ -27,8 +27,8 @@ pub const fn entries_per_partial(size_of_state: usize) -> usize {
 /// The index in `status` of the number of queued chunks.
 pub const CHUNK_COUNT: usize = 0;
 
-/// The index in `status` of the first segment with invalid offsets, as `!segment`; 0 if there is none. The first such
-/// segment has the greatest `!segment`.
+/// The index in `status` of the first segment with invalid offsets, stored as `!segment`, or 0 if there is none. The
+/// first such segment has the greatest `!segment`.
 pub const INVALID_SEGMENT: usize = 1;
 
 /// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
@@ -44,7 +44,7 @@ pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
     if most < MIN_CHUNK_TILES { MIN_CHUNK_TILES } else { most }
 }
 
-/// The most chunks of long segments that have `len` elements in total.
+/// The maximum number of chunks of long segments that have `len` elements in total.
 pub const fn max_chunks(len: usize, size: usize) -> usize {
     len / (tile(BLOCK, size) * MIN_CHUNK_TILES) + len / (MAX_WARP_SEGMENT_VECTORS * (16 / size)) + 1
 }

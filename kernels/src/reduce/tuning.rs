@@ -1,7 +1,7 @@
-//! The numbers of reductions chosen by measurement, on an H200 and an H100, for kernels and their host plans.
+//! The constants of reductions chosen by measurement, on an H200 and an H100, for kernels and their host plans.
 //!
-//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the numbers that fix the order of products and
-//! custom operators on floats: changing one changes results. Changing any other number changes only times.
+//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the constants that fix the order of products and
+//! custom operators on floats: changing one changes results. Changing any other constant changes only times.
 
 /// Whole inputs and long rows: blocks reduce each.
 pub mod long_rows {
@@ -34,7 +34,7 @@ pub mod rows {
     /// Threads of a block. Few, since they wait for each other at a barrier.
     pub const BLOCK: usize = 64;
 
-    /// The most vectors of a row that a lane reduces.
+    /// The maximum number of vectors of a row that a lane reduces.
     pub const VECTORS_PER_LANE: usize = 4;
 
     /// The kernel's `min_blocks`: the blocks for which a multiprocessor has registers, for elements of `size` bytes and
@@ -47,15 +47,15 @@ pub mod rows {
         }
     }
 
-    /// The most rows of a few elements that one lane reduces.
+    /// The maximum number of rows of a few elements that one lane reduces.
     pub const ROWS_PER_LANE: usize = 16;
 
-    /// The widest grid, in blocks, that launches its dependents early. 512 blocks (4096 rows of 100 `f32`) gain 0.2 us
+    /// The largest grid, in blocks, that launches its dependents early. 512 blocks (4096 rows of 100 `f32`) gain 0.2 us
     /// of 2.2 us; 1024 blocks (2^16 rows of 64 bytes) lose 0.2 us.
     pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 }
 
-/// Columns: a column of threads reduces four.
+/// Columns: a column of threads reduces four columns.
 pub mod columns {
     /// Threads of a block.
     pub const BLOCK: usize = 256;
@@ -63,8 +63,8 @@ pub mod columns {
     /// Neighbouring columns that a thread reduces.
     pub const COLUMNS: usize = 4;
 
-    /// The widest grid, in blocks, that launches its dependents early if each block has few rows: all of its blocks run
-    /// at once. Gains 0.1 to 0.3 us of 5 to 13 us.
+    /// The largest grid, in blocks, that launches its dependents early if each block has few rows: all of its blocks
+    /// run at once. Gains 0.1 to 0.3 us of 5 to 13 us.
     pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 4 * crate::MULTIPROCESSORS as u32;
 
     /// Rows that a thread has in flight, for elements of `size` bytes. They take 64 bytes; 32 bytes if `size` is 1, 128
@@ -94,10 +94,11 @@ pub mod columns {
     /// Partials that a thread reduces in four rounds of eight.
     pub const PARTIALS_PER_THREAD: usize = 32;
 
-    /// The fewest columns of a folded row, and the most if little is read: four for each thread of the last block.
+    /// The minimum number of columns of a folded row, and the maximum if little is read: four for each thread of the
+    /// last block.
     pub const MIN_FOLDED_COLUMNS: usize = 4 * BLOCK;
 
-    /// The most columns of a folded row if much is read; the largest inputs allow more.
+    /// The maximum number of columns of a folded row if much is read; the largest inputs allow more.
     pub const MAX_FOLDED_COLUMNS: usize = 16 * BLOCK;
 
     /// Lanes of a tile if there are columns for all blocks. The longer the contiguous segment of a row that a block
@@ -128,10 +129,10 @@ pub mod segments {
         if size == 1 { 2 } else { 3 }
     }
 
-    /// The fewest tiles of a chunk of a long segment; a shorter segment is one chunk.
+    /// The minimum number of tiles of a chunk of a long segment; a shorter segment is one chunk.
     pub const MIN_CHUNK_TILES: usize = 4;
 
-    /// The most chunks of a segment: four for each resident block.
+    /// The maximum number of chunks of a segment: four for each resident block.
     pub const MAX_CHUNKS: usize = 4 * 4 * crate::MULTIPROCESSORS;
 }
 
@@ -150,11 +151,13 @@ pub mod exact_long_rows {
     /// Threads of a block if a single input is too short for large blocks on all multiprocessors.
     pub const THREADS: usize = 256;
 
-    /// How often lanes' superaccumulators take terms at most, before their exponents are looked at again.
+    /// The maximum number of times in a row that lanes' superaccumulators take terms without a check of the terms'
+    /// exponents.
     pub const MAX_UNSEEN: u32 = 15;
 
-    /// The exponents, from that of the smallest to that of the largest of a warp's terms, beyond which lanes'
-    /// superaccumulators take them: in windows they would take longer. Two windows of `f32` hold terms of 63 exponents.
+    /// The maximum number of exponents, from that of the smallest of a warp's terms to that of the largest, for which
+    /// the terms are summed in windows. Lanes' superaccumulators sum terms of a wider range, which would take longer in
+    /// windows. Two windows of `f32` hold terms of 63 exponents.
     pub const MAX_EXPONENTS_IN_WINDOWS: i32 = 63;
 }
 
@@ -166,8 +169,9 @@ pub mod exact_rows {
     /// Vectors that a lane loads, of one, two or four rows.
     pub const VECTORS: usize = 4;
 
-    /// The most lanes with one vector of a row each; in longer rows, each lane has several vectors. Lanes side by side
-    /// load coalesced. Rows of 16 `f16`, of two vectors, take 784 us with eight lanes (`docs/notes/exact-sums.md`).
+    /// The maximum number of lanes with one vector of a row each; in longer rows, each lane has several vectors.
+    /// Neighbouring lanes load neighbouring vectors, so their loads are coalesced. Eight lanes for a row of 16 `f16`,
+    /// which has two vectors, took 784 us; fewer lanes were not measured (`docs/notes/exact-sums.md`).
     pub const COALESCED_LANES: usize = 4;
 }
 
@@ -190,7 +194,7 @@ pub mod exact_columns {
     pub const MIN_BLOCKS: usize = 2;
 }
 
-/// The numbers that fix the order in which products and custom operators on floats combine elements.
+/// The constants that fix the order in which products and custom operators on floats combine elements.
 pub mod order {
     pub use super::columns::rows_in_flight;
     pub use super::long_rows::{MAX_SHORT_ROW_VECTORS, MAX_THREADS, RESIDENT_LARGE_BLOCKS, VECTORS_IN_FLIGHT};
@@ -201,6 +205,6 @@ pub mod order {
     /// Leaves of the tree that combines the threads of a column.
     pub const LEAVES: usize = 16;
 
-    /// The fewest rounds of loads of a leaf, so that combining the leaves is a small part of the work.
+    /// The minimum number of rounds of loads of a leaf, so that combining the leaves is a small part of the work.
     pub const ROUNDS: usize = 4;
 }

@@ -36,7 +36,7 @@ pub trait RegisterTile: Element {
     /// The row that begins at element `i`.
     ///
     /// # Safety
-    /// All of it is inside of the view, and its address is a multiple of its size.
+    /// All of it is inside the view, and its address is a multiple of its size.
     unsafe fn load(input: &Global<'_, Self>, i: usize) -> Self::Row;
 
     /// Writes a column from element `i` on.
@@ -268,7 +268,7 @@ fn transpose_micro_tile<T: RegisterTile, const BLOCK: usize>(
     }
     let batch = thread::block_idx_z() as usize;
     let from = batch * input_batch + row as usize * input_pitch + column as usize;
-    // SAFETY: the matrix' sides are multiples of a micro-tile's, so a micro-tile is inside of it or outside.
+    // SAFETY: the matrix's sides are multiples of a micro-tile's, so a micro-tile is inside it or outside.
     let load_row = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
     // A micro-tile has one row, two, or four.
     let first = load_row(0);

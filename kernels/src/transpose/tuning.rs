@@ -12,15 +12,15 @@ use crate::MULTIPROCESSORS;
 
 // Grids.
 
-/// Blocks: a grid of at most this many lets the next grid's blocks start, by programmatic dependent launch. Two for
-/// each multiprocessor. No record of the shapes.
+/// The largest grid, in blocks, that lets the next grid's blocks start, by programmatic dependent launch: two blocks
+/// per multiprocessor. No record of the shapes.
 pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
-/// Tiles: a matrix of fewer large tiles is divided into small ones, so that more multiprocessors have a tile. Two for
-/// each multiprocessor. No record of the shapes.
+/// The minimum number of large tiles: a matrix with fewer is divided into small ones, so that more multiprocessors have
+/// a tile. Two tiles per multiprocessor. No record of the shapes.
 pub const MIN_LARGE_TILES: usize = 2 * MULTIPROCESSORS;
 
-/// Tiles: up to this many run at once, in one wave, as eight blocks fit on a multiprocessor. Decides between the
+/// The maximum number of tiles that run at once, in one wave: eight blocks fit on a multiprocessor. Decides between the
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
 pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 
@@ -44,12 +44,12 @@ pub const fn small_tile_elements(size: usize) -> usize {
 
 /// The `min_blocks` of tiles that take many waves.
 ///
-/// A copy by tiles gets faster with fewer bytes in flight, down to 48 or 64 KiB for each multiprocessor: 16384 x 16384
-/// elements of 4 bytes take 516 us by four blocks of 16 KiB, 517 by five, 518 by eight. Registers limit the blocks, not
+/// A tiled copy gets faster with fewer bytes in flight, down to 48 or 64 KiB per multiprocessor: 16384 x 16384 elements
+/// of 4 bytes take 516 us with four blocks of 16 KiB, 517 with five, 518 with eight. Registers limit the blocks, not
 /// shared memory: larger allocations of shared memory are slower, because they shrink the L1 through which loads
 /// arrive.
 ///
-/// Elements of 2 bytes take five if `line_pitch`, else four: 5000 x 30000 takes 156.6 us by four and 158.3 by five,
+/// Elements of 2 bytes have five if `line_pitch`, else four: 5000 x 30000 takes 156.6 us with four and 158.3 with five,
 /// 4096 x 4096 18.0 and 17.8.
 pub const fn blocks_in_many_waves(size: usize, line_pitch: bool) -> usize {
     match size {
@@ -60,7 +60,7 @@ pub const fn blocks_in_many_waves(size: usize, line_pitch: bool) -> usize {
 }
 
 /// The `min_blocks` of tiles that run in one wave: eight, but five of the larger tiles of elements of 1 and 2 bytes.
-/// 1024 x 1024 of 16 bytes takes 8.2 us by eight and 8.5 by four.
+/// 1024 x 1024 of 16 bytes takes 8.2 us with eight and 8.5 with four.
 pub const fn blocks_in_one_wave(size: usize) -> usize {
     if size <= 2 { 5 } else { 8 }
 }
@@ -76,24 +76,24 @@ pub const fn blocks_of_small_tiles(size: usize) -> usize {
     }
 }
 
-/// Bytes: the pitch at whose multiples rows begin with a pair of 128-byte lines. For other pitches L2 fetches both
+/// The pitch, in bytes, at whose multiples rows begin with a pair of 128-byte lines. For other pitches L2 fetches both
 /// lines of a pair: 16400 x 16400 of 8 bytes takes 1058 us instead of 1077. For multiples of this pitch, fetching both
 /// lines would cost 0.4 %.
 pub const LINE_PAIR: usize = 256;
 
-/// The powers of two of the input's pitch in bytes for which the columns of tiles of a row are taken round-robin from
-/// partitions 64 KiB wide: 128 KiB to 512 KiB, each end included.
+/// The largest power of two that divides the input's pitch in bytes, as a base-2 logarithm: from the first to the last
+/// of these (128 KiB to 512 KiB), the columns of tiles of a row are taken round-robin from partitions 64 KiB wide.
 ///
 /// Rows that begin a multiple of 128 KiB apart are read 2 to 13 % slower than rows 112 or 144 KiB apart; with the
 /// partitions they are as fast. Rows 1 MiB apart, in 16 partitions, reach 0.953 of a copy's speed, and 0.974 without.
 pub const LOG2_PARTITIONED_PITCHES: [u32; 2] = [17, 19];
 
-/// Bytes of a partition, as a power of two: 64 KiB, measured with [`LOG2_PARTITIONED_PITCHES`].
+/// The base-2 logarithm of a partition's bytes: 64 KiB, measured with [`LOG2_PARTITIONED_PITCHES`].
 pub const LOG2_PARTITION: u32 = 16;
 
-/// Bytes of a column of tiles from which on the matrix is transposed in panels: in a longer column, L2 does not keep
-/// the rest of the fetched lines until the next column of tiles reads it. Measured at 200003 x 1001 elements of 4
-/// bytes: 507 us without panels.
+/// The minimum bytes of a column of tiles for which the matrix is transposed in panels: in so long a column, L2 does
+/// not keep the rest of the fetched lines until the next column of tiles reads it. Measured at 200003 x 1001 elements
+/// of 4 bytes: 507 us without panels.
 pub const LONG_COLUMN: usize = 16 << 20;
 
 /// Bytes of a column of tiles in a panel of sector-aligned tiles, which fetch single lines. 200003 x 1001 elements of 4
@@ -109,11 +109,11 @@ pub const fn panel_of_line_pairs(size: usize) -> usize {
 
 // Sector-aligned tiles.
 
-/// Tiles: the fewest of a column of sector-aligned tiles. With fewer, too much of their halos is outside of the matrix.
-/// No record of the shapes.
+/// The minimum number of tiles in a column of sector-aligned tiles. With fewer, too much of their halos is outside the
+/// matrix. No record of the shapes.
 pub const MIN_SECTOR_ALIGNED_TILES: usize = 4;
 
-/// The `min_blocks` of sector-aligned tiles: the most that leave registers for the first vectors of all rows of a
+/// The `min_blocks` of sector-aligned tiles: the maximum that leaves registers for the first vectors of all rows of a
 /// thread's micro-tile. With fewer blocks, 8191 x 8193 elements of 1 to 8 bytes take 46.6, 71.4, 135.1 and 270.9 us,
 /// with these blocks 40.3, 70.8, 134.9 and 266.4.
 pub const fn sector_aligned_min_blocks(size: usize) -> usize {
@@ -131,7 +131,7 @@ pub const fn sector_aligned_min_blocks(size: usize) -> usize {
 pub const NARROW_BLOCK: usize = 256;
 
 /// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter of that in a small tile. 8191 x 8193
-/// elements of 8 bytes take 284.5 to 319.4 us by 32 KiB, and 282 by 16.
+/// elements of 8 bytes take 284.5 to 319.4 us with 32 KiB, and 282 with 16.
 pub const fn narrow_tile_words(size_of_word: usize, is_small: bool) -> usize {
     let words = (16 << 10) / size_of_word;
     if is_small { words / 4 } else { words }
@@ -140,12 +140,12 @@ pub const fn narrow_tile_words(size_of_word: usize, is_small: bool) -> usize {
 // Transposes in registers.
 
 /// Bytes of all matrices up to which they are transposed in registers: 8 MiB of elements of 16 bytes, 4 MiB of others.
-/// 600 x 600 of 16 bytes takes 3.55 us in registers and 3.69 by tiles, but 848 x 848 of 8 bytes 4.5 and 3.7.
+/// 600 x 600 of 16 bytes takes 3.55 us in registers and 3.69 in tiles, but 848 x 848 of 8 bytes 4.5 and 3.7.
 pub const fn max_register_tiles_bytes(size: usize) -> usize {
     if size < 16 { 4 << 20 } else { 8 << 20 }
 }
 
-/// Micro-tiles across a block, and the most across a warp.
+/// Micro-tiles across a block, and the maximum across a warp.
 pub const REGISTER_TILES_ACROSS: usize = 8;
 
 /// Micro-tiles across a warp.
@@ -158,20 +158,20 @@ pub const fn register_tiles_across_warp(size: usize) -> usize {
     if size < 8 { 4 } else { REGISTER_TILES_ACROSS }
 }
 
-/// Threads of a block of register tiles. 1024 x 1024 elements of 1 byte take 1.53 us, and 1.62 to 1.65 by half of these
-/// threads.
+/// Threads of a block of register tiles. 1024 x 1024 elements of 1 byte take 1.53 us, and 1.62 to 1.65 with half of
+/// these threads.
 pub const REGISTER_TILES_BLOCK: usize = 256;
 
 /// Threads of a small block of register tiles, for small matrices. 512 x 512 elements of 1 byte take 1.25 us, and 1.33
-/// by [`REGISTER_TILES_BLOCK`].
+/// with [`REGISTER_TILES_BLOCK`].
 pub const SMALL_REGISTER_TILES_BLOCK: usize = REGISTER_TILES_BLOCK / 2;
 
-/// The most blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads on the busiest multiprocessor for which small blocks are
-/// preferred, if that multiprocessor then has fewer threads. For elements of 2 to 8 bytes.
+/// The maximum number of blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads on the busiest multiprocessor for which small
+/// blocks are preferred, if that multiprocessor then has fewer threads. For elements of 2 to 8 bytes.
 ///
-/// 768 x 768 of 4 bytes, with three small blocks or two large ones on the busiest multiprocessor, takes 2.00 us by
-/// small ones and 2.20 by large ones, of 2 bytes 1.58 and 1.68; 384 x 384 of 8 bytes 1.61 and 1.76. Small blocks are
-/// slower for elements of 1 byte, since they write halves of lines (1024 x 1536: 1.87 and 1.76), and for elements of 16
+/// 768 x 768 of 4 bytes, with three small blocks or two large ones on the busiest multiprocessor, takes 2.00 us with
+/// small ones and 2.20 with large ones, of 2 bytes 1.58 and 1.68; 384 x 384 of 8 bytes 1.61 and 1.76. Small blocks are
+/// slower for elements of 1 byte, since they write half lines (1024 x 1536: 1.87 and 1.76), and for elements of 16
 /// bytes (192 x 192: 1.31 to 1.37 and 1.26).
 pub const MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR: usize = 3;
 
@@ -194,48 +194,49 @@ pub const fn small_in_place_elements(size: usize) -> usize {
     if size <= 4 { elements / 4 } else { elements }
 }
 
-/// Parts of a block of an unaligned in-place transpose: with two, each half of the threads takes a tile of the pair.
-/// For elements of 8 bytes there is one part, whose threads take both tiles one after the other: 8191 x 8191 takes 388
-/// us, and 434 by two halves.
+/// The number of groups into which the threads of a block of an unaligned in-place transpose are divided: of two, each
+/// takes a tile of the pair. For elements of 8 bytes there is one group, which takes both tiles one after the other:
+/// 8191 x 8191 takes 388 us, and 434 with two groups.
 pub const fn in_place_halves(size: usize) -> usize {
     if size == 8 { 1 } else { 2 }
 }
 
 // Interleaved rows.
 
-/// The least extent of an axis that is not short: a transpose for each index of the middle axis then has rows that are
-/// long enough. Decides whether a reversal of three axes is one transpose with interleaved rows. At an extent of 64
-/// both ways take 17.8 and 17.9 us of 2 bytes, at 3 elements (8192 x 512 x 3) 49.8 and 13.3.
+/// The minimum extent of an axis that is not short: a transpose for each index of the middle axis then has rows that
+/// are long enough. Decides whether a reversal of three axes is one transpose with interleaved rows. For elements of 2
+/// bytes, separate transposes take 17.8 us and interleaved rows 17.9 at an extent of 64, and 49.8 and 13.3 at an extent
+/// of 3 (8192 x 512 x 3).
 pub const fn long_axis(size: usize) -> usize {
     if size <= 4 { 64 } else { 256 / size }
 }
 
 // Packed tiles: tall-skinny, short-wide, and matrices of short segments.
 
-/// Threads of a block. 127 x 500003 and 100 x 500001 elements of 1 byte take 46.2 and 43.7 us, and 52.9 and 47.5 by 512
-/// threads.
+/// Threads of a block. 127 x 500003 and 100 x 500001 elements of 1 byte take 46.2 and 43.7 us, and 52.9 and 47.5 with
+/// 512 threads.
 pub const PACKED_BLOCK: usize = 256;
 
 /// Vectors of 16 bytes that a thread loads before it stores the first. 127 x 1000003 elements of 1, 4 and 8 bytes take
-/// 90.8, 261 and 535 us, and 104, 344 and 686 by four vectors and more blocks.
+/// 90.8, 261 and 535 us, and 104, 344 and 686 with four vectors and more blocks.
 pub const PACKED_VECTORS: usize = 8;
 
-/// Elements: the longest short side of a tall-skinny or short-wide matrix. No record of the shapes.
+/// The largest short side, in elements, of a tall-skinny or short-wide matrix. No record of the shapes.
 pub const MAX_SHORT_SIDE: usize = 128;
 
-/// The least ratio of the long side of such a matrix to its short side. No record of the shapes.
+/// The minimum ratio of the long side of such a matrix to its short side. No record of the shapes.
 pub const ASPECT_RATIO: usize = 16;
 
-/// The fewest sectors of a row that a block writes, however small the matrix is. No record of the shapes.
+/// The minimum number of sectors of a row that a block writes, however small the matrix is. No record of the shapes.
 pub const MIN_SECTORS: usize = 4;
 
-/// Columns, and bytes of an element, up to which a tall-skinny matrix whose rows are whole vectors is packed, not
-/// tiled: 2^24 x 16 of 1 byte takes 144.8 us packed and 157.7 tiled, of 2 bytes 272.1 and 281.3.
+/// The maximum number of columns, and of bytes per element, of a tall-skinny matrix that is packed, not tiled, although
+/// its rows are whole vectors: 2^24 x 16 of 1 byte takes 144.8 us packed and 157.7 tiled, of 2 bytes 272.1 and 281.3.
 pub const MAX_PACKED_ROW_OF_VECTORS: [usize; 2] = [16, 2];
 
 /// Elements of `size` bytes that a thread stores at once: 8 bytes, since index arithmetic costs the same for one
-/// element and for eight. Elements of 4 bytes are stored one by one, so that neighbouring threads read neighbours in
-/// shared memory, too. No record of the shapes.
+/// element and for eight. Elements of 4 bytes are stored one by one, so that neighbouring threads read neighbouring
+/// elements of shared memory, too. No record of the shapes.
 pub const fn elements_per_store(size: usize) -> u32 {
     match size {
         1 => 8,
@@ -244,41 +245,43 @@ pub const fn elements_per_store(size: usize) -> u32 {
     }
 }
 
-/// Elements of shared memory that a tall-skinny block allocates, of the `capacity` that it uses: half as many again, so
-/// that no more than four blocks fit on a multiprocessor. With six, 1000003 x 127 elements of 2 to 8 bytes take 12 to
+/// Elements of shared memory that a tall-skinny block allocates: one and a half times the `capacity` that it uses, so
+/// that at most four blocks fit on a multiprocessor. With six blocks, 1000003 x 127 elements of 2 to 8 bytes take 12 to
 /// 14 % longer.
 pub const fn tall_skinny_allocation(capacity: usize) -> usize {
     capacity / 2 * 3
 }
 
 /// The shift in shared memory, in elements, of every eight rows of a short-wide tile against the previous eight: one
-/// word for elements of 1 byte. Measured at 127 rows: reads take little more than two passes, and four to six without
+/// word for elements of 1 byte. Measured at 127 rows: reads take a little more than two passes, and four to six without
 /// the shift.
 pub const fn short_wide_skew(size: usize) -> usize {
     if size == 1 { 4 } else { 0 }
 }
 
-/// The fewest bytes of a tile of segments, however small the matrix is. No record of the shapes.
+/// The minimum bytes of a tile of segments, however small the matrix is. No record of the shapes.
 pub const MIN_PACKED_TILE: usize = 2048;
 
-/// The most passes in which a warp may read a narrow tile that is loaded as one segment. With more passes, each row is
-/// loaded by itself, at a pitch without conflicts: 400000 x 16 x 3 elements of 1 byte, in 11 passes, take 35.7 us as
-/// one segment and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9.
+/// The maximum number of passes in which a warp may read a narrow tile that is loaded as one segment. With more passes,
+/// each row is loaded by itself, at a pitch without conflicts: 400000 x 16 x 3 elements of 1 byte, in 11 passes, take
+/// 35.7 us as one segment and 15.2 by rows; 300000 x 20 x 3, in 3 passes, 15.2 and 18.9.
 pub const MAX_PASSES: u32 = 3;
 
-/// The most columns of tiles that are made about equally wide, since a block's index arithmetic does not depend on the
-/// columns that it writes: 100000 x 80 x 5 elements of 1 byte take 37.0 us as 64 and 16 columns, and 30.2 as 40 and 40.
+/// The maximum number of columns of tiles that are made about equally wide, since a block's index arithmetic does not
+/// depend on the columns that it writes: 100000 x 80 x 5 elements of 1 byte take 37.0 us as 64 and 16 columns, and 30.2
+/// as 40 and 40.
 pub const MAX_EVEN_TILES: usize = 3;
 
 /// Bytes of a row of the output below which a matrix of segments counts as short and wide. No record of the shapes.
 pub const SHORT_WIDE_ROW: usize = 128;
 
-/// The least bytes of a segment for which segments are copied one by one, not packed. `access` is the bytes of the
+/// The minimum bytes of a segment for which segments are copied one by one, not packed. `access` is the bytes of the
 /// access at whose multiples segments begin and end.
 ///
 /// 4096 segments of 12001 bytes take 38.4 us packed and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of
-/// 10001 halves 59.4 and 57.7, of 8001 halves 37.6 and 47.2; 4096 of 7501 words, nearly a block's capacity, 67.6 and
-/// 82.4. With accesses of 8 bytes, segments of 248 bytes take 2 % less time packed, of 1016 bytes 1 % more.
+/// 10001 elements of 2 bytes 59.4 and 57.7, of 8001 37.6 and 47.2; 4096 of 7501 elements of 4 bytes, nearly a block's
+/// capacity, 67.6 and 82.4. With accesses of 8 bytes, segments of 248 bytes take 2 % less time packed, of 1016 bytes 1
+/// % more.
 pub const fn long_segment(access: usize) -> usize {
     match access {
         1 => 10_000,
@@ -293,9 +296,9 @@ pub const fn long_segment(access: usize) -> usize {
 /// Threads of a block. No record of the shapes.
 pub const COPY_BLOCK: usize = 256;
 
-/// Elements that a thread has in flight, where segments begin and end at accesses of an element. No record of the
+/// Elements that a thread has in flight, where segments begin and end at multiples of an access. No record of the
 /// shapes.
 pub const COPY_ELEMENTS: usize = 8;
 
-/// Vectors of 16 bytes that a thread has in flight, where segments begin anywhere. No record of the shapes.
+/// Vectors of 16 bytes that a thread has in flight, where segments begin at any address. No record of the shapes.
 pub const COPY_VECTORS: usize = 4;

@@ -132,7 +132,7 @@ fn beyond_the_dynamic_shared_memory(output: GlobalMut<f32>) {
 #[kernel]
 fn partial_vector_at_the_end(input: Global<f32>, output: GlobalMut<f32>) {
     // SAFETY: none: that is the mistake. The executor stops before the access.
-    let vector = unsafe { input.load_part_unchecked(98, 1, 3) };
+    let vector = unsafe { input.load_partial_unchecked(98, 1, 3) };
     output.store(0, vector.get(1));
 }
 
@@ -211,7 +211,7 @@ fn misaligned_load_of_four(input: Global<f32>, output: GlobalMut<f32>) {
 fn two_words_at_the_end(input: Global<u16>, output: GlobalMut<u32>) {
     let i = 36 + 2 * thread::thread_idx_x() as usize;
     // SAFETY: none: that is the mistake. The executor stops before the access.
-    let word = unsafe { input.load_word_of_many_unchecked(i) };
+    let word = unsafe { input.load_inner_word_unchecked(i) };
     output.store(i, word);
 }
 

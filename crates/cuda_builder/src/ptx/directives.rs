@@ -35,8 +35,8 @@ const PREFETCH: &str = "// prefetch_blocks ";
 ///
 /// Parameters are in constant memory, which each launch fetches anew. After the wait, the first read takes as long as a
 /// memory access; before the wait, it is hidden. On an H200 this makes launches of one or two microseconds 0.03 to 0.09
-/// us faster. Blocks of an entry that does not launch dependents do not read first: after a kernel of the same kind
-/// they start when nothing is left to wait for, so the reads only cost time (4 % of row reductions,
+/// us faster. Blocks of an entry that does not launch dependents skip these reads: after a kernel of the same kind,
+/// such blocks start when that grid has ended, so the reads would only cost time (4 % of row reductions,
 /// `docs/notes/short-kernels.md`).
 ///
 /// One byte of some parameters is enough. `ptxas` would keep whole parameters in registers, and would drop loads

@@ -1,7 +1,7 @@
 //! Compare-and-swaps of local memory, where PTX has no atomic operations.
 
-/// Replaces each compare-and-swap of local memory by a load, a comparison and a store. Only one thread reaches its
-/// local memory, so they are as atomic.
+/// Replaces each compare-and-swap of local memory by a load, a comparison and a store. Local memory belongs to one
+/// thread, so the result is the same.
 ///
 /// LLVM does that with all other atomic operations, such as those of a `core::sync::atomic::AtomicU32` in a variable of
 /// a kernel. It leaves `atom.relaxed.sys.local.cas.b32 %r2, [%rd1], 0, 1;`, which `ptxas` refuses.
@@ -48,7 +48,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_a_comments_line_stays() {
+    fn comments_stay_unchanged() {
         let entry = "{\n\t// atom.relaxed.sys.local.cas.b64 %rd2, [%rd1], 0, 1;\n}\n";
         assert_eq!(without_local_atomics(entry.to_owned()), entry);
     }

@@ -1,7 +1,7 @@
 //! Atomic read-modify-write.
 //!
-//! [`Atomic`] has operations on elements of a [`GlobalMut`]. Each is relaxed: it orders nothing but itself. Where order
-//! is needed, add a fence ([`crate::thread::device_fence`]). The scope says which other threads may access the same
+//! [`Atomic`] has operations on elements of a [`GlobalMut`]. Each is relaxed: it orders no other access. Where order is
+//! needed, add a fence ([`crate::thread::device_fence`]). The scope says which other threads may access the same
 //! address at the same time.
 //!
 //! The types ([`AtomicU32`], [`BlockAtomicF64`], ...) are those of Rust-CUDA: the scope is part of the name, and each
@@ -53,7 +53,7 @@ impl Order {
 }
 
 /// An acquire-release fence: orders the thread's earlier memory accesses before its later ones, for threads of the
-/// scope that synchronise through an atomic operation. Cheaper than [`crate::thread::device_fence`], which is
+/// scope that synchronize through an atomic operation. Cheaper than [`crate::thread::device_fence`], which is
 /// sequentially consistent.
 ///
 /// After a block barrier, one thread's fence covers the accesses of the whole block.

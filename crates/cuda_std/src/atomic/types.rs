@@ -83,7 +83,7 @@ macro_rules! to_bits {
     };
 }
 
-/// The type and what any number can do.
+/// The type, with the methods that all numbers have.
 macro_rules! atomic {
     (
         $name:ident, $type:ident, $bits:ident, $scope:ident, $threads:literal,
@@ -381,7 +381,8 @@ macro_rules! floats {
 
         methods! { $name, $type, $scope:
             /// Adds, and returns the old value. Threads that add to one number do so in any order, so the sum's last
-            /// bits may differ from run to run. A GPU takes subnormal `f32` numbers in global memory for zeros.
+            /// bits may differ from run to run. On a GPU, `f32` additions in global memory flush subnormal numbers to
+            /// zero.
             fetch_add = $add of number, |before, value| before + value;
             /// Adds the negation, and returns the old value: see `fetch_add`.
             fetch_sub = $add of negation, |before, value| before - value;

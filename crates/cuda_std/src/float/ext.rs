@@ -3,8 +3,8 @@
 use super::private::Sealed;
 use super::special;
 
-/// Special functions, with the same bits on a GPU and on the CPU: those of the C library by the crate `libm`, the
-/// others by this crate, to within a few units in the last place. Those of `f32` that `libm` lacks are computed in
+/// Special functions, with the same bits on a GPU and on the CPU. The crate `libm` computes those of the C library,
+/// this crate the others, to within a few units in the last place. Those of `f32` that `libm` lacks are computed in
 /// `f64`.
 pub trait FloatExt: Copy + Sealed {
     /// The cosine of pi times the number.
@@ -17,7 +17,7 @@ pub trait FloatExt: Copy + Sealed {
     fn error_function(self) -> Self;
     /// 1 minus the error function, precise for large numbers.
     fn complementary_error_function(self) -> Self;
-    /// The number whose complementary error function is `self`; NaN outside of 0 to 2.
+    /// The number whose complementary error function is `self`; NaN outside 0 to 2.
     fn inv_complementary_error_function(self) -> Self;
     /// The complementary error function times e to the power of the number's square.
     fn scaled_complementary_error_function(self) -> Self;
@@ -50,7 +50,7 @@ pub trait FloatExt: Copy + Sealed {
     fn log1p(self) -> Self;
     /// The cumulative distribution function of the standard normal distribution.
     fn norm_cdf(self) -> Self;
-    /// The inverse of [`FloatExt::norm_cdf`]; NaN outside of 0 to 1.
+    /// The inverse of [`FloatExt::norm_cdf`]; NaN outside 0 to 1.
     fn inv_norm_cdf(self) -> Self;
     /// The reciprocal of the cube root.
     fn rcbrt(self) -> Self;

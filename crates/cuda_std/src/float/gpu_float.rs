@@ -144,18 +144,18 @@ macro_rules! gpu_float {
             }
             #[inline]
             fn rem_euclid(self, divisor: Self) -> Self {
-                let rest = libm::$fmod(self, divisor);
-                if rest < 0.0 { rest + GpuFloat::abs(divisor) } else { rest }
+                let remainder = libm::$fmod(self, divisor);
+                if remainder < 0.0 { remainder + GpuFloat::abs(divisor) } else { remainder }
             }
             #[inline]
             fn powi(self, exponent: i32) -> Self {
-                let (mut square, mut power, mut rest) = (self, 1.0, exponent.unsigned_abs());
-                while rest != 0 {
-                    if rest & 1 == 1 {
+                let (mut square, mut power, mut remaining) = (self, 1.0, exponent.unsigned_abs());
+                while remaining != 0 {
+                    if remaining & 1 == 1 {
                         power *= square;
                     }
                     square *= square;
-                    rest >>= 1;
+                    remaining >>= 1;
                 }
                 if exponent < 0 { 1.0 / power } else { power }
             }

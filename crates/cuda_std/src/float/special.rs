@@ -46,10 +46,10 @@ pub(super) fn erfc_scaled(x: f64) -> f64 {
 /// `exp(sign * x * x)`, with the rounding error of the square.
 fn exp_of_square(x: f64, sign: f64) -> f64 {
     let square = x * x;
-    let rest = GpuFloat::mul_add(x, x, -square);
+    let residual = GpuFloat::mul_add(x, x, -square);
     let power = GpuFloat::exp(sign * square);
-    // Without an infinity's rest, which is NaN.
-    if power.is_finite() && square.is_finite() { power + power * (sign * rest) } else { power }
+    // An infinite square has a NaN residual, which is left out.
+    if power.is_finite() && square.is_finite() { power + power * (sign * residual) } else { power }
 }
 
 /// The cumulative distribution function of the standard normal distribution.
@@ -90,7 +90,7 @@ pub(super) fn normal_inv(p: f64) -> f64 {
     if p == 0.0 || p == 1.0 {
         return if p == 0.0 { f64::NEG_INFINITY } else { f64::INFINITY };
     }
-    // The smaller tail, which has no rounding error above one half.
+    // The smaller tail: `1 - p` is exact for `p` of one half or more.
     let tail = if p < 0.5 { p } else { 1.0 - p };
     let lower = if tail < 0.02425 {
         let q = GpuFloat::sqrt(-2.0 * GpuFloat::ln(tail));

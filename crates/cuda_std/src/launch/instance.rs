@@ -26,8 +26,8 @@ pub unsafe trait Instance {
     const THREAD: unsafe fn(&[u64]);
 }
 
-/// For the expansion of `#[kernel]`: the code that runs a kernel on the CPU, and where there is no executor nothing of
-/// it. So a kernel's instances are compiled for the CPU only if the feature `simt` of this crate is on.
+/// For the expansion of `#[kernel]`: expands to the code that runs a kernel on the CPU, or to nothing where there is no
+/// executor. So a kernel's instances are compiled for the CPU only if the feature `simt` of this crate is on.
 #[cfg(feature = "simt")]
 #[macro_export]
 #[doc(hidden)]
@@ -35,8 +35,8 @@ macro_rules! __for_executor {
     ($($code:tt)*) => { $($code)* };
 }
 
-/// For the expansion of `#[kernel]`: the code that runs a kernel on the CPU, and where there is no executor nothing of
-/// it. So a kernel's instances are compiled for the CPU only if the feature `simt` of this crate is on.
+/// For the expansion of `#[kernel]`: expands to the code that runs a kernel on the CPU, or to nothing where there is no
+/// executor. So a kernel's instances are compiled for the CPU only if the feature `simt` of this crate is on.
 #[cfg(not(feature = "simt"))]
 #[macro_export]
 #[doc(hidden)]

@@ -127,7 +127,7 @@ pub trait ScalarParameter: Plain {
     /// The number of slots: one for each 8 bytes.
     const SLOTS: usize;
 
-    /// Gives out the bytes of the value, slot by slot. The last slot ends with zeros.
+    /// Passes the value's bytes to `push`, slot by slot. The last slot ends with zeros.
     fn to_slots(self, push: impl FnMut(u64));
 
     /// Makes the value from its slots.
@@ -175,7 +175,7 @@ impl<T: Plain> ScalarParameter for T {
     }
 }
 
-/// A parameter that a PTX entry takes as an address alone.
+/// A parameter that a PTX entry takes only as an address.
 #[doc(hidden)]
 pub trait PointerParameter: Parameter<'static> {}
 

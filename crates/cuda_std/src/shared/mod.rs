@@ -6,10 +6,10 @@
 //! A kernel for Rust-CUDA accesses shared memory by raw pointers, `*array.add(i)`. The same expression here makes a
 //! [`SharedPlace`], which is no pointer. Its statics in shared memory become constants of the type [`SharedStatic`].
 //!
-//! Elements of 4 and 8 bytes have atomic operations, such as [`SharedArray::fetch_add`]. Each is relaxed: it orders
-//! nothing but itself.
+//! Elements of 4 and 8 bytes have atomic operations, such as [`SharedArray::fetch_add`]. Each is relaxed: it orders no
+//! other access.
 //!
-//! An array is uninitialised until a thread writes it, and other threads see a write only after a barrier
+//! An array is uninitialized until a thread writes it, and other threads see a write only after a barrier
 //! ([`crate::thread::sync_threads`], or [`crate::warp::sync_warp`] within a warp).
 
 use core::marker::PhantomData;

@@ -53,7 +53,7 @@ pub struct SharedPlace<T: Plain> {
 }
 
 impl<T: Plain> SharedPlace<T> {
-    /// The caller has checked that the offset is inside of the array, and aligned.
+    /// The caller has checked that the offset is inside the array, and aligned.
     #[inline(always)]
     #[track_caller]
     fn new(base: backend::SharedAddress, offset: usize) -> Self {

@@ -50,7 +50,7 @@ pub struct SharedStatic<A, const ID: u64> {
 
 /// A part of a [`SharedStatic`]: an element, or an array of elements, which has its own slots.
 ///
-/// A slot is no memory, and has no address: a reference to it holds a position in the block's shared memory.
+/// A slot is not memory and has no address: a reference to it holds a position in the block's shared memory.
 pub struct SharedSlot<E> {
     /// A slot is not `Send`: it belongs to the threads of a block.
     contents: PhantomData<*mut E>,
@@ -124,7 +124,7 @@ fn check(i: usize, len: usize) {
 }
 
 impl<E> SharedSlot<E> {
-    /// The slot at a position that `Index` has checked. Only a lane's own array has one.
+    /// The slot at a position that `Index` has checked. Only `Index` of a block's own array makes one.
     #[inline(always)]
     fn at<'a>(position: usize) -> &'a Self {
         let slot = ptr::slice_from_raw_parts(NonNull::<()>::dangling().as_ptr(), position) as *const Self;
@@ -134,7 +134,7 @@ impl<E> SharedSlot<E> {
 }
 
 impl<T: Plain> SharedSlot<MaybeUninit<T>> {
-    /// Stores the element. As `MaybeUninit::write`, but for its result.
+    /// Stores the element. As `MaybeUninit::write`, except for its result.
     #[inline(always)]
     #[track_caller]
     pub fn write(&self, value: T) {

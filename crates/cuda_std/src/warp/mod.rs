@@ -2,7 +2,7 @@
 //!
 //! Each operation takes a mask of the participating lanes, bit `i` for lane `i`. Every lane of the mask, the caller
 //! among them, must execute the same operation with the same mask; diverged lanes reconverge there. A wrong mask
-//! touches no memory, but on a GPU a lane that is not in its own mask traps, lanes whose partner never arrives hang,
+//! accesses no memory, but on a GPU a lane that is not in its own mask traps, lanes whose partner never arrives hang,
 //! and a value read from an inactive lane is undefined. The executor reports all three.
 
 use core::mem::size_of;

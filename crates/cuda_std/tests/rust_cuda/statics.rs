@@ -34,7 +34,7 @@ pub unsafe fn gemm_of_tiles(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usiz
         thread::sync_threads();
     }
     if row < m && column < n {
-        // SAFETY: inside of `c`; no other thread has this element.
+        // SAFETY: inside `c`; no other thread has this element.
         let element = unsafe { &mut *c.add(row * n + column) };
         *element = alpha * sum + beta * *element;
     }
@@ -67,7 +67,7 @@ fn a_matrix_product_by_tiles() {
     assert_eq!(c, expected);
 }
 
-/// Of several kernels, and of a type that takes three accesses.
+/// A static that several kernels use, of a type that takes three accesses.
 #[address_space(shared)]
 static mut POINTS: [MaybeUninit<[f32; 3]>; 64] = [MaybeUninit::uninit(); 64];
 

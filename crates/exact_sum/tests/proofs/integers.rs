@@ -85,29 +85,29 @@ impl Exact {
 
     /// The quotient, with more bits than any format keeps.
     pub fn over(&self, count: u64) -> Self {
-        const FURTHER: i32 = 200;
+        const EXTRA_BITS: i32 = 200;
         if count == 0 {
             return Self { special: Some(f64::NAN), ..self.clone() };
         }
-        let scaled = &self.integer << FURTHER;
+        let scaled = &self.integer << EXTRA_BITS;
         // Integers are divided towards 0.
         let (quotient, is_inexact) = (&scaled / count, &scaled % count != BigInt::ZERO);
-        Self { special: self.special, integer: quotient, unit: self.unit - FURTHER, is_inexact }
+        Self { special: self.special, integer: quotient, unit: self.unit - EXTRA_BITS, is_inexact }
     }
 
     /// The root, with more bits than any format keeps.
     pub fn sqrt(&self) -> Self {
-        const FURTHER: i32 = 200;
+        const EXTRA_BITS: i32 = 200;
         if self.special.is_some() {
             return Self { special: self.special.map(f64::sqrt), ..self.clone() };
         }
         if self.integer.sign() == Sign::Minus {
             return Self { special: Some(f64::NAN), ..self.clone() };
         }
-        let scaled = self.integer.magnitude() << (2 * FURTHER);
+        let scaled = self.integer.magnitude() << (2 * EXTRA_BITS);
         let root = scaled.sqrt();
         let is_inexact = &root * &root != scaled;
-        Self { special: None, integer: root.into(), unit: self.unit / 2 - FURTHER, is_inexact }
+        Self { special: None, integer: root.into(), unit: self.unit / 2 - EXTRA_BITS, is_inexact }
     }
 
     /// The bits of the nearest number of a format, ties to even.

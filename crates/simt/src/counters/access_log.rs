@@ -1,7 +1,7 @@
 //! The access logs: the accesses of each lane since its log was last read.
 //!
 //! Most accesses come from an instruction that has run before on this core. `exec` appends those to the lane's log by
-//! [`AccessLogs::append`] alone, which needs no call of the [`Recorder`](super::recorder::Recorder).
+//! [`AccessLogs::append`], without a call of the [`Recorder`](super::recorder::Recorder).
 
 use std::cell::Cell;
 
@@ -32,7 +32,7 @@ pub(crate) struct LogEntry {
     pub instruction: Instruction,
 }
 
-/// Entries of a lane's log. The log takes half a page, so that the logs of a warp fit in the L1 cache.
+/// Entries of a lane's log. The log takes about half a KiB, so that the logs of a warp fit in the L1 cache.
 const CAPACITY: usize = 32;
 
 /// The accesses of one lane, in program order.
@@ -110,7 +110,7 @@ impl AccessLogs {
     }
 
     /// Appends an access by an instruction that is in the table. Returns false if the instruction is unknown, the
-    /// address is not aligned or the log is full: then the recorder has to take the access.
+    /// address is not aligned or the log is full: then the recorder must take the access.
     #[inline(always)]
     pub fn append(&self, thread: usize, element: ElementAccess, address: usize) -> bool {
         let known = self.slot(element);

@@ -9,7 +9,7 @@ pub(super) struct Passes {
     pub total: u64,
     /// The passes that it would take without bank conflicts.
     pub least: u64,
-    /// The most passes of one part of the warp: the ways of the worst conflict.
+    /// The maximum number of passes of one part of the warp: the ways of the worst conflict.
     pub worst_ways: u64,
 }
 

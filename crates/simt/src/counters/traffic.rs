@@ -14,7 +14,7 @@ pub struct GlobalTraffic {
     pub divergent: u64,
     /// Bytes that the lanes request. Each byte of a request counts once.
     pub bytes: u64,
-    /// 32-byte sectors that contain them. Each sector of a request counts once.
+    /// 32-byte sectors that contain the requested bytes. Each sector of a request counts once.
     pub sectors: u64,
     /// The mean distance in bytes between neighbouring lanes of a request: the minimum and the maximum over all
     /// requests of two or more lanes.
@@ -63,7 +63,8 @@ pub struct SharedTraffic {
     pub least_passes: u64,
     /// Extra passes because of bank conflicts.
     pub conflicts: u64,
-    /// The worst conflict: the most different words of one bank in a request. 2 is a two-way conflict, 1 is none.
+    /// The worst conflict: the largest number of different words of one bank in a request. 2 is a two-way conflict, 1
+    /// is none.
     pub worst_ways: u64,
 }
 

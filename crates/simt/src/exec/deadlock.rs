@@ -40,8 +40,8 @@ struct Cores {
 impl Cores {
     /// A block or a wait has begun or ended.
     fn restart_timer(&mut self) {
-        let do_all_wait = self.busy > 0 && self.waiting.len() == self.busy;
-        self.all_since = do_all_wait.then(Instant::now);
+        let are_all_waiting = self.busy > 0 && self.waiting.len() == self.busy;
+        self.all_since = are_all_waiting.then(Instant::now);
         self.waiting.iter_mut().for_each(|wait| wait.polls = 0);
     }
 }

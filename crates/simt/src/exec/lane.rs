@@ -233,7 +233,7 @@ pub fn shared_array_at(location: &'static Location<'static>, id: u64, bytes: usi
 }
 
 /// The launch's dynamic shared memory: its address, a multiple of 16, and its length in bytes. The block's static
-/// arrays lie behind it, in the same allocation of 1 MiB.
+/// arrays follow it, in the same allocation of 1 MiB.
 pub fn dynamic_shared() -> (*mut u8, usize) {
     context::with_lane(|context, _| context.shared.dynamic())
 }

@@ -1,6 +1,6 @@
 //! Passes the events of a launch to the sanitizer and the counters.
 //!
-//! Most accesses go through [`FastPath`] alone. The [`Monitor`] takes the rest.
+//! Most accesses go only through [`FastPath`]. The [`Monitor`] takes the rest.
 
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -137,7 +137,7 @@ impl Monitor {
         self.launch = launch;
     }
 
-    /// Begins a block. `shared_bytes` is the most shared memory that it can have.
+    /// Begins a block. `shared_bytes` is the maximum shared memory that it can have.
     pub fn begin_block(&mut self, index: u64, threads: usize, shared_bytes: usize, fast: &FastPath) {
         fast.logs.begin_block(self.watch.counters, threads);
         fast.cache.begin_block(self.watch.checks);

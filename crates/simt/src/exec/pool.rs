@@ -66,7 +66,8 @@ pub(crate) fn run(limit: u64, work: &Work<'_>) {
 fn pool() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| {
-        // At most 16: a thread may hold 1024 stacks of two mappings each, and Linux allows 65530 mappings a process.
+        // At most 16 threads: each may hold 1024 stacks, and a stack takes two of the 65530 mappings that Linux allows
+        // per process.
         let wanted = thread::available_parallelism().map_or(1, usize::from).min(16);
         let (sender, receiver) = channel();
         let receiver = Arc::new(Mutex::new(receiver));

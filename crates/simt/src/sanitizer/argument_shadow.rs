@@ -99,27 +99,29 @@ impl ArgumentShadow {
         at >= address + bytes
     }
 
-    /// Records a plain access and returns its first conflict. `knows` says whether an earlier access happens before it.
+    /// Records a plain access and returns its first conflict. `happens_before` says whether an earlier access happens
+    /// before it.
     pub fn access(
         &self,
         plain: PlainAccess,
         epochs: &EpochTable,
         exact: &ExactMemory,
-        knows: impl Fn(Stamp) -> bool + Copy,
+        happens_before: impl Fn(Stamp) -> bool + Copy,
     ) -> Found {
         let PlainAccess { address, bytes, effect, own } = plain;
         let Some(array) = self.array_at(address, bytes) else {
-            return exact.access(address, bytes, epochs.unpack(own), effect, knows);
+            return exact.access(address, bytes, epochs.unpack(own), effect, happens_before);
         };
         let step = array.step;
         if (address | bytes) & (step - 1) != 0 {
             // Part of an element: only the exact cells track bytes.
             Self::move_to_exact(array, address, bytes, epochs, exact);
-            return exact.access(address, bytes, epochs.unpack(own), effect, knows);
+            return exact.access(address, bytes, epochs.unpack(own), effect, happens_before);
         }
         let mut first = None;
         for at in (address..address + bytes).step_by(step) {
-            let found = array.cell(at).access(PlainAccess { address: at, bytes: step, ..plain }, epochs, exact, knows);
+            let found =
+                array.cell(at).access(PlainAccess { address: at, bytes: step, ..plain }, epochs, exact, happens_before);
             first = first.or(found);
         }
         first
@@ -257,19 +259,19 @@ mod tests {
                 let steps = steps(seed, element);
                 for (i, &step) in steps.iter().enumerate() {
                     let Step { thread, phase, at, bytes, effect, is_atomic } = step;
-                    let knows = |stamp: Stamp| stamp.phase < phase || stamp.thread() == thread;
+                    let happens_before = |stamp: Stamp| stamp.phase < phase || stamp.thread() == thread;
                     let strength = if is_atomic { Strength::Device } else { Strength::Plain };
                     let stamp = Stamp::new(0, phase, 0, thread, strength, i as u32);
-                    let expected = reference.access(at, bytes, stamp, effect, knows);
+                    let expected = reference.access(at, bytes, stamp, effect, happens_before);
                     let own = PackedStamp::new(epochs.begin(0, phase, 0, thread / 32).unwrap(), thread, i as u32);
                     let plain = PlainAccess { address: at, bytes, effect, own };
                     let found = if is_atomic {
                         shadow.give_up(at, bytes, &epochs, &beside);
-                        beside.access(at, bytes, stamp, effect, knows)
+                        beside.access(at, bytes, stamp, effect, happens_before)
                     } else if record(&shadow, plain) {
                         None
                     } else {
-                        shadow.access(plain, &epochs, &beside, knows)
+                        shadow.access(plain, &epochs, &beside, happens_before)
                     };
                     let is_race = steps[..i].iter().any(|&other| step.is_race_with(other));
                     assert!(expected.is_none() || found.is_some(), "seed {seed}, step {i}: {step:?}, {expected:?}");

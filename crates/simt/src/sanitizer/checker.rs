@@ -36,7 +36,7 @@ impl Checker {
         }
     }
 
-    /// Begins a block. `shared_bytes` is the most shared memory that it can have; 0 if it is not checked.
+    /// Begins a block. `shared_bytes` is the maximum shared memory that it can have; 0 if it is not checked.
     pub fn begin_block(&mut self, index: u64, shared_bytes: usize, cache: &AccessCache) {
         self.clocks.begin_block(index as u32, cache);
         if self.shared_memory.len() < shared_bytes {
@@ -92,8 +92,8 @@ impl Checker {
         };
         let plain = PlainAccess { address, bytes: kind.bytes(), effect, own };
         let launch = &*self.launch;
-        let knows = |stamp| knows(&self.clocks, launch, thread, stamp);
-        if let Some((at, conflict)) = launch.arguments.access(plain, &launch.epochs, &launch.exact, knows) {
+        let happens_before = |stamp| happens_before(&self.clocks, launch, thread, stamp);
+        if let Some((at, conflict)) = launch.arguments.access(plain, &launch.epochs, &launch.exact, happens_before) {
             launch.reports.global_access(launch.epochs.unpack(plain.own), effect, at, conflict);
         }
     }
@@ -129,8 +129,8 @@ impl Checker {
         let launch = &*self.launch;
         launch.arguments.give_up(address, kind.bytes(), &launch.epochs, &launch.exact);
         let own = self.clocks.stamp(thread, strength, site);
-        let knows = |stamp| knows(&self.clocks, launch, thread, stamp);
-        if let Some((at, conflict)) = launch.exact.access(address, kind.bytes(), own, effect, knows) {
+        let happens_before = |stamp| happens_before(&self.clocks, launch, thread, stamp);
+        if let Some((at, conflict)) = launch.exact.access(address, kind.bytes(), own, effect, happens_before) {
             launch.reports.global_access(own, effect, at, conflict);
         }
     }
@@ -155,7 +155,7 @@ impl Checker {
 }
 
 /// Whether an access happens before the thread's next access.
-fn knows(clocks: &Clocks, launch: &LaunchSanitizer, thread: usize, stamp: Stamp) -> bool {
+fn happens_before(clocks: &Clocks, launch: &LaunchSanitizer, thread: usize, stamp: Stamp) -> bool {
     clocks.knows_within_block(thread, stamp)
         || clocks.has_acquired(thread) && clocks.knows_by_fences(thread, stamp, &launch.releases())
 }

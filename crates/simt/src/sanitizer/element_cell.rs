@@ -128,24 +128,25 @@ impl ElementCell<'_> {
         words[self.index].store(stamp.0, Ordering::Relaxed);
     }
 
-    /// Records a plain access and returns its conflict. `knows` says whether an earlier access happens before it.
+    /// Records a plain access and returns its conflict. `happens_before` says whether an earlier access happens before
+    /// it.
     pub fn access(
         &self,
         plain: PlainAccess,
         epochs: &EpochTable,
         exact: &ExactMemory,
-        knows: impl Fn(Stamp) -> bool + Copy,
+        happens_before: impl Fn(Stamp) -> bool + Copy,
     ) -> Found {
         let PlainAccess { address, bytes, effect, own } = plain;
         let word = lock(self.word());
         if word & MOVED != 0 {
             self.unlock_with(MOVED);
-            return exact.access(address, bytes, epochs.unpack(own), effect, knows);
+            return exact.access(address, bytes, epochs.unpack(own), effect, happens_before);
         }
         let history = self.history(word);
         let unordered = |packed: PackedStamp| {
             let stamp = if packed.is_covered_by(own) { Stamp::NONE } else { epochs.unpack(packed) };
-            (!stamp.is_none() && !knows(stamp)).then_some(stamp)
+            (!stamp.is_none() && !happens_before(stamp)).then_some(stamp)
         };
         let reads = history.reads.map(unordered);
         if effect != Effect::Read {
@@ -161,7 +162,7 @@ impl ElementCell<'_> {
             // A write and two reads do not fit: a later writer may be ordered after only one of the reads.
             self.move_to_exact(history, address, bytes, epochs, exact);
             self.unlock_with(MOVED);
-            return exact.access(address, bytes, epochs.unpack(own), effect, knows);
+            return exact.access(address, bytes, epochs.unpack(own), effect, happens_before);
         }
         self.set_second(own);
         self.unlock_with(history.write.0 | HAS_SECOND);

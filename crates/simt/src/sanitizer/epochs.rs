@@ -18,7 +18,7 @@ struct Epoch {
     time_and_warp: AtomicU64,
 }
 
-/// The number of epochs of the first bucket. Each further bucket has twice as many as the last.
+/// The number of epochs of the first bucket. Each further bucket has twice as many as the previous one.
 const FIRST: u32 = 1024;
 const BUCKETS: usize = 21;
 /// One more than the largest number.

@@ -50,17 +50,17 @@ impl ExactCell {
     pub const EMPTY: Self = Self { write: Stamp::NONE, atomic: Stamp::NONE, reads: [Stamp::NONE; 2], is_split: false };
 
     /// Records an access and returns its conflict. `is_current` is false for stamps of earlier users of the memory.
-    /// `knows` says whether an earlier access happens before this one.
+    /// `happens_before` says whether an earlier access happens before this one.
     #[inline]
     pub fn access(
         &mut self,
         own: Stamp,
         effect: Effect,
         is_current: impl Fn(Stamp) -> bool + Copy,
-        knows: impl Fn(Stamp) -> bool + Copy,
+        happens_before: impl Fn(Stamp) -> bool + Copy,
     ) -> Option<Conflict> {
         let exists = |other: Stamp| !other.is_none() && is_current(other);
-        let conflicts = |other: Stamp| exists(other) && !are_mutually_atomic(own, other) && !knows(other);
+        let conflicts = |other: Stamp| exists(other) && !are_mutually_atomic(own, other) && !happens_before(other);
         let is_written = exists(self.write) || exists(self.atomic);
         let of_write = [self.write, self.atomic].into_iter().find(|&write| conflicts(write));
         let mut conflict = of_write.map(|write| match are_atomic(own, write) {
@@ -68,7 +68,7 @@ impl ExactCell {
             false => Conflict::Write(write),
         });
         if effect == Effect::Read {
-            self.record_read(own, is_current, knows);
+            self.record_read(own, is_current, happens_before);
             return if is_written { conflict } else { Some(Conflict::Unwritten) };
         }
         let of_read = self.reads.into_iter().find(|&read| conflicts(read));
@@ -89,10 +89,10 @@ impl ExactCell {
         conflict
     }
 
-    fn record_read(&mut self, own: Stamp, is_current: impl Fn(Stamp) -> bool, knows: impl Fn(Stamp) -> bool) {
+    fn record_read(&mut self, own: Stamp, is_current: impl Fn(Stamp) -> bool, happens_before: impl Fn(Stamp) -> bool) {
         let [first, second] = self.reads;
         let is_same_warp = |other: Stamp| other.block == own.block && other.warp() == own.warp();
-        let is_superseded = |read: Stamp| read.is_none() || !is_current(read) || knows(read);
+        let is_superseded = |read: Stamp| read.is_none() || !is_current(read) || happens_before(read);
         let index = if is_superseded(first) {
             0
         } else if is_superseded(second) {

@@ -65,7 +65,7 @@ impl ExactRange {
         }
     }
 
-    /// Records an access and returns its first conflict, with the offset. For `is_current` and `knows` see
+    /// Records an access and returns its first conflict, with the offset. For `is_current` and `happens_before` see
     /// [`ExactCell::access`].
     #[inline]
     pub fn access(
@@ -75,14 +75,14 @@ impl ExactRange {
         own: Stamp,
         effect: Effect,
         is_current: impl Fn(Stamp) -> bool + Copy,
-        knows: impl Fn(Stamp) -> bool + Copy,
+        happens_before: impl Fn(Stamp) -> bool + Copy,
     ) -> Option<(usize, Conflict)> {
         let mut first = None;
         let mut at = start;
         let is_initialized = self.is_initialized;
         while at < start + bytes {
             let (cell, len) = self.cell(at, start + bytes - at);
-            let conflict = cell.access(own, effect, is_current, knows);
+            let conflict = cell.access(own, effect, is_current, happens_before);
             let conflict = conflict.filter(|conflict| !is_initialized || !matches!(conflict, Conflict::Unwritten));
             first = first.or(conflict.map(|conflict| (at, conflict)));
             at += len;
@@ -114,20 +114,22 @@ impl ExactMemory {
         bytes: usize,
         own: Stamp,
         effect: Effect,
-        knows: impl Fn(Stamp) -> bool + Copy,
+        happens_before: impl Fn(Stamp) -> bool + Copy,
     ) -> Option<(usize, Conflict)> {
         let (page, offset) = (address / PAGE, address % PAGE);
         let here = bytes.min(PAGE - offset);
         let found = {
             let mut pages = self.lock(page);
             let cells = pages.entry(page).or_insert_with(|| ExactRange::initialized(PAGE));
-            cells.access(offset, here, own, effect, |_| true, knows).map(|(at, conflict)| (page * PAGE + at, conflict))
+            cells
+                .access(offset, here, own, effect, |_| true, happens_before)
+                .map(|(at, conflict)| (page * PAGE + at, conflict))
         };
         if here == bytes {
             return found;
         }
         // Only unaligned vector loads cross a page.
-        found.or(self.access(address + here, bytes - here, own, effect, knows))
+        found.or(self.access(address + here, bytes - here, own, effect, happens_before))
     }
 
     /// Sets the history of a range within one page: its last write, and reads since.

@@ -1,12 +1,12 @@
 //! Checks the operations of lanes: races, reads of unwritten memory, barriers, masks.
 //!
 //! Each access is compared with the earlier accesses of the same address that shadow memory holds. Vector clocks say
-//! which of those happen before it.
+//! which of these happen before it.
 //!
 //! | module | what it does |
 //! |---|---|
 //! | `checker` | one core's checks of memory accesses |
-//! | `convergence` | its checks of barriers, shuffles, votes and masks |
+//! | `convergence` | one core's checks of barriers, shuffles, votes and masks |
 //! | `launch` | what the checks of a launch share between cores |
 //! | `stamp` | who accessed memory, when, where and how |
 //! | `clocks` | happens-before within a block |

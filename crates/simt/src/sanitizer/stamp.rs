@@ -12,7 +12,7 @@ pub(super) struct Stamp {
     /// The warp's time: see [`Clocks`](super::clocks::Clocks).
     pub time: u32,
     /// The thread, the access's strength and the site, packed.
-    who: u32,
+    packed: u32,
 }
 
 pub(super) const NO_BLOCK: u32 = u32::MAX;
@@ -29,11 +29,11 @@ pub(super) enum Strength {
 }
 
 impl Stamp {
-    pub const NONE: Self = Self { block: NO_BLOCK, phase: 0, time: 0, who: 0 };
+    pub const NONE: Self = Self { block: NO_BLOCK, phase: 0, time: 0, packed: 0 };
 
     pub fn new(block: u32, phase: u32, time: u32, thread: usize, strength: Strength, site: SiteId) -> Self {
         // 10 bits for the thread, 2 for the strength, 20 for the site.
-        Self { block, phase, time, who: thread as u32 | (strength as u32) << 10 | site << 12 }
+        Self { block, phase, time, packed: thread as u32 | (strength as u32) << 10 | site << 12 }
     }
 
     pub fn is_none(self) -> bool {
@@ -42,7 +42,7 @@ impl Stamp {
 
     /// The thread's linear index in its block.
     pub fn thread(self) -> usize {
-        (self.who & 1023) as usize
+        (self.packed & 1023) as usize
     }
 
     pub fn warp(self) -> usize {
@@ -50,7 +50,7 @@ impl Stamp {
     }
 
     pub fn strength(self) -> Strength {
-        match self.who >> 10 & 3 {
+        match self.packed >> 10 & 3 {
             0 => Strength::Plain,
             1 => Strength::Block,
             _ => Strength::Device,
@@ -58,6 +58,6 @@ impl Stamp {
     }
 
     pub fn site(self) -> SiteId {
-        self.who >> 12
+        self.packed >> 12
     }
 }

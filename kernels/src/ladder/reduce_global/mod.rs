@@ -10,7 +10,7 @@
 //! | [`neighbored`](fn@neighbored) | | |
 //! | [`neighbored_less`](fn@neighbored_less) | which threads work | divergent warps |
 //! | [`interleaved`](fn@interleaved) | which elements they add | strided access |
-//! | [`unroll2`](fn@unroll2), [`unroll4`](fn@unroll4), [`unroll8`](fn@unroll8) | elements a thread | blocks, barriers |
+//! | [`unroll2`](fn@unroll2), [`unroll4`](fn@unroll4), [`unroll8`](fn@unroll8) | work per thread | blocks, barriers |
 //! | [`unroll8_warp_tail`](fn@unroll8_warp_tail) | the last 64 elements | block barriers |
 //! | [`unroll8_complete`](fn@unroll8_complete) | the loop | loop arithmetic |
 //! | [`unroll8_complete_const`](fn@unroll8_complete_const) | the block size is a constant | tests of the block size |
@@ -44,7 +44,7 @@ fn segment_start(per_thread: usize) -> usize {
     thread::block_idx_x() as usize * thread::block_dim_x() as usize * per_thread
 }
 
-/// Adds element `from` to element `to`, if `from` is inside of the data.
+/// Adds element `from` to element `to`, if `from` is inside the data.
 #[inline(always)]
 fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     if from < data.len() {
@@ -52,8 +52,8 @@ fn add<T: Number>(data: &GlobalMut<T>, to: usize, from: usize) {
     }
 }
 
-/// Adds `PER_THREAD - 1` more elements, each a block after the one before, to the thread's element. All loads are
-/// issued before the first addition.
+/// Adds to the thread's element `PER_THREAD - 1` more, which are a block apart. All loads are issued before the first
+/// addition.
 #[inline(always)]
 fn add_blocks_apart<T: Number, const PER_THREAD: usize>(data: &GlobalMut<T>, start: usize) {
     let first = start + thread::thread_idx_x() as usize;

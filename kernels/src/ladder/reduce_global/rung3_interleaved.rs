@@ -3,7 +3,7 @@ use cuda_std::prelude::*;
 use super::{FoldInPlaceArgs, finish, fold_by_halves, segment_start};
 use crate::ops::Number;
 
-/// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
+/// Rung 3: the stride starts at half the block and halves, so that neighbouring threads read neighbouring elements.
 ///
 /// Thread `t` adds element `t + stride` to element `t`: a warp's addresses are consecutive, four whole sectors.
 /// **Saves:** three of four loaded sectors. **Counter:** load efficiency (the seed: 98 %).

@@ -19,7 +19,7 @@ pub fn unroll2<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>
 
 /// Rung 5: four elements instead of the two of [`unroll2`](fn@unroll2). **Counters:** blocks, bytes in flight.
 ///
-/// Source: seed 000 (its picture of the results; the code is the pattern of `reduceUnroll2`).
+/// Source: seed 000 (from its picture of the results; the code follows the pattern of `reduceUnroll2`).
 #[kernel(instances = [f32, i32])]
 pub fn unroll4<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPlaceArgs<T>) {
     let start = segment_start(4);

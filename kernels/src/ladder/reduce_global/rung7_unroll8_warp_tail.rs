@@ -4,11 +4,10 @@ use cuda_std::warp::FULL_MASK;
 use super::{FoldInPlaceArgs, add_blocks_apart, finish, fold_by_halves, segment_start};
 use crate::ops::Number;
 
-/// Rung 7: the last 64 elements are folded by one warp, through volatile memory and without the block's barrier.
+/// Rung 7: the last 64 elements are folded by one warp, by volatile accesses and without the block's barrier.
 ///
 /// **Saves:** six of the block's barriers. **Counters:** barriers per block, barrier stalls. The seed expected fewer
-/// stalls at barriers and measured more; likely warps that no longer wait in six barriers wait longer in the remaining
-/// ones.
+/// barrier stalls and measured more; warps probably wait longer at the remaining barriers.
 ///
 /// Source: seed 000, `reduceUnrollWarp8`.
 #[kernel(instances = [f32, i32])]
@@ -20,7 +19,7 @@ pub fn unroll8_warp_tail<T: Number>(FoldInPlaceArgs { data, partials }: FoldInPl
     finish(&data, &partials, start);
 }
 
-/// Reduces the segment's first 64 elements to its first, by the first warp.
+/// The first warp folds the segment's first 64 elements into the first one.
 ///
 /// As in shared memory, volatile accesses keep values out of registers, but do not order the lanes, which since Volta
 /// do not run in lock-step. The warp's barriers order them: one between the reads and the writes of a step, and one

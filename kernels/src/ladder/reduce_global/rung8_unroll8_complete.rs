@@ -6,8 +6,8 @@ use crate::ops::Number;
 
 /// Rung 8: no loop. Each step is written out, and tests whether the block is large enough for it.
 ///
-/// **Saves:** the loop's counter and branch; the test of the block size stays, at run time. **Counter:** instructions
-/// per warp. The seed saw no difference, and neither does an H200: the rung is likely bound by memory.
+/// **Saves:** the loop's counter and branch; the test of the block size remains, at run time. **Counter:** instructions
+/// per warp. The seed saw no difference, and neither does an H200: the rung is probably bound by memory.
 ///
 /// Source: seed 000, `reduceCompleteUnrollWarp8`.
 #[kernel(instances = [f32, i32])]

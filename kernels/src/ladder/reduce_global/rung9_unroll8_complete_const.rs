@@ -5,10 +5,11 @@ use super::{FoldInPlaceArgs, rung7_unroll8_warp_tail::fold_last_warp};
 use super::{add_blocks_apart, finish, segment_start};
 use crate::ops::Number;
 
-/// Rung 9: the block size is a compile-time constant, so that the compiler drops the steps that such a block lacks.
+/// Rung 9: the block size is a compile-time constant, so the compiler drops the steps that a block of this size does
+/// not have.
 ///
 /// **Saves:** four tests that are uniform over all threads. **Counter:** instructions per warp. The seed found this
-/// template no faster than the rung before, and blamed the compiler. The PTX shows that the tests are gone, and that
+/// template no faster than the previous rung, and blamed the compiler. The PTX shows that the tests are gone, and that
 /// there was little to save. The machine code is shorter because the assembler knows the block size (`.reqntid`).
 ///
 /// Source: seed 000, "template".

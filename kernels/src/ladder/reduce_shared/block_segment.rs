@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 
 use crate::ops::Number;
 
-/// Loads the block's segment of `BLOCK` elements to `tile`, an element a thread, and waits at a barrier.
+/// Loads the block's segment of `BLOCK` elements to `tile`, an element per thread, and waits at a barrier.
 ///
 /// Always inlined, as is every function with a barrier: the compiler could move or copy a call.
 #[inline(always)]

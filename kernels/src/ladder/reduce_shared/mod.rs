@@ -9,12 +9,12 @@
 //! | [`divergent_modulo`](fn@divergent_modulo) | | |
 //! | [`strided_index`](fn@strided_index) | which threads work | divergent warps |
 //! | [`sequential`](fn@sequential) | which elements they add | bank conflicts |
-//! | [`first_add_on_load`](fn@first_add_on_load) | two elements a thread | threads that only load |
+//! | [`first_add_on_load`](fn@first_add_on_load) | two elements per thread | threads that only load |
 //! | [`unroll_last_warp`](fn@unroll_last_warp) | the last 64 elements | block barriers |
 //! | [`complete_unroll`](fn@complete_unroll) | the loop | loop arithmetic |
-//! | [`grid_stride`](fn@grid_stride) | few blocks, each over the whole input | starting blocks |
+//! | [`grid_stride`](fn@grid_stride) | few blocks, each over the whole input | block launches |
 //! | [`warp_shuffle`](fn@warp_shuffle) | registers instead of shared memory | barriers |
-//! | [`vectorized`](fn@vectorized) | 16-byte loads, several in flight | waiting for memory |
+//! | [`vectorized`](fn@vectorized) | 16-byte loads, several in flight | exposed memory latency |
 //! | [`single_launch`](fn@single_launch) | the last block adds the partials | the second launch |
 //! | [`exact_long_rows`] | integers instead of floats | rounding, and the order of additions |
 //!
@@ -23,7 +23,7 @@
 //! The last rung is the kernel that the library launches for the [`Sum`](crate::ops::Sum) of a whole input of floats.
 //! It has no instance for integers, because every rung's sum of integers is exact.
 //!
-//! The length is arbitrary: past the end of the input a thread takes the neutral element.
+//! The length is arbitrary: threads past the end of the input add the neutral element.
 
 mod block_segment;
 mod block_sum;

@@ -4,24 +4,24 @@ use cuda_std::prelude::*;
 use super::block_sum::sum_of_block;
 use crate::ops::Number;
 
-/// Threads of a block of [`single_launch`](fn@single_launch).
+/// Threads per block of [`single_launch`](fn@single_launch).
 pub const SINGLE_LAUNCH_BLOCK: usize = 512;
 
 /// 16-byte vectors that a thread has in flight at once.
 const VECTORS_IN_FLIGHT: usize = 4;
 
-/// The most blocks of a launch.
+/// The maximum number of blocks of a launch.
 ///
-/// 528 is four for each of an H200's 132 multiprocessors, of which two run at once. On an H200, 528 had the highest
-/// bandwidth at 2^28 and 2^30 elements, at most 0.4 % above 264 (`docs/notes/whole-inputs.md`). Every device has the
-/// same number, because it is part of the order of additions.
+/// 528 is four blocks per multiprocessor of an H200, which has 132 multiprocessors and runs two such blocks on each at
+/// a time. On an H200, 528 had the highest bandwidth at 2^28 and 2^30 elements, at most 0.4 % above 264
+/// (`docs/notes/whole-inputs.md`). Every device has the same number, because it is part of the order of additions.
 pub const MAX_BLOCKS: usize = 528;
 
-/// The blocks that sum `len` elements of `size` bytes. A function of these two alone, so that the order of additions,
-/// and with it the result's bits, is the same on every device.
+/// The number of blocks that sum `len` elements of `size` bytes. It depends only on these two, so that the order of
+/// additions, and with it the result's bits, is the same on every device.
 ///
 /// One block for each round of loads, up to 264: two for each multiprocessor of an H200. Then one for each eight
-/// rounds, up to [`MAX_BLOCKS`], so that starting a block costs little beside its loads.
+/// rounds, up to [`MAX_BLOCKS`], so that launching a block costs little compared with its loads.
 pub const fn blocks_for(len: usize, size: usize) -> usize {
     const TWO_PER_MULTIPROCESSOR: usize = 264;
     const ROUNDS_PER_BLOCK: usize = 8;
@@ -45,7 +45,7 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// - *Loads are 16 bytes wide*, four of them in flight in each thread before the first addition, and a warp's are
 ///   consecutive. A sum is bound by the bytes in flight (Little's law).
 /// - *Blocks stride over the input*, so that a few hundred blocks sum any length: each thread adds in registers, and
-///   shared memory is accessed once for each block.
+///   each block uses shared memory once.
 /// - *Warps reduce by shuffles.*
 /// - *The last block to finish adds the partials.* Each block writes its sum, then draws a ticket; the block that draws
 ///   the last ticket knows that all sums are written. **Saves:** the second launch. The ticket wraps to 0
@@ -58,7 +58,7 @@ pub const fn blocks_for(len: usize, size: usize) -> usize {
 /// [`exact_long_rows`](fn@crate::reduce::exact::long_rows::exact_long_rows), is the kernel of the library: it adds
 /// integers.
 ///
-/// `partials` has an element for each block, `ticket` is one 0, `output` one element.
+/// `partials` has an element for each block, `ticket` has one element, which must be 0, and `output` has one element.
 ///
 /// Source: past the seeds; the ticket is `threadFenceReduction` in NVIDIA's samples.
 #[kernel(instances = [f32, f64, i32, i64], block = SINGLE_LAUNCH_BLOCK)]
@@ -108,7 +108,7 @@ pub fn single_launch<T: Number>(
 
 /// The sum of a thread's elements, in a grid of blocks of `BLOCK` threads.
 ///
-/// A round is [`VECTORS_IN_FLIGHT`] vectors, a block's threads apart; the next round is a grid's stride after it. The
+/// A round is [`VECTORS_IN_FLIGHT`] vectors, `BLOCK` vectors apart; the next round is a grid stride after it. The
 /// elements past the last whole vector go to the first threads, one each.
 #[inline(always)]
 pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) -> T {
@@ -155,14 +155,14 @@ fn sum_of_thread_by<T: Number, const BLOCK: usize, const ALIGNED: bool>(input: &
         sum = sum.plus(all.get(lane));
         lane += 1;
     }
-    // `first` is the thread's index in the grid's first block, which has more threads than there are elements left.
+    // Fewer elements than a vector's are left: only threads of block 0, where `first` is the thread's index, have one.
     sum.plus(input.load_or(vectors * lanes + first, T::NEUTRAL))
 }
 
 /// The vector that begins at `start`: one load, or one load for each element if addresses are not multiples of 16.
 ///
 /// # Safety
-/// The vector is inside of the view. If `ALIGNED`, the view begins at a multiple of 16 bytes.
+/// The vector is inside the view. If `ALIGNED`, the view begins at a multiple of 16 bytes.
 #[inline(always)]
 unsafe fn load_vector<T: Number, const ALIGNED: bool>(input: &Global<T>, start: usize) -> T::Vector {
     if ALIGNED {

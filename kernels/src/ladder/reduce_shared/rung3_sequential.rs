@@ -4,7 +4,7 @@ use super::FoldArgs;
 use super::block_segment::{load_one, store_first};
 use crate::ops::Number;
 
-/// Rung 3: the stride starts at half the block and halves, so that neighbours read neighbours.
+/// Rung 3: the stride starts at half the block and halves, so that neighbouring threads read neighbouring elements.
 ///
 /// Thread `t` adds element `t + stride` to element `t`: the lanes of a warp read 32 words in a row, one from each bank.
 /// **Saves:** every bank conflict. **Remaining cost:** half of the threads only load one element, and each later step

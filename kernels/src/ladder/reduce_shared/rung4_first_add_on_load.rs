@@ -6,9 +6,9 @@ use crate::ops::Number;
 
 /// Rung 4: each thread loads two elements and adds them on the way to shared memory.
 ///
-/// In the rung before, half of the threads load one element and are done. Here a block takes `2 * BLOCK` elements: half
-/// as many blocks, each thread with two independent loads in flight, and the first step of the fold costs neither a
-/// barrier nor shared memory. **Saves:** idle threads, half of the blocks. **Counters:** bytes in flight, blocks.
+/// In the previous rung, half of the threads load one element and are done. Here a block takes `2 * BLOCK` elements:
+/// half as many blocks, each thread with two independent loads in flight, and the first step of the fold costs neither
+/// a barrier nor shared memory. **Saves:** idle threads, half of the blocks. **Counters:** bytes in flight, blocks.
 ///
 /// Source: seed 002, "remove idle threads".
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

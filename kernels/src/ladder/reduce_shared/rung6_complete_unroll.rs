@@ -7,9 +7,9 @@ use crate::ops::Number;
 /// Rung 6: no loop at all. The block size is a compile-time constant, so each step is kept or dropped when the kernel
 /// is compiled.
 ///
-/// The seed's version tests `BLOCKSIZE >= 512` down to 128 and so would drop half of a block of 1024: the step from
-/// 1024 is here too. **Saves:** the loop's counter, test and branch. **Counter:** instructions per warp. A compiler
-/// that knows `BLOCK` unrolls the loop of the rung before by itself, so the two differ little: that is the lesson.
+/// The seed's version tests `BLOCKSIZE >= 512` down to 128, which would leave out the first step of a block of 1024;
+/// here it is included. **Saves:** the loop's counter, test and branch. **Counter:** instructions per warp. A compiler
+/// that knows `BLOCK` unrolls the loop of the previous rung by itself, so the two differ little: that is the lesson.
 ///
 /// Source: seed 002, 2.2.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

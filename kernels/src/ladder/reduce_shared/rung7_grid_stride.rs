@@ -6,10 +6,10 @@ use crate::ops::Number;
 
 /// Rung 7: few blocks, each of which strides over the whole input.
 ///
-/// In the rungs before, a block ends after two elements a thread, and the next one is started: half a million blocks
-/// for 2^28 elements. Here a thread adds every `grid * BLOCK`-th element in a register, and a block folds in shared
-/// memory once. **Saves:** starting blocks, and nearly all barriers. **Counters:** blocks, barriers per block (the same
-/// number, for many more elements).
+/// In the previous rungs, a block ends after two elements per thread, and the next one is launched: half a million
+/// blocks for 2^28 elements. Here a thread adds every `grid * BLOCK`-th element in a register, and a block folds in
+/// shared memory once. **Saves:** block launches, and nearly all barriers. **Counters:** blocks, barriers per block
+/// (the same number, for many more elements).
 ///
 /// Source: past the seeds; Harris, "Optimizing Parallel Reduction in CUDA" (2007), kernel 7.
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]
@@ -28,7 +28,7 @@ pub fn grid_stride<T: Number, const BLOCK: usize>(FoldArgs { input, partials }: 
     }
 }
 
-/// The sum of a thread's elements, which are a grid's threads apart.
+/// The sum of a thread's elements, which are a grid stride apart.
 #[inline(always)]
 pub(super) fn sum_of_thread<T: Number, const BLOCK: usize>(input: &Global<T>) -> T {
     let mut i = thread::block_idx_x() as usize * BLOCK + thread::index_in_block::<BLOCK>();

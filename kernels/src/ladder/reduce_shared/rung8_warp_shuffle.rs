@@ -8,8 +8,8 @@ use crate::ops::Number;
 ///
 /// A shuffle moves a value to another lane without memory, and waits for the lanes as a warp barrier does. Each warp
 /// folds its 32 sums in five shuffles, and one barrier of the block later the first warp folds the warps' sums.
-/// **Saves:** shared memory but for one word a warp, and all but one of the block's barriers. **Counters:** shared
-/// requests, barriers per block (1), shuffles (10 in the first warp, 5 in each other).
+/// **Saves:** shared memory, except one word per warp, and all block barriers but one. **Counters:** shared requests,
+/// barriers per block (1), shuffles (10 in the first warp, 5 in each other).
 ///
 /// Source: past the seeds; NVIDIA, "Faster Parallel Reductions on Kepler" (2014).
 #[kernel(instances = [f32, f64, i32, i64] x [64, 128, 256, 512, 1024], block = BLOCK)]

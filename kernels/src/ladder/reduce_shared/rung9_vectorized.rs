@@ -5,7 +5,7 @@ use super::block_sum::sum_of_block;
 use super::rung10_single_launch::sum_of_thread;
 use crate::ops::Number;
 
-/// Rung 9: each load takes 16 bytes, and a round has four of them before the first addition.
+/// Rung 9: each load takes 16 bytes, and a thread issues four of them before its first addition.
 ///
 /// A sum is bound by the bytes in flight: bandwidth times latency, about 2 MB on an H200 (Little's law). One 4-byte
 /// load at a time from 2048 threads of each multiprocessor is 1 MB. (Four loads are independent in PTX. To save

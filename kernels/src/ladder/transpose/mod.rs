@@ -1,23 +1,23 @@
-//! The transpose ladder: each rung is one kernel that changes one thing of the rung before.
+//! The transpose ladder: each rung is a kernel that differs from the previous rung in one thing.
 //!
 //! Every rung writes the transpose of `input`, `rows` x `columns` in row-major order, to `output`. The two copies write
 //! the input itself: they are the ceiling and the floor of a transpose. The grid is one-dimensional, and tiles are
 //! counted along the rows: CUDA allows 65535 blocks along y, too few for a tall matrix.
 //!
-//! [The ladders](super) explains the words of each rung's documentation.
+//! [The ladders](super) explain the terms used in each rung's documentation.
 //!
 //! | rung | changes | removes |
 //! |---|---|---|
 //! | [`copy_row`](fn@copy_row) | (the ceiling) | |
 //! | [`copy_column`](fn@copy_column) | (the floor) | |
-//! | [`serial`](fn@serial) | one thread does it all | |
-//! | [`per_row`](fn@per_row) | a thread a row | waiting for one thread |
-//! | [`per_element`](fn@per_element) | a thread an element | scattered reads |
+//! | [`serial`](fn@serial) | one thread for the whole matrix | |
+//! | [`per_row`](fn@per_row) | one thread per row | serial execution |
+//! | [`per_element`](fn@per_element) | one thread per element | scattered reads |
 //! | [`tiled`](fn@tiled) | the tile is transposed in shared memory | scattered writes |
 //! | [`tiled_padded`](fn@tiled_padded) | one column of padding | bank conflicts |
-//! | [`tiled_rows`](fn@tiled_rows) | four elements a thread | threads at the barrier |
+//! | [`tiled_rows`](fn@tiled_rows) | four elements per thread | threads at the barrier |
 //! | [`diagonal`](fn@diagonal) | the order of blocks | partition camping (on GPUs of 2009) |
-//! | [`vectorized`](fn@vectorized) | 16 bytes an access, transposed in registers | three of four accesses |
+//! | [`vectorized`](fn@vectorized) | 16-byte accesses, transposed in registers | three of four accesses |
 
 mod rung10_vectorized;
 mod rung1_copy_row;

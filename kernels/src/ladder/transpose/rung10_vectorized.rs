@@ -3,8 +3,8 @@
 //! # Bank conflicts
 //!
 //! The tile is stored transposed: [`TILE`] columns of 16 vectors, each of four elements of a column. A 16-byte access
-//! takes eight lanes at a time, which must fall into the eight 16-byte units of the 32 banks. Vector `p` of column `c`
-//! lies at unit `p ^ (c / 4)` of its column:
+//! is served eight lanes at a time; these must access different ones of the eight 16-byte units of the 32 banks. Vector
+//! `p` of column `c` lies at unit `p ^ (c / 4)` of its column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -70,7 +70,7 @@ pub fn vectorized<T: Element<Vector = Vector<T, 4>>>(TransposeArgs { input, outp
     }
 }
 
-/// Loads four elements of a row, or those that are inside of the matrix.
+/// Loads four elements of a row, or those that are inside the matrix.
 #[inline(always)]
 fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     input: &Global<T>,
@@ -84,7 +84,7 @@ fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     if row < rows && column < columns {
         let first = row * columns + column;
         if is_aligned {
-            // The column and the row's length are multiples of four, so the vector ends inside of the row.
+            // The column and the row's length are multiples of four, so the vector ends inside the row.
             return input.load_vector(first);
         }
         let mut i = 0;
@@ -98,7 +98,7 @@ fn load_vector<T: Element<Vector = Vector<T, 4>>>(
     vector
 }
 
-/// Stores four elements of a row, or those that are inside of the matrix.
+/// Stores four elements of a row, or those that are inside the matrix.
 #[inline(always)]
 fn store_vector<T: Element<Vector = Vector<T, 4>>>(
     output: &GlobalMut<T>,

@@ -4,7 +4,7 @@ use super::{TransposeArgs, tile_corner};
 
 /// The ceiling: copies the matrix, lanes along the rows on both sides.
 ///
-/// A transpose with an element a thread in blocks of 1024 cannot be faster than this kernel, which moves the same
+/// A transpose with one element per thread in blocks of 1024 cannot be faster than this kernel, which moves the same
 /// elements in order. (Rungs with several elements a thread can be faster; their ceiling is the device's own copy.)
 /// **Counters:** load efficiency (100 %), store efficiency (100 %).
 ///

@@ -2,11 +2,11 @@ use cuda_std::prelude::*;
 
 use super::{TransposeArgs, tile_corner};
 
-/// The floor of the kernels with an element a thread: copies the matrix, lanes along the columns on both sides.
+/// The floor of the kernels with one element per thread: copies the matrix, lanes along the columns on both sides.
 ///
-/// Each lane of a warp reads and writes in a row of its own, and so in a 32-byte sector of its own. The cache makes it
-/// bearable: the block's other warps use the sector's other elements. **Counters:** load efficiency (12.5 %), store
-/// efficiency (12.5 %).
+/// Each lane of a warp reads and writes in a row of its own, and so in a 32-byte sector of its own. The cache helps:
+/// the block's other warps use the sector's other elements. **Counters:** load efficiency (12.5 %), store efficiency
+/// (12.5 %).
 ///
 /// Source: as [`copy_row`](fn@super::copy_row).
 #[kernel(instances = [f32], block = [32, 32])]

@@ -4,8 +4,8 @@ use super::TransposeArgs;
 
 /// One thread transposes the whole matrix.
 ///
-/// A GPU's thread is slow, and no other thread hides its waits for memory. **Counters:** blocks (1), lanes active (1 of
-/// 32).
+/// A single GPU thread is slow, and no other thread hides its memory latency. **Counters:** blocks (1), lanes active (1
+/// of 32).
 ///
 /// Source: seed 004, "serial".
 #[kernel(instances = [f32], block = 1)]

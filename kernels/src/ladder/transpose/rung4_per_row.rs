@@ -5,9 +5,9 @@ use super::TransposeArgs;
 /// One thread for each row.
 ///
 /// A warp's lanes read 32 rows side by side: 32 sectors for 128 bytes, though each sector serves the next seven steps
-/// too, if the cache keeps it. Their stores are coalesced. **Saves:** waiting, since many threads wait at the same
-/// time. **Costs:** seven of eight loaded bytes, and no more threads than rows: the 16 blocks of 4096 rows leave most
-/// of a large GPU idle. **Counters:** load efficiency (12.5 %), blocks.
+/// too, if the cache keeps it. Their stores are coalesced. **Saves:** latency, since the waits of many threads overlap.
+/// **Costs:** seven of eight loaded bytes, and no more threads than rows: the 16 blocks of 4096 rows leave most of a
+/// large GPU idle. **Counters:** load efficiency (12.5 %), blocks.
 ///
 /// Source: seed 004, "parallel per row".
 #[kernel(instances = [f32], block = 256)]

@@ -7,7 +7,7 @@ use super::{TransposeArgs, tile_corner};
 /// Seed 004 sees that 1024 threads wait at the barrier for the slowest of them, with one load each in flight, and makes
 /// the tile smaller. Here the tile stays and the block shrinks: a thread has four independent loads in flight, eight
 /// blocks of 256 threads fit on a multiprocessor instead of two of 1024, and four elements share the index arithmetic.
-/// **Saves:** waiting. **Counters:** bytes in flight, resident blocks.
+/// **Saves:** time at the barrier. **Counters:** bytes in flight, resident blocks.
 ///
 /// Source: past seed 004, from its section on Little's law; NVIDIA, "An Efficient Matrix Transpose in CUDA C/C++"
 /// (2013).

@@ -15,9 +15,9 @@ use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 /// The order in which the rows of a column are combined.
 ///
 /// It is a function of the number of rows and of the rows that a thread has in flight, which depend on the types. The
-/// rows are cut into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs to
-/// chain `i % chains`. The rows of a chain are combined one after the other, and so are `passes` chains, which form a
-/// leaf. The leaves are combined in a tree, and the splits' states in a few chains and a tree.
+/// rows are divided into splits of equal length, and a split into [`Order::chains`] chains: row `i` of a split belongs
+/// to chain `i % chains`. The rows of a chain are combined one after the other, and so are `passes` chains, which form
+/// a leaf. The leaves are combined in a tree, and the splits' states in a few chains and a tree.
 ///
 /// The number of threads depends on the number of columns: a thread has a chain, or `passes` of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,7 +71,7 @@ impl Order {
         if needed < most { needed } else { most }
     }
 
-    /// The matrices of which a block folds a tile, if a row of threads has `lanes` lanes.
+    /// The number of matrices of which a block folds a tile, if a row of threads has `lanes` lanes.
     pub const fn batches_of_block(self, lanes: usize) -> usize {
         BLOCK / lanes / self.rows_of_threads(BLOCK / lanes)
     }
@@ -240,14 +240,14 @@ impl Chains {
         }
         let mut states = states;
         // The state of column `c` of the thread that is `rows` rows of threads further on.
-        let behind = |rows: usize, c: usize| scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>() + rows * lanes);
+        let after = |rows: usize, c: usize| scratch.load(c * BLOCK + thread::index_in_block::<BLOCK>() + rows * lanes);
         store_states(scratch, states);
         if height > order.leaves {
             thread::sync_threads();
             if chain < order.leaves {
                 let mut rows = order.leaves;
                 while rows < height {
-                    states = per_column(|c| O::combine(states[c], behind(rows, c)));
+                    states = per_column(|c| O::combine(states[c], after(rows, c)));
                     rows += order.leaves;
                 }
                 store_states(scratch, states);
@@ -257,7 +257,7 @@ impl Chains {
         while half > 0 {
             thread::sync_threads();
             if chain < half {
-                states = per_column(|c| O::combine(states[c], behind(half, c)));
+                states = per_column(|c| O::combine(states[c], after(half, c)));
                 store_states(scratch, states);
             }
             half /= 2;

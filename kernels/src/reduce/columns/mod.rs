@@ -20,7 +20,7 @@ use store::store_outputs;
 use thread_columns::{ThreadColumns, load_vectorized, per_column};
 
 /// The number of partials of a matrix of `columns` columns: one for each split of each column. With folded rows, there
-/// is one row of partials more.
+/// is one more row of partials.
 pub const fn partial_count(columns: usize, folded_rows: usize, splits: usize) -> usize {
     columns * folded_rows * partial_rows(folded_rows, splits)
 }
@@ -99,8 +99,8 @@ pub struct ColumnArgs<T: Plain, S: Plain, R: Plain> {
 /// The rows of a matrix are `pitch` elements apart, the matrices `batch_pitch`.
 ///
 /// A block's threads form rows of `lanes` threads (a power of two, at most the block), each thread over [`COLUMNS`]
-/// columns. So a block covers a tile of columns, one of `tiles`, and its rows of threads take the matrix's rows in
-/// turn. `splits` blocks share the rows of a tile.
+/// columns. So a block covers a tile of columns, one of `tiles`, and its rows of threads take the matrix's rows
+/// round-robin. `splits` blocks share the rows of a tile.
 ///
 /// - *Accesses are coalesced*: a row of threads reads a contiguous segment of one row of the matrix, and no element is
 ///   read twice. If the alignment of all rows allows it, a thread's columns are contiguous and one access; if not, they
@@ -146,7 +146,8 @@ pub unsafe fn columns<O: Operator<T>, T: Element>(
     let operator = O::from_word(operator);
     let scratch = shared_array![O::State; BLOCK * COLUMNS];
     let shared_ticket = shared_array![u32; 1];
-    // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
+    // Divide only if needed, and in 32 bits: 64-bit divisions would take as long as the rows of a block that has only a
+    // few.
     let block = thread::block_idx_x();
     let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
     let (split, batch) = if splits == 1 { (0, block) } else { (block % splits, block / splits) };

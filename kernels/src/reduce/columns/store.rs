@@ -21,8 +21,8 @@ pub(super) fn store_outputs<O: Operator<T>, T: Element>(
     }
 }
 
-/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With few rows, stores
-/// count: with 16, one result is written for every 16 elements read, and each store is an access to L2.
+/// Writes the results of a thread's columns, with one access for contiguous and aligned ones. With few rows, the stores
+/// matter: with 16, one result is written for every 16 elements read, and each store is an access to L2.
 #[inline(always)]
 pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     results: [R; COLUMNS],
@@ -49,15 +49,15 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     unsafe {
         if together == COLUMNS && bytes <= 16 {
             if thread_columns.has_any() {
-                output.store_neighbours_unchecked(left, results);
+                output.store_contiguous_unchecked(left, results);
             }
             return;
         }
         if thread_columns.has_any() {
-            output.store_neighbours_unchecked(left, [a, b]);
+            output.store_contiguous_unchecked(left, [a, b]);
         }
         if thread_columns.has(2) {
-            output.store_neighbours_unchecked(right, [c, d]);
+            output.store_contiguous_unchecked(right, [c, d]);
         }
     }
 }

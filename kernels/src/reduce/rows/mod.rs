@@ -13,28 +13,27 @@ use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, tree};
 use stage::{Stage, swizzled};
 
-/// Vectors of a block's rows.
+/// The maximum number of vectors in a block's rows.
 const VECTORS: usize = BLOCK * VECTORS_PER_LANE;
 
-/// Vectors that hold a block's rows if the rows have gaps between them: one more for each thread, since each row may
-/// begin inside a vector.
+/// The same if the rows have gaps between them: one more for each thread, since each row may begin inside a vector.
 pub const VECTORS_WITH_GAPS: usize = BLOCK * (VECTORS_PER_LANE + 1);
 
-/// Lanes that fold a row of `vectors` vectors, a power of two up to 32.
+/// The number of lanes that fold a row of `vectors` vectors: a power of two up to 32.
 pub const fn lanes_per_row(vectors: usize) -> usize {
     let lanes = vectors.div_ceil(VECTORS_PER_LANE).next_power_of_two();
     if lanes < 32 { lanes } else { 32 }
 }
 
-/// The most vectors that a row of `len` elements of `size` bytes spans. At least 2, since it is a divisor.
+/// The maximum number of vectors that a row of `len` elements of `size` bytes spans. At least 2, since it is a divisor.
 pub const fn vectors_per_row(len: usize, size: usize) -> usize {
     let of_vector = 16 / size;
     let vectors = (len + of_vector - 1).div_ceil(of_vector);
     if vectors < 2 { 2 } else { vectors }
 }
 
-/// Rows of `len` elements, `pitch` elements apart, that a block takes. If enough rows fit, each group of `lanes` lanes
-/// has the same number.
+/// The number of rows of `len` elements, `pitch` elements apart, that a block takes. If enough rows fit, each group of
+/// `lanes` lanes has the same number.
 pub const fn rows_per_block(len: usize, pitch: usize, lanes: usize, size: usize) -> usize {
     let groups = BLOCK / lanes;
     let capacity = match (pitch == len, len) {
@@ -110,14 +109,14 @@ pub unsafe fn rows<O: Operator<T>, T: Element>(
     stage.copy_to(vectors_per_row, &tile);
     thread::sync_threads();
 
-    let (thread, log_of_lanes) = (thread::thread_idx_x(), lanes.trailing_zeros());
-    let (lane, group, groups) = (thread & (lanes - 1), thread >> log_of_lanes, BLOCK as u32 >> log_of_lanes);
+    let (thread, log2_lanes) = (thread::thread_idx_x(), lanes.trailing_zeros());
+    let (lane, group, groups) = (thread & (lanes - 1), thread >> log2_lanes, BLOCK as u32 >> log2_lanes);
     let mut base = 0;
     while base < count {
         let row = base + group;
         // Lanes past the last row take part in the shuffles, too.
         let state = if row < count {
-            let row = StagedRow { tile: &tile, start: stage.row_start(row, vectors_per_row), len, lane, log_of_lanes };
+            let row = StagedRow { tile: &tile, start: stage.row_start(row, vectors_per_row), len, lane, log2_lanes };
             if stage.is_aligned() { row.fold::<O, true>(operator) } else { row.fold::<O, false>(operator) }
         } else {
             constant!(O::NEUTRAL)
@@ -137,7 +136,7 @@ struct StagedRow<'a, T: Element> {
     start: u32,
     len: u32,
     lane: u32,
-    log_of_lanes: u32,
+    log2_lanes: u32,
 }
 
 impl<T: Element> StagedRow<'_, T> {
@@ -145,16 +144,16 @@ impl<T: Element> StagedRow<'_, T> {
     /// vector.
     #[inline(always)]
     fn fold<O: Operator<T>, const ALIGNED: bool>(&self, operator: O) -> O::State {
-        let Self { len, lane, log_of_lanes, .. } = *self;
+        let Self { len, lane, log2_lanes, .. } = *self;
         let (of_vector, whole) = (T::Vector::LEN as u32, len / T::Vector::LEN as u32);
-        let nth = |k: usize| lane + ((k as u32) << log_of_lanes);
-        let mut state = if whole >> log_of_lanes == VECTORS_PER_LANE as u32 {
+        let nth = |k: usize| lane + ((k as u32) << log2_lanes);
+        let mut state = if whole >> log2_lanes == VECTORS_PER_LANE as u32 {
             let vector = |k: usize| self.vector::<ALIGNED>(nth(k));
             reduce_vectors::<O, T, VECTORS_PER_LANE>(
                 operator,
                 [vector(0), vector(1), vector(2), vector(3)],
                 (lane * of_vector) as usize,
-                T::Vector::LEN << log_of_lanes,
+                T::Vector::LEN << log2_lanes,
             )
         } else if whole > 0 {
             let of_lane = |k: usize| {
@@ -174,7 +173,7 @@ impl<T: Element> StagedRow<'_, T> {
             // SAFETY: the element is inside the row, and so inside the array.
             let element: T = unsafe { self.tile.load_element_unchecked(index) };
             state = O::combine(state, operator.lift(element, u64::from(i)));
-            i += 1 << log_of_lanes;
+            i += 1 << log2_lanes;
         }
         state
     }

@@ -80,7 +80,7 @@ impl<'a, T: Element> Stage<'a, T> {
     }
 
     #[inline(always)]
-    fn copy(&self, vector: impl Fn(u32) -> Vector, tile: &SharedArray<T::Vector, CAPACITY>) {
+    fn copy(&self, vector: impl Fn(u32) -> RowVector, tile: &SharedArray<T::Vector, CAPACITY>) {
         let nth = |k: usize| thread::thread_idx_x() + (k * BLOCK) as u32;
         let sources = [vector(nth(0)), vector(nth(1)), vector(nth(2)), vector(nth(3)), vector(nth(4))];
         let load = |k: usize| self.load(sources[k]);
@@ -100,26 +100,26 @@ impl<'a, T: Element> Stage<'a, T> {
 
     /// The `nth` of the vectors that hold all rows, if these have no gaps.
     #[inline(always)]
-    fn contiguous_vector(&self, nth: u32) -> Vector {
+    fn contiguous_vector(&self, nth: u32) -> RowVector {
         self.vector(self.begin, self.past, self.rows * self.len, nth)
     }
 
     /// The `nth` vector, if each row has `by_vectors` vectors.
     #[inline(always)]
-    fn row_vector(&self, by_vectors: Divisor, nth: u32) -> Vector {
+    fn row_vector(&self, by_vectors: Divisor, nth: u32) -> RowVector {
         let (row, i) = by_vectors.div_rem_outside_loops(nth);
         let begin = self.begin.wrapping_add((row as usize).wrapping_mul(self.pitch));
         let vector = self.vector(begin, self.past(row), self.len, i);
-        Vector { is_valid: vector.is_valid && row < self.rows, ..vector }
+        RowVector { is_valid: vector.is_valid && row < self.rows, ..vector }
     }
 
     /// Vector `i` of those that hold `len` elements from `begin` on. `begin` is `past` elements after the start of the
     /// first vector.
     #[inline(always)]
-    fn vector(&self, begin: usize, past: u32, len: u32, i: u32) -> Vector {
+    fn vector(&self, begin: usize, past: u32, len: u32, i: u32) -> RowVector {
         let of_vector = T::Vector::LEN as u32;
         let (first, end) = (i * of_vector, past + len);
-        Vector {
+        RowVector {
             is_valid: len > 0 && first < end,
             start: begin.wrapping_sub(past as usize).wrapping_add(first as usize),
             from: if i == 0 { past } else { 0 },
@@ -128,17 +128,17 @@ impl<'a, T: Element> Stage<'a, T> {
     }
 
     #[inline(always)]
-    fn load(&self, vector: Vector) -> T::Vector {
-        let Vector { is_valid, start, from, to } = vector;
+    fn load(&self, vector: RowVector) -> T::Vector {
+        let RowVector { is_valid, start, from, to } = vector;
         // SAFETY: if the vector is valid, these elements belong to the rows, which are inside the view; and `start` is
         // aligned.
-        unsafe { self.input.load_aligned_part_if_unchecked(is_valid, start, from as usize, to as usize) }
+        unsafe { self.input.load_aligned_partial_if_unchecked(is_valid, start, from as usize, to as usize) }
     }
 }
 
 /// An aligned vector of the input, if `is_valid`.
 #[derive(Clone, Copy)]
-struct Vector {
+struct RowVector {
     is_valid: bool,
     /// Its first element in the view, and the range of its elements that belong to the rows.
     start: usize,

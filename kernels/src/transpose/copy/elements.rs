@@ -1,4 +1,5 @@
-//! Transposes matrices of long contiguous segments that begin and end at multiples of an access of 4, 8 or 16 bytes.
+//! Transposes matrices of long contiguous segments whose starts and lengths are multiples of a 4-, 8- or 16-byte
+//! access.
 
 use cuda_std::global::issue_loads;
 use cuda_std::prelude::*;
@@ -39,9 +40,9 @@ pub unsafe fn copy_aligned_segments<T: Element>(
     let last = if remaining < COPY_BLOCK * COPY_ELEMENTS { remaining } else { COPY_BLOCK * COPY_ELEMENTS } as u32 - 1;
     let nth = |k: usize| thread::thread_idx_x() + (k * COPY_BLOCK) as u32;
     let load = |k: usize| {
-        // Clamped to the last element: a conditional load would be a branch, which waits for it.
+        // Clamped to the last element: a conditional load would become a branch, and later loads would wait for it.
         let nth = if nth(k) < last { nth(k) } else { last };
-        // SAFETY: an element of the matrix, which is inside of the view.
+        // SAFETY: an element of the matrix, which is inside the view.
         unsafe { input.load_unchecked(source.index(nth)) }
     };
     let elements = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
@@ -84,12 +85,12 @@ impl SourceIndices {
     }
 }
 
-/// Divides the sum of a number below the divisor and a number below [`COPY_BLOCK`] times [`COPY_ELEMENTS`]. The divisor
+/// Divides a sum of two numbers: one below the divisor, one below [`COPY_BLOCK`] times [`COPY_ELEMENTS`]. The divisor
 /// is at least 2.
 #[derive(Clone, Copy)]
 struct SumDivisor {
     by: usize,
-    /// For a divisor below `LIMIT`. A larger divisor fits in the sum at most once.
+    /// Used if the divisor is below `LIMIT`. A larger divisor fits in the sum at most once.
     divisor: Divisor,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! | module | segments begin and end |
 //! |---|---|
-//! | [`elements`] | at multiples of an access of 4, 8 or 16 bytes |
-//! | [`vectors`] | anywhere |
+//! | [`elements`] | at multiples of a 4-, 8- or 16-byte access |
+//! | [`vectors`] | at any address |
 
 pub mod elements;
 pub mod vectors;

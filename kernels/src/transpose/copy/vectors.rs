@@ -5,11 +5,11 @@ use cuda_std::prelude::*;
 use crate::transpose::tuning::{COPY_BLOCK, COPY_VECTORS};
 
 /// Transposes a matrix of `rows` x `columns` segments of `len` elements, without gaps: segment `i * columns + j` of the
-/// input is segment `j * rows + i` of the output. `vectors` is the most aligned 16-byte vectors that a segment of the
-/// output touches: one more than it fills, if it may begin at any address.
+/// input is segment `j * rows + i` of the output. `vectors` is the maximum number of aligned 16-byte vectors that a
+/// segment of the output touches: one more than it fills if segments may begin at any address.
 ///
 /// Consecutive threads write consecutive aligned vectors, each of which they extract from the input. Each thread has
-/// [`COPY_VECTORS`] of them in flight. At the ends of a segment it writes a part of a vector.
+/// [`COPY_VECTORS`] of them in flight. At both ends of a segment, a thread writes part of a vector.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.
@@ -23,7 +23,7 @@ pub unsafe fn copy_segments<T: Element>(
     vectors: usize,
 ) {
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_VECTORS) + thread::index_in_block::<COPY_BLOCK>();
-    let part = |k: usize| Part::new::<T>(first + k * COPY_BLOCK, &output, rows, columns, len, vectors);
+    let part = |k: usize| PartialVector::new::<T>(first + k * COPY_BLOCK, &output, rows, columns, len, vectors);
     let parts = [part(0), part(1), part(2), part(3)];
     let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
     parts[0].store(&output, loaded[0]);
@@ -32,8 +32,8 @@ pub unsafe fn copy_segments<T: Element>(
     parts[3].store(&output, loaded[3]);
 }
 
-/// A segment's part of an aligned vector of the output.
-struct Part {
+/// An aligned vector of the output, restricted to one segment.
+struct PartialVector {
     /// The vector's start in the input and the output, which may be before both views.
     from: usize,
     to: usize,
@@ -42,7 +42,7 @@ struct Part {
     end: usize,
 }
 
-impl Part {
+impl PartialVector {
     /// Vector `i`, with `vectors` vectors for each segment.
     #[inline(always)]
     fn new<T: Element>(
@@ -73,8 +73,8 @@ impl Part {
     #[inline(always)]
     fn load<T: Element>(&self, input: &Global<T>) -> T::Vector {
         if self.begin < self.end {
-            // SAFETY: elements of the segment, which is inside of the view.
-            unsafe { input.load_part_unchecked(self.from, self.begin, self.end) }
+            // SAFETY: elements of the segment, which is inside the view.
+            unsafe { input.load_partial_unchecked(self.from, self.begin, self.end) }
         } else {
             T::Vector::splat(T::default())
         }
@@ -83,8 +83,8 @@ impl Part {
     #[inline(always)]
     fn store<T: Element>(&self, output: &GlobalMut<T>, vector: T::Vector) {
         if self.begin < self.end {
-            // SAFETY: elements of the segment, which is inside of the view; the vector is aligned.
-            unsafe { output.store_part_unchecked(self.to, vector, self.begin, self.end) };
+            // SAFETY: elements of the segment, which is inside the view; the vector is aligned.
+            unsafe { output.store_partial_unchecked(self.to, vector, self.begin, self.end) };
         }
     }
 }

@@ -9,7 +9,7 @@ use super::{elements_per_word, words, words_of_vector};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS};
 
-/// A segment of each row, and the aligned vectors that it lies in.
+/// A contiguous segment of each of several rows, and the aligned vectors that contain it.
 pub(in crate::transpose) struct AlignedRows<'a, T> {
     pub input: &'a Global<'a, T>,
     /// The index of the first segment, and the distance to the next.
@@ -18,13 +18,13 @@ pub(in crate::transpose) struct AlignedRows<'a, T> {
     pub rows: u32,
     /// Elements of each segment.
     pub len: u32,
-    /// Divides by the most vectors of a segment.
+    /// Divides by the maximum number of vectors of a segment.
     pub by_vectors: Divisor,
 }
 
 /// A vector of a segment.
 #[derive(Clone, Copy)]
-struct Vector {
+struct SegmentVector {
     /// Whether the thread stores it.
     is_valid: bool,
     /// The vector's start in the view, and the range of its elements that is in the segment.
@@ -88,14 +88,14 @@ impl<T: WordAccess> AlignedRows<'_, T> {
     }
 
     #[inline(always)]
-    fn vector_at_pitch(&self, k: usize, segment_pitch: u32) -> Vector {
+    fn vector_at_pitch(&self, k: usize, segment_pitch: u32) -> SegmentVector {
         self.vector(k, &|row| row * segment_pitch)
     }
 
     /// The thread's `k`-th vector, clamped to the last vector, so that the loads need no predicate: `ptxas` has seven
     /// predicates, and would keep one or two of eight loads in flight.
     #[inline(always)]
-    fn vector(&self, k: usize, segment_start: &impl Fn(u32) -> u32) -> Vector {
+    fn vector(&self, k: usize, segment_start: &impl Fn(u32) -> u32) -> SegmentVector {
         let lanes = T::Vector::LEN as u32;
         let nth = thread::thread_idx_x() + (k * PACKED_BLOCK) as u32;
         let is_row = nth < self.rows * self.by_vectors.value();
@@ -106,7 +106,7 @@ impl<T: WordAccess> AlignedRows<'_, T> {
         let vectors = end.div_ceil(lanes);
         let is_valid = is_row && i < vectors;
         let i = if i < vectors { i } else { vectors - 1 };
-        Vector {
+        SegmentVector {
             is_valid,
             start: begin.wrapping_sub(past as usize).wrapping_add((i * lanes) as usize),
             from: if i == 0 { past } else { 0 },
@@ -116,18 +116,18 @@ impl<T: WordAccess> AlignedRows<'_, T> {
     }
 
     #[inline(always)]
-    fn load(&self, vector: Vector) -> T::Vector {
-        let Vector { start, from, to, .. } = vector;
-        // Segments are short and begin anywhere: the next block reads what L2 fetches beside them.
-        // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
-        unsafe { self.input.load_aligned_part_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
+    fn load(&self, vector: SegmentVector) -> T::Vector {
+        let SegmentVector { start, from, to, .. } = vector;
+        // Segments are short and begin at any address, so the next block reads the rest of the lines that L2 fetches.
+        // SAFETY: these elements are the segment's, which is inside the view, and `start` is aligned.
+        unsafe { self.input.load_aligned_partial_unchecked(start, from as usize, to as usize, L2Prefetch::TwoLines) }
     }
 }
 
 /// Stores a vector to shared memory. The stores are checked: without the branches of the checks, `ptxas` would save
 /// registers by storing the first vectors before it loads the last ones.
 #[inline(always)]
-fn stage<T: WordAccess, const LEN: usize>(at: Vector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
+fn stage<T: WordAccess, const LEN: usize>(at: SegmentVector, vector: T::Vector, tile: &SharedArray<T, LEN>) {
     if !at.is_valid {
         return;
     }

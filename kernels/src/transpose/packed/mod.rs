@@ -1,10 +1,10 @@
 //! Packed transposes: a tile is loaded as it lies in memory, and its output is gathered from single elements in shared
 //! memory.
 //!
-//! They are for matrices with few rows or few columns. On their contiguous side, a tile is one contiguous segment that
-//! begins and ends where sectors do; on the other side it has a segment of a few hundred bytes in each row. Vectors are
-//! loaded at multiples of 16 bytes and stored to shared memory as they are, so alignment costs nothing, and no element
-//! is outside of the matrix. In matrices with more rows and columns, the segment of each row would be too short.
+//! They are for matrices with few rows or few columns. A tile is one contiguous segment on one side, and on the other a
+//! segment of a few hundred bytes in each row. Stores begin and end at sectors. Vectors are loaded at multiples of 16
+//! bytes and stored to shared memory as they are, so alignment costs nothing, and no element is outside the matrix. In
+//! matrices with more rows and columns, the segment of each row would be too short.
 //!
 //! | module | contents |
 //! |---|---|
@@ -31,7 +31,7 @@ use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store}
 /// Bytes of a sector of memory.
 pub const SECTOR: usize = 32;
 
-/// The capacity of a block in elements of `size` bytes: the vectors that its threads load.
+/// The capacity of a block in elements of `size` bytes, which fill the vectors that its threads load.
 pub const fn capacity(size: usize) -> usize {
     PACKED_BLOCK * PACKED_VECTORS * (16 / size)
 }
@@ -41,12 +41,12 @@ pub const fn elements_per_bank_row(size: usize) -> usize {
     128 / size
 }
 
-/// Elements of a word.
+/// Elements per word.
 pub(in crate::transpose) const fn elements_per_word<T: WordAccess>() -> u32 {
     (size_of::<T::Word>() / size_of::<T>()) as u32
 }
 
-/// Words of a vector.
+/// Words per vector.
 pub(in crate::transpose) const fn words_of_vector<T: WordAccess>() -> u32 {
     (size_of::<T::Vector>() / size_of::<T::Word>()) as u32
 }
@@ -63,11 +63,10 @@ pub(in crate::transpose) fn words<T: WordAccess>(vector: T::Vector) -> [T::Word;
     }
 }
 
-/// Stores elements `begin..end` of one store, whose first element has the index `i`.
+/// Writes elements `begin..end` of the store whose first element is at index `i` of the output.
 ///
 /// # Safety
-/// The elements are inside of the view, and the address of the first one of the store is a multiple of the store's
-/// size.
+/// The elements are inside the view, and the address of the first one of the store is a multiple of the store's size.
 #[inline(always)]
 #[track_caller]
 pub(in crate::transpose) unsafe fn store<T: WordAccess>(
@@ -80,23 +79,23 @@ pub(in crate::transpose) unsafe fn store<T: WordAccess>(
     let all = elements_per_store(size_of::<T>());
     if all == 1 || (begin == 0 && end == all) {
         // SAFETY: as promised by the caller.
-        return unsafe { store_any(output, i, 0, all, element) };
+        return unsafe { store_unclamped(output, i, 0, all, element) };
     }
     let within = |k: u32| {
         let k = if k < begin { begin } else { k };
         element(if k < end { k } else { end - 1 })
     };
     // SAFETY: as promised by the caller.
-    unsafe { store_any(output, i, begin, end, within) };
+    unsafe { store_unclamped(output, i, begin, end, within) };
 }
 
-/// [`store`], where `element` is also defined for elements that are not stored.
+/// [`store`] with an `element` that is also defined for elements that are not stored.
 ///
 /// # Safety
 /// As of [`store`].
 #[inline(always)]
 #[track_caller]
-pub(in crate::transpose) unsafe fn store_any<T: WordAccess>(
+pub(in crate::transpose) unsafe fn store_unclamped<T: WordAccess>(
     output: &GlobalMut<T>,
     i: usize,
     begin: u32,

@@ -12,7 +12,7 @@ pub struct PackedTiling {
     pub height: usize,
     /// Segments across a tile.
     pub width: usize,
-    /// The most vectors of 16 bytes of a row, or of the whole tile if it is loaded as one row; at least 2.
+    /// The maximum number of 16-byte vectors of a row, or of the whole tile if it is loaded as one row; at least 2.
     pub vectors_per_row: usize,
     /// The pitch of rows in shared memory, in elements. If it is a row's length, the tile is loaded as one row: it has
     /// whole rows of the matrix, and is contiguous in the input.
@@ -37,10 +37,10 @@ impl PackedTiling {
         if width == columns && rows.div_ceil(height) > tiles {
             height = rows.min(whole(all / columns));
         }
-        let apart = Self::with_sides(1, width, false, len, size);
-        let one_segment = width == columns && is_better_as_one_segment(columns * len, apart.row_pitch, len, size);
+        let padded = Self::with_sides(1, width, false, len, size);
+        let one_segment = width == columns && is_better_as_one_segment(columns * len, padded.row_pitch, len, size);
         if width == columns && !one_segment {
-            let fit = (PACKED_BLOCK * PACKED_VECTORS / apart.vectors_per_row).min(capacity(size) / apart.row_pitch);
+            let fit = (PACKED_BLOCK * PACKED_VECTORS / padded.vectors_per_row).min(capacity(size) / padded.row_pitch);
             height = height.min(whole(fit));
         }
         loop {
@@ -113,7 +113,7 @@ fn even_width(columns: usize, most: usize, rows_at_once: usize) -> usize {
     }
 }
 
-/// The most words that a row of the output spans, with `each` elements a word.
+/// The maximum number of words that a row of the output spans, with `each` elements per word.
 fn words_per_row(elements: usize, each: usize) -> usize {
     (elements + each - 1).div_ceil(each)
 }
@@ -138,18 +138,18 @@ fn row_pitch(elements: usize, len: usize, size: usize) -> usize {
 }
 
 /// Whether a narrow tile, whose rows are one contiguous segment of the input, is better loaded as one row: if a warp
-/// reads it in few passes, or if fewer than two fifths of the rows fit at the pitch `apart`.
-fn is_better_as_one_segment(elements: usize, apart: usize, len: usize, size: usize) -> bool {
-    2 * apart > 5 * elements || passes(elements, len, size) <= MAX_PASSES
+/// reads it in few passes, or if fewer than two fifths of the rows fit at the padded pitch.
+fn is_better_as_one_segment(elements: usize, padded_pitch: usize, len: usize, size: usize) -> bool {
+    2 * padded_pitch > 5 * elements || passes(elements, len, size) <= MAX_PASSES
 }
 
-/// The passes in which a warp reads the first element of each lane's store: the most words in one bank, for rows
-/// `apart` elements apart.
-fn passes(apart: usize, len: usize, size: usize) -> u32 {
+/// The passes in which a warp reads the first element of each lane's store: the maximum number of words in one bank,
+/// for rows that begin `row_pitch` elements apart.
+fn passes(row_pitch: usize, len: usize, size: usize) -> u32 {
     let (mut words, mut last) = ([0; 32], [usize::MAX; 32]);
     for lane in 0..32 {
         let nth = lane * elements_per_store(size) as usize;
-        let word = (nth / len * apart + nth % len) * size / 4;
+        let word = (nth / len * row_pitch + nth % len) * size / 4;
         if last[word % 32] != word {
             last[word % 32] = word;
             words[word % 32] += 1;

@@ -4,7 +4,7 @@
 //! output are gathered from single elements, as in the other [packed transposes](crate::transpose::packed). The index
 //! of an element in shared memory takes two divisions. So a thread writes the same word of several rows of the output,
 //! one after the other: from one row to the next, every index grows by the length of a segment. Rows of the output
-//! begin anywhere in a word. Rows that are a certain power of two apart begin at the same element of a word, so a
+//! begin at any element of a word. Rows that are a certain power of two apart begin at the same element of a word, so a
 //! thread takes such rows.
 //!
 //! [`segments_short_wide`](mod@super::segments_short_wide) is for matrices of few rows, whose tiles are contiguous in
@@ -13,7 +13,7 @@
 use cuda_std::prelude::*;
 
 use super::staged::{SegmentTile, StagedSegments, at_most};
-use super::{capacity, store_any};
+use super::{capacity, store_unclamped};
 use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, elements_per_store};
@@ -65,7 +65,7 @@ pub unsafe fn packed_segments<T: WordAccess, const LEN: usize>(
     thread::sync_threads();
 
     let (each, written) = (elements_per_store(size_of::<T>()), tile_height * len);
-    let all_at_once = PACKED_BLOCK as u32 / threads_per_row;
+    let rows_at_once = PACKED_BLOCK as u32 / threads_per_row;
     let mut first = thread::thread_idx_x() / threads_per_row;
     while first < step && first < tile_width {
         let start = ((left + first as usize) * rows + top) * len as usize;
@@ -79,23 +79,23 @@ pub unsafe fn packed_segments<T: WordAccess, const LEN: usize>(
                 // SAFETY: an element of segment `column` of a row in the tile.
                 let element =
                     |k: u32| unsafe { tile.load_unchecked((at.shared_indices[k as usize] + column_offset) as usize) };
-                // SAFETY: these elements are inside of the row. `past` is counted from a word's start, and whole words
+                // SAFETY: these elements are inside the row. `past` is counted from a word's start, and whole words
                 // separate the thread's rows.
-                unsafe { store_any(&output, to, at.begin, at.end, element) };
+                unsafe { store_unclamped(&output, to, at.begin, at.end, element) };
                 column += step;
                 column_offset += step * len;
                 to = to.wrapping_add(step as usize * rows * len as usize);
             }
             word += threads_per_row * each;
         }
-        first += all_at_once;
+        first += rows_at_once;
     }
 }
 
 /// The elements of one store.
 struct StoredWord {
-    /// The elements' indices in shared memory, in the tile's first column. Elements outside of the row repeat its first
-    /// or last one.
+    /// The elements' indices in shared memory, in the tile's first column. Elements outside the row repeat its first or
+    /// last one.
     shared_indices: [u32; 8],
     /// The range of the elements that is in the row.
     begin: u32,

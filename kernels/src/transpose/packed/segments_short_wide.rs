@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use crate::divisor::Divisor;
 
 use super::staged::{SegmentTile, at_most};
-use super::{capacity, store_any};
+use super::{capacity, store_unclamped};
 use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, SHORT_WIDE_ROW, elements_per_store};
@@ -59,7 +59,7 @@ pub unsafe fn packed_segments_short_wide<T: WordAccess, const LEN: usize>(
         let begin = if first < 0 { -first as u32 } else { 0 };
         let remaining = written as i32 - first;
         let end = if remaining < each as i32 { remaining as u32 } else { each };
-        // Elements outside of the segment repeat its first or last one: with a branch, nearly every warp would diverge.
+        // Elements outside the segment repeat its first or last one: with a branch, nearly every warp would diverge.
         let element = |k: u32| {
             let nth = first + k as i32;
             let nth = if nth < 0 { 0 } else { nth as u32 };
@@ -70,7 +70,7 @@ pub unsafe fn packed_segments_short_wide<T: WordAccess, const LEN: usize>(
         };
         let to = start.wrapping_add(word as usize).wrapping_sub(past);
         // SAFETY: these elements are in the segment, and `past` is counted from a word's start.
-        unsafe { store_any(&output, to, begin, end, element) };
+        unsafe { store_unclamped(&output, to, begin, end, element) };
         word += PACKED_BLOCK as u32 * each;
     }
 }

@@ -5,13 +5,12 @@ use cuda_std::prelude::*;
 use crate::divisor::{Divisor, Walk};
 
 use super::aligned_rows::AlignedRows;
-use super::{SECTOR, capacity, elements_per_bank_row, store, store_any};
+use super::{SECTOR, capacity, elements_per_bank_row, store, store_unclamped};
 use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
 
-/// The halo: columns before the block's own that it may need, because a matrix of the output may begin inside of a
-/// sector.
+/// The halo: columns before the block's own that it may need, because a matrix of the output may begin inside a sector.
 pub const fn halo(rows: usize, size: usize) -> usize {
     (SECTOR / size - 1).div_ceil(rows)
 }
@@ -42,7 +41,7 @@ pub const fn segment_start(row: usize, segment_pitch: usize, size: usize) -> usi
     row * segment_pitch + row / 8 * short_wide_skew(size)
 }
 
-/// The most columns of a block: whole sectors of the output and of the input.
+/// The maximum number of columns of a block: whole sectors of the output and of the input.
 pub const fn max_columns(rows: usize, size: usize) -> usize {
     let (vectors, step) = (PACKED_BLOCK * PACKED_VECTORS, SECTOR / size);
     let mut width = capacity(size) / rows / step * step;
@@ -118,7 +117,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
         past: input.elements_past(segments.begin, 16) as u32,
         pitch: input_pitch as u32,
     };
-    // The number, in the tile, of the first element that is written; negative in the first tile.
+    // The index in the tile of the first element that is written; negative in the first tile.
     let first_element = ((left - first) as u32 * rows) as i32 - past as i32;
     let to = (start + left * rows as usize).wrapping_sub(past as usize);
     segment_rows.store_to(&output, to, width * rows, first_element, segments.len * rows);
@@ -150,7 +149,7 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
     }
 
     /// Writes `len` elements of the output from `to` on. The first one is element `first_element` of the tile's
-    /// `tile_len` elements; the number may be negative.
+    /// `tile_len` elements; that index may be negative.
     #[inline(always)]
     fn store_to(&self, output: &GlobalMut<T>, to: usize, len: u32, first_element: i32, tile_len: u32) {
         let each = elements_per_store(size_of::<T>());
@@ -182,7 +181,7 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         };
         let store = |i: u32, element: T| {
             // SAFETY: an element of the matrix.
-            unsafe { store_any(output, to.wrapping_add(i as usize), 0, 1, |_| element) };
+            unsafe { store_unclamped(output, to.wrapping_add(i as usize), 0, 1, |_| element) };
         };
         while i + 3 * STEP < end {
             let second = walk.next();
@@ -239,8 +238,8 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
                 let element = |k: u32| unsafe {
                     self.tile.load_unchecked(first[k as usize].wrapping_add(column_offset) as usize)
                 };
-                // SAFETY: inside of the matrix, and multiples of a store's size after the first `to` are aligned.
-                unsafe { store_any(output, to, 0, each, element) };
+                // SAFETY: inside the matrix, and multiples of a store's size after the first `to` are aligned.
+                unsafe { store_unclamped(output, to, 0, each, element) };
             } else {
                 self.store_at(output, to, element_index, tile_len);
             }
@@ -260,15 +259,15 @@ impl<T: WordAccess, const LEN: usize> SegmentRows<'_, T, LEN> {
         let end = if left < each as i32 { left } else { each as i32 };
         if (begin as i32) < end {
             let element = |k: u32| self.tile.load(self.shared_index((element_index + k as i32) as u32) as usize % LEN);
-            // SAFETY: these elements are inside of the matrix, and `to` is counted from a sector's start.
+            // SAFETY: these elements are inside the matrix, and `to` is counted from a sector's start.
             unsafe { store(output, to, begin, end as u32, element) };
         }
     }
 }
 
-/// The most threads of a block that write whole columns of `rows` elements together, `each` elements a store. They
-/// write whole sectors where a block has enough threads, since a warp would otherwise write parts of sectors. The
-/// result is at least 1, because `rows` is at most 128.
+/// The maximum number of threads of a block that write whole columns of `rows` elements together, `each` elements per
+/// store. They write whole sectors where a block has enough threads, since a warp would otherwise write parts of
+/// sectors. The result is at least 1, because `rows` is at most 128.
 #[inline(always)]
 const fn threads_of_whole_columns(rows: u32, each: u32) -> u32 {
     const THREADS_OF_SECTOR: u32 = SECTOR as u32 / 8;

@@ -5,19 +5,21 @@ use cuda_std::prelude::*;
 
 use crate::divisor::{Divisor, Walk};
 
-use super::{SECTOR, capacity, elements_per_bank_row, elements_per_word, store, store_any, words, words_of_vector};
+use super::{
+    SECTOR, capacity, elements_per_bank_row, elements_per_word, store, store_unclamped, words, words_of_vector,
+};
 use crate::transpose::launch_dependents;
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
 
-/// The halo: rows above the block's own that it may need, because a row of the output may begin inside of a sector.
+/// The halo: rows above the block's own that it may need, because a row of the output may begin inside a sector.
 pub const fn halo(size: usize) -> usize {
     SECTOR / size - 1
 }
 
-/// The most positions of a row of the output for one block: whole sectors.
+/// The maximum number of positions of a row of the output for one block: whole sectors.
 pub const fn max_positions(columns: usize, size: usize) -> usize {
-    // The segment may begin inside of a vector, and the whole vector is stored.
+    // The segment may begin inside a vector, and the whole vector is stored.
     let mut segment = capacity(size) - 16 / size;
     while shared_index((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
         segment -= 16 / size;
@@ -199,28 +201,28 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
             let fourth = third.next();
             let four = [output_store(walk), output_store(second), output_store(third), output_store(fourth)];
             let elements = [element(four[0], 0), element(four[1], 0), element(four[2], 0), element(four[3], 0)];
-            // SAFETY: inside of the row.
+            // SAFETY: inside the row.
             unsafe { self.output.store_unchecked(four[0].to, elements[0]) };
-            // SAFETY: inside of the row.
+            // SAFETY: inside the row.
             unsafe { self.output.store_unchecked(four[1].to, elements[1]) };
-            // SAFETY: inside of the row.
+            // SAFETY: inside the row.
             unsafe { self.output.store_unchecked(four[2].to, elements[2]) };
-            // SAFETY: inside of the row.
+            // SAFETY: inside the row.
             unsafe { self.output.store_unchecked(four[3].to, elements[3]) };
             walk = fourth.next();
             i += 4 * STEP;
         }
         while i < all {
             let one = output_store(walk);
-            // SAFETY: inside of the row, and a sector's start is a multiple of a store's size.
-            unsafe { store_any(self.output, one.to, 0, each, |k| element(one, k)) };
+            // SAFETY: inside the row, and a sector's start is a multiple of a store's size.
+            unsafe { store_unclamped(self.output, one.to, 0, each, |k| element(one, k)) };
             walk = walk.next();
             i += STEP;
         }
     }
 }
 
-/// A contiguous segment of global memory, and the aligned vectors that it lies in.
+/// A contiguous segment of global memory, and the aligned vectors that contain it.
 struct Segment<'a, T> {
     input: &'a Global<'a, T>,
     /// The start of the first vector, `past` elements before the segment.
@@ -252,9 +254,9 @@ impl<'a, T: WordAccess> Segment<'a, T> {
         let (i, _) = self.vector(k);
         let from = if i == 0 { self.past } else { 0 };
         let to = if (i + 1) * lanes < self.end { lanes } else { self.end - i * lanes };
-        // SAFETY: these elements are the segment's, which is inside of the view, and `start` is aligned.
+        // SAFETY: these elements are the segment's, which is inside the view, and `start` is aligned.
         unsafe {
-            self.input.load_aligned_part_unchecked(
+            self.input.load_aligned_partial_unchecked(
                 self.start.wrapping_add((i * lanes) as usize),
                 from as usize,
                 to as usize,

@@ -10,8 +10,8 @@
 //! # Bank conflicts
 //!
 //! The tile is stored transposed: column after column, each of one 16-byte vector for each micro-tile down. A 16-byte
-//! access takes eight lanes at a time, which should fall into the eight 16-byte units of the 32 banks. Vector `q` of a
-//! column in micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
+//! access is served eight lanes at a time; these should access different ones of the eight 16-byte units of the 32
+//! banks. Vector `q` of a column in micro-tile `x` lies at index `q ^ swizzle(x)` of that column:
 //!
 //! | access | lanes differ in | units |
 //! |---|---|---|
@@ -58,7 +58,7 @@ pub(in crate::transpose) const fn vectors_per_thread<T: Transpose, const LEN: us
     shares_per_thread::<T, LEN>() * rows_per_thread::<T, LEN>()
 }
 
-/// The most micro-tiles, or shares of them, that a thread has.
+/// The maximum number of micro-tiles, or shares of them, that a thread has.
 const MAX_SHARES: usize = 4;
 
 /// The grid of tiles of the matrices. The host computes it, because a block would spend more time on the divisions than
@@ -103,7 +103,7 @@ impl TileGrid {
 /// A block's tile.
 pub(in crate::transpose) struct Tile {
     pub batch: usize,
-    /// The first row and column in the matrix, and the numbers of rows and columns inside of the matrix.
+    /// The first row and column in the matrix, and the numbers of rows and columns inside the matrix.
     pub top: usize,
     pub left: usize,
     pub rows: u32,

@@ -1,4 +1,4 @@
-//! The epilogue of a transpose: nothing, or a factor and the conjugate, as in BLAS' `geam` and `omatcopy`.
+//! The epilogue of a transpose: none, or a factor, the conjugate, or both, as in BLAS's `geam` and `omatcopy`.
 
 use cuda_std::float::{bf16_from_f32, f16_from_f32, f32_from_bf16, f32_from_f16};
 use cuda_std::prelude::*;

@@ -127,7 +127,7 @@ struct Half {
 }
 
 impl Half {
-    /// The tile on or above the diagonal, or the other one.
+    /// For `half` 0 the tile on or above the diagonal, for 1 its mirror image.
     #[inline(always)]
     fn new<T: Transpose, const LEN: usize>(side: usize, half: u32) -> Self {
         let size = size_of::<T>();

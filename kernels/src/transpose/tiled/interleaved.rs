@@ -44,7 +44,8 @@ pub struct InterleavedArgs<T: Plain> {
 /// output's `output_ways`. Row `i` is at index `i % ways * (rows / ways) + i / ways`. The ways divide the rows and are
 /// at most [`MAX_WAYS`](super::row_map::MAX_WAYS).
 ///
-/// `LEN`, tiles and grid are those of [`tiles`](mod@crate::transpose::tiled::kernels). Sides and addresses are free.
+/// `LEN`, tiles and grid are those of [`tiles`](mod@crate::transpose::tiled::kernels). Sides and addresses are
+/// arbitrary.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.

@@ -1,8 +1,8 @@
 //! Transposes by 16-byte accesses, of elements of 1 to 16 bytes: what the library launches for large matrices.
 //!
 //! A block transposes a [tile](crate::transpose::tiled::block_tile) of
-//! [micro-tiles](crate::transpose::tiled::micro_tile), squares whose rows are one 16-byte vector. Numbers that are
-//! powers of two are arguments as base-2 logarithms, so that the kernel shifts and masks instead of dividing.
+//! [micro-tiles](crate::transpose::tiled::micro_tile), squares whose rows are one 16-byte vector. Powers of two are
+//! passed as base-2 logarithms, so that the kernel shifts and masks instead of dividing.
 
 use cuda_std::prelude::*;
 use half::{bf16, f16};
@@ -235,7 +235,8 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     unaligned::store_tile(&output, shape.rows_of_output(&to), &shape, &tile);
 }
 
-/// [`scaled_tiles`](fn@scaled_tiles) where [`tiles`](fn@tiles) applies: everything begins at multiples of 16 bytes.
+/// [`scaled_tiles`](fn@scaled_tiles) where [`tiles`](fn@tiles) applies: sides, pitches and addresses are multiples of
+/// 16 bytes.
 ///
 /// # Safety
 /// The arguments are as described above, and the views have every element that they name: accesses are unchecked.

@@ -38,7 +38,7 @@ impl RowMap for PitchedRows {
     }
 }
 
-/// The most ways of an interleaving.
+/// The maximum number of ways of an interleaving.
 pub const MAX_WAYS: usize = 1 << 12;
 
 /// A divisor above the number of rows of a tile: all rows are in group 0.
@@ -59,7 +59,8 @@ pub(in crate::transpose) struct InterleavedRows<const ALIGNED: bool> {
 }
 
 impl<const ALIGNED: bool> InterleavedRows<ALIGNED> {
-    /// Rows from `top` on, of `rows` rows of `pitch` elements, from their element `left` on. `ways` divides `rows`.
+    /// The rows of a tile whose first row is `top` and first column `left`, in a matrix of `rows` rows of `pitch`
+    /// elements. `ways` divides `rows`.
     #[inline(always)]
     pub(in crate::transpose) fn new(rows: usize, pitch: usize, ways: u32, (top, left): (usize, usize)) -> Self {
         if ways == 1 {

@@ -1,4 +1,4 @@
-//! Global memory, by relaxed atomics of the access's width. They compile to ordinary moves on the usual processors, and
+//! Global memory, by relaxed atomics of the access's width. They compile to ordinary moves on x86-64 and aarch64, and
 //! they define the behaviour of kernels whose threads race: blocks run on several cores.
 //!
 //! A user's debug build compiles this without optimization, with the checks that the standard library's pointer
@@ -46,8 +46,8 @@ pub(crate) unsafe fn load_vector_if<P: VectorType>(predicate: bool, pointer: *co
     if predicate { unsafe { load(pointer) } } else { P::from_words([0; 4]) }
 }
 
-/// The bits of a value as another type. `transmute_copy` checks its pointers where a user's build has debug assertions:
-/// that took longer than the access.
+/// The bits of a value as another type. `transmute_copy` checks its pointers where a user's build has debug assertions,
+/// which takes longer than the access.
 ///
 /// # Safety
 /// The types have the same size, and the value's bytes are a `To`.
@@ -91,7 +91,7 @@ unsafe fn read<T: Plain>(pointer: *const T) -> T {
 /// Reads 16 bytes at any address, by accesses as wide as its alignment allows.
 ///
 /// # Safety
-/// As for [`load`], but for the alignment.
+/// As for [`load`], except for the alignment.
 unsafe fn read_words(pointer: *const u8) -> [u32; 4] {
     // SAFETY: as promised by the caller; the matches check the alignment.
     unsafe {
@@ -197,8 +197,7 @@ pub(crate) unsafe fn store_pair(pointer: *mut [u64; 2], [first, second]: [u64; 2
     lane::atomic(Access::Store, pointer.addr(), 16, false, store, |()| true);
 }
 
-/// The address's offset from a multiple of 16, in bytes. It does not matter on the CPU, where the load of a vector is
-/// any number of loads.
+/// The address's offset from a multiple of 16, in bytes. The CPU loads a vector correctly at any offset.
 pub(crate) fn misalignment<T>(pointer: *const T) -> usize {
     pointer as usize % 16
 }
@@ -238,9 +237,9 @@ pub(crate) unsafe fn load_aligned_pair_if<P: VectorType>(predicate: bool, pointe
 /// contain them; the other elements are zeros.
 ///
 /// # Safety
-/// The elements are valid for a read.
+/// The elements are valid for reads.
 #[track_caller]
-pub(crate) unsafe fn load_part<T: Plain, P: VectorType<Item = T>>(pointer: *const T, from: usize, to: usize) -> P {
+pub(crate) unsafe fn load_partial<T: Plain, P: VectorType<Item = T>>(pointer: *const T, from: usize, to: usize) -> P {
     let first = pointer.wrapping_add(from);
     lane::unaligned_load(first.addr(), (to - from) * size_of::<T>());
     if to - from == P::LEN {
@@ -292,8 +291,8 @@ mod tests {
         for first in 0..2 * len {
             for to in 1..=len {
                 for from in 0..to {
-                    // SAFETY: inside of the numbers.
-                    let vector: T::Vector = unsafe { load_part(start.add(first), from, to) };
+                    // SAFETY: inside the numbers.
+                    let vector: T::Vector = unsafe { load_partial(start.add(first), from, to) };
                     for k in 0..len {
                         let expected = if (from..to).contains(&k) { number(first + k) } else { T::default() };
                         assert_eq!(vector.get(k), expected, "{first} {from} {to} {k}");
@@ -301,7 +300,7 @@ mod tests {
                 }
             }
             let off = first % len * size_of::<T>();
-            // SAFETY: inside of the numbers.
+            // SAFETY: inside the numbers.
             let pair = unsafe { load_aligned_pair(start.add(first).cast::<T::Vector>(), off) };
             for k in 0..len {
                 let at = off / size_of::<T>() + k;

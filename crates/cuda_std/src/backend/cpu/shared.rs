@@ -188,7 +188,7 @@ macro_rules! integer_atomics {
             $exchange: $type, |before, operand| operand;
         }
 
-        /// Stores `new` if the element is `expected`; returns the element before.
+        /// Stores `new` if the element is `expected`; returns the old value.
         ///
         /// # Safety
         /// As for [`shared_load`].

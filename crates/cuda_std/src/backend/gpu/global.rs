@@ -313,7 +313,7 @@ pub(crate) unsafe fn load_aligned_pair_if<P: VectorType>(predicate: bool, pointe
 /// # Safety
 /// The elements are valid for a write on this device; `pointer` is a multiple of 16.
 #[inline(always)]
-pub(crate) unsafe fn store_part(pointer: *mut u32, words: [u32; 4], size: usize, from: usize, to: usize) {
+pub(crate) unsafe fn store_partial(pointer: *mut u32, words: [u32; 4], size: usize, from: usize, to: usize) {
     let (from, to) = (from * size, to * size);
     let mut i = 0;
     while i < 4 {

@@ -185,7 +185,7 @@ mod intrinsic {
 }
 
 // Every barrier, shuffle and vote below is sound to call: a wrong mask, or a barrier in divergent code, yields
-// undefined values or hangs, but touches no memory of others.
+// undefined values or hangs, but accesses no other thread's memory.
 
 #[inline(always)]
 pub(crate) fn barrier() {
@@ -430,7 +430,7 @@ pub(crate) fn keep_rolled(counter: u32) -> u32 {
     counter
 }
 
-/// LLVM must assume that this changes the word, and memory by it, so it computes the word here.
+/// LLVM must assume that this changes the word, so it computes the word here.
 #[inline(always)]
 pub(crate) fn compute_now(word: u32) -> u32 {
     let mut word = word;
@@ -439,7 +439,7 @@ pub(crate) fn compute_now(word: u32) -> u32 {
     word
 }
 
-/// LLVM must assume that this changes the number.
+/// LLVM must assume that this changes the number, so it computes values that depend on it again.
 #[inline(always)]
 pub(crate) fn compute_anew(number: usize) -> usize {
     let mut number = number;

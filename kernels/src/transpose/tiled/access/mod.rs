@@ -3,9 +3,9 @@
 //! | module | rows begin and end |
 //! |---|---|
 //! | `aligned` | at multiples of 16 bytes |
-//! | `unaligned` | anywhere |
-//! | [`sector_aligned`] | anywhere; a tile ends where a sector of the output ends |
-//! | [`word`] | anywhere; accesses of 4 or 8 bytes |
+//! | `unaligned` | at any address |
+//! | [`sector_aligned`] | at any address; a tile ends where a sector of the output ends |
+//! | [`word`] | at any address; accesses of 4 or 8 bytes |
 
 pub(in crate::transpose) mod aligned;
 pub mod sector_aligned;

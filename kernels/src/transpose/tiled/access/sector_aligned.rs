@@ -11,10 +11,10 @@
 //!
 //! Positions in a row of the output are counted from the start of the sector in which the row begins.
 //!
-//! Cutting a vector out of two takes instructions and registers. Three things save them. A tile inside of the matrix
-//! does without the comparisons for edges. What the vectors of a thread have in common is computed once. Each lane
-//! loads the aligned vectors in which its rows begin, and gets the next ones from the next lane by a shuffle. So the
-//! last lane of a row loads for the lane before it only, and its columns belong to the next tile.
+//! Cutting a vector out of two takes instructions and registers. Three things save them. A tile inside the matrix needs
+//! no comparisons for edges. Values that a thread's vectors share are computed once. Each lane loads the aligned
+//! vectors in which its rows begin, and gets the next ones from the next lane by a shuffle. So the last lane of a row
+//! loads only for the lane before it, and its columns belong to the next tile.
 
 use cuda_std::bits::funnel_shift_vector;
 use cuda_std::global::{PendingVector, issue_loads};
@@ -65,7 +65,7 @@ pub const fn threads(len: usize, size: usize) -> usize {
     micro_tiles(len, size) << log2_sharing(size) >> log2_micro_tiles(size)
 }
 
-/// Whether the tile is inside of the matrix, with at least a sector's worth of rows above and below it.
+/// Whether the tile is inside the matrix, with at least a sector's worth of rows above and below it.
 #[inline(always)]
 pub(in crate::transpose) fn is_inside<T: Transpose>(rows: usize, shape: &Tile) -> bool {
     let sector = SECTOR / size_of::<T>();
@@ -119,7 +119,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let columns = shape.columns.saturating_sub(column);
     let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
     let (above, end, columns) = (up_to_all(above), up_to_all(end), columns.min(width as u32));
-    // Columns to the end of the matrix' row, which may be in the vector that the next lane begins with.
+    // Columns to the end of the matrix's row, which may be in the vector that the next lane begins with.
     let columns_left = (all_columns - shape.left) as i64 - column as i64;
     let columns_left = if columns_left < width as i64 { columns_left as i32 } else { width as i32 };
     let pitch = layout.pitch;
@@ -162,8 +162,8 @@ struct RowsOfThread<'a, T> {
     input: &'a Global<'a, T>,
     index: usize,
     pitch: usize,
-    /// Rows above the matrix, rows inside of it, and columns of the micro-tiles. In 32 bits, because they are live
-    /// while the registers hold the rows.
+    /// Rows above the matrix, rows inside it, and columns of the micro-tiles. In 32 bits, because they are live while
+    /// the registers hold the rows.
     above: u32,
     count: u32,
     columns: u32,
@@ -186,7 +186,7 @@ impl<T: Transpose> RowsOfThread<'_, T> {
     }
 }
 
-/// Begins the loads of rows that are inside of the matrix and continue past the tile.
+/// Begins the loads of rows that are inside the matrix and continue past the tile.
 struct BeginInside<'a, T>(&'a RowsOfThread<'a, T>);
 
 impl<T: Transpose> Unroll for BeginInside<'_, T> {
@@ -195,7 +195,7 @@ impl<T: Transpose> Unroll for BeginInside<'_, T> {
     #[inline(always)]
     fn value(&self, i: usize) -> PendingVector<T::Vector> {
         let (index, count, left) = (self.0.index(i), self.0.columns as usize, overlap(size_of::<T>()) as i32);
-        // SAFETY: inside of the matrix, and so the view.
+        // SAFETY: inside the matrix, and so the view.
         unsafe { self.0.input.begin_unaligned_load_unchecked(index, count, left, log2_sharing(size_of::<T>()) > 0) }
     }
 }
@@ -208,7 +208,7 @@ impl<T: Transpose> Unroll for BeginAtEdge<'_, T> {
 
     #[inline(always)]
     fn value(&self, i: usize) -> PendingVector<T::Vector> {
-        // A row outside of the matrix is so far past the end that no vector reaches it.
+        // A row outside the matrix is so far past the end that no vector reaches it.
         let (count, left) =
             if self.0.has(i) { (self.0.columns, self.0.columns_left) } else { (0, i32::from(i16::MIN)) };
         // SAFETY: the matrix has these elements, and so has the view.
@@ -235,8 +235,8 @@ impl<T: Transpose> Unroll for FinishLoads<'_, T> {
     #[inline(always)]
     fn value(&self, i: usize) -> T::Vector {
         let (begun, index) = (self.begun[i % rows_per_thread::<T>()], self.rows.index(i));
-        // SAFETY: `begin_unaligned_load_unchecked` began this row. The lanes past a lane with columns have the columns
-        // that follow; the last lanes of a tile have none.
+        // SAFETY: `begin_unaligned_load_unchecked` began this row. The lane after each lane with columns holds the
+        // columns that follow; the last lanes of a tile have no columns.
         unsafe { self.rows.input.finish_unaligned_load_unchecked(begun, index, log2_sharing(size_of::<T>()) > 0) }
     }
 }
@@ -315,7 +315,7 @@ impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
     }
 }
 
-/// The variant for a tile that is inside of the matrix with its halo.
+/// The variant for a tile that is inside the matrix with its halo.
 struct Inside<'a, E>(&'a E);
 
 impl<T: Transpose, const LEN: usize> Unroll for Inside<'_, VectorsOfThread<'_, T, LEN>> {
@@ -325,7 +325,7 @@ impl<T: Transpose, const LEN: usize> Unroll for Inside<'_, VectorsOfThread<'_, T
     fn value(&self, i: usize) {
         if i < vectors_per_thread::<T>() && self.0.column + i as u32 * self.0.step < self.0.shape.columns {
             let (vector, index, _) = self.0.vector(i);
-            // SAFETY: all of the vector is inside of the row, wherever in a sector that begins; and it is aligned.
+            // SAFETY: all of the vector is inside the row, wherever in a sector that begins; and it is aligned.
             unsafe { self.0.output.store_vector_unchecked(index, vector) };
         }
     }
@@ -345,8 +345,8 @@ impl<T: Transpose, const LEN: usize> Unroll for VectorsOfThread<'_, T, LEN> {
         let from = (past as usize).saturating_sub(position);
         let to = if position + side <= end { side } else { end.saturating_sub(position) };
         if from < to {
-            // SAFETY: elements `from..to` of the vector are inside of the row, and it is aligned.
-            unsafe { self.output.store_part_unchecked(index, vector, from, to) };
+            // SAFETY: elements `from..to` of the vector are inside the row, and it is aligned.
+            unsafe { self.output.store_partial_unchecked(index, vector, from, to) };
         }
     }
 }

@@ -27,7 +27,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, c
     transpose_micro_tiles(&vectors, epilogue, shape, tile);
 }
 
-/// The rows of the thread's micro-tiles, as far as they are inside of the matrix.
+/// The rows of the thread's micro-tiles, as far as they are inside the matrix.
 struct PartsOfInput<'a, T, R, const LEN: usize> {
     input: &'a Global<'a, T>,
     rows: R,
@@ -44,8 +44,8 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for PartsOfInput<'_, T, R
         if i < vectors_per_thread::<T, LEN>() && row < self.shape.rows && column < self.shape.columns {
             let left = (self.shape.columns - column) as usize;
             let index = self.rows.start(row) + column as usize;
-            // SAFETY: inside of the matrix, and so the view.
-            unsafe { self.input.load_part_unchecked(index, 0, if left < side { left } else { side }) }
+            // SAFETY: inside the matrix, and so the view.
+            unsafe { self.input.load_partial_unchecked(index, 0, if left < side { left } else { side }) }
         } else {
             T::Vector::splat(T::default())
         }
@@ -124,7 +124,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
             let to = if end < side { end } else { side };
             // SAFETY: the first elements of the row, up to the first aligned vector or the row's end.
             unsafe {
-                self.output.store_part_unchecked(aligned, self.vector(column, 0, past), past as usize, to as usize);
+                self.output.store_partial_unchecked(aligned, self.vector(column, 0, past), past as usize, to as usize);
             }
         }
         let (k, tail) = (end / side, end % side);
@@ -132,7 +132,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> RowsOfOutput<'_, T, R, LEN> {
             // SAFETY: the row's last elements, from its last aligned vector on.
             unsafe {
                 let index = aligned.wrapping_add((k * side) as usize);
-                self.output.store_part_unchecked(index, self.vector(column, k, past), 0, tail as usize);
+                self.output.store_partial_unchecked(index, self.vector(column, k, past), 0, tail as usize);
             }
         }
     }
@@ -152,7 +152,7 @@ impl<T: Transpose, R: RowMap, const LEN: usize> Unroll for RowsOfOutput<'_, T, R
         let (index, past) = self.index(column);
         if (k > 0 || past == 0) && (k + 1) * side <= past + self.shape.rows {
             let index = index.wrapping_sub(past as usize).wrapping_add((k * side) as usize);
-            // SAFETY: all of the vector is inside of the row, as just compared, and aligned.
+            // SAFETY: all of the vector is inside the row, as just compared, and aligned.
             unsafe { self.output.store_vector_unchecked(index, self.vector(column, k, past)) };
         }
     }

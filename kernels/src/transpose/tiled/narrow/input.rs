@@ -8,20 +8,20 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
 
-/// The words of the thread's micro-tiles, one micro-tile after the other. Words outside of the matrix are unspecified.
-/// A thread's micro-tiles are in one column of micro-tiles, so that values that they share are computed once.
+/// The words of the thread's micro-tiles, one micro-tile after the other. Words outside the matrix are unspecified. A
+/// thread's micro-tiles are in one column of micro-tiles, so that values that they share are computed once.
 pub(in crate::transpose) struct WordsOfInput<'a, T, const LEN: usize> {
     input: &'a Global<'a, T>,
     /// The index of the first micro-tile, and the distances to the next row and to the next micro-tile.
     index: usize,
     pitch: usize,
     step: usize,
-    /// The index of the thread's columns in the first of the tile's rows that is inside of the matrix.
+    /// The index of the thread's columns in the first of the tile's rows that is inside the matrix.
     top: usize,
-    /// The first row of the first micro-tile, counted from the first of the tile's rows that is inside of the matrix;
+    /// The first row of the first micro-tile, counted from the first of the tile's rows that is inside the matrix;
     /// wrapped, if it is above the matrix.
     row: u32,
-    /// The tile's rows that are inside of the matrix.
+    /// The tile's rows that are inside the matrix.
     rows: u32,
     /// Rows from one micro-tile to the next.
     rows_of_step: u32,
@@ -37,7 +37,7 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
         let (x, y) = (thread & ((1 << shape.log2_across) - 1), thread >> shape.log2_across);
         let rows_of_step = (NARROW_BLOCK as u32 >> shape.log2_across) * side;
         let (row, column) = (y * side, x * side);
-        // The tile's first row is a halo above its first position, and outside of the matrix in the first tile.
+        // The tile's first row is a halo above its first position, and outside the matrix in the first tile.
         let above = if shape.top == 0 { halo * side } else { 0 };
         let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.log2_down);
         let rows = if left < all as usize { left as u32 } else { all };
@@ -70,9 +70,10 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfInput<'_, T, LEN> {
             return T::Word::default();
         }
         let row = self.row.wrapping_add(micro_tile as u32 * self.rows_of_step + row_of_micro_tile as u32);
-        // Rows past the end repeat the last row: a conditional load would be a branch, which waits for it.
+        // Rows past the end repeat the last row: a conditional load would become a branch, and later loads would wait
+        // for it.
         let row = if row < self.rows { row } else { self.rows - 1 };
-        // SAFETY: inside of the matrix, and so the view.
+        // SAFETY: inside the matrix, and so the view.
         unsafe { self.input.load_word_unchecked(self.top + row as usize * self.pitch, self.count as usize) }
     }
 }
@@ -87,9 +88,9 @@ impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfInput<'_, T, 
         }
         let (side, words) = (elements_per_word(size_of::<T>()), self.0);
         let index = words.index.wrapping_add(i / side * words.step + i % side * words.pitch);
-        // SAFETY: all of the tile is inside of the matrix, and so of the view. So is the next word, in this row or the
+        // SAFETY: all of the tile is inside the matrix, and so inside the view. So is the next word, in this row or the
         // one below: rows are at least a word long, and a row below exists where words have several elements.
-        unsafe { words.input.load_word_of_many_unchecked(index) }
+        unsafe { words.input.load_inner_word_unchecked(index) }
     }
 }
 

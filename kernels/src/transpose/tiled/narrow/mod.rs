@@ -143,7 +143,7 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
 
 /// Loads the thread's words; the tile's first row begins at `first`.
 ///
-/// A tile inside of the matrix has no comparisons, so all loads are issued before the first word arrives, and in
+/// A tile inside the matrix has no comparisons, so all loads are issued before the first word arrives, and in
 /// [`store_tile`] all stores follow each other. Branches would prevent both.
 #[inline(always)]
 fn load_tile<T: WordAccess, const LEN: usize>(

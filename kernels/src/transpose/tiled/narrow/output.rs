@@ -62,14 +62,14 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfOutput<'a, T, LEN> {
         self.tile.load(index as usize % LEN)
     }
 
-    /// Stores the elements of a word that are inside of the row, which begins `past` elements into a word.
+    /// Stores the elements of a word that are inside the row, which begins `past` elements into a word.
     #[inline(always)]
-    fn store_part(&self, index: usize, word: T::Word, past: usize) {
+    fn store_partial(&self, index: usize, word: T::Word, past: usize) {
         let (position, end, all) = (self.position, past + self.shape.rows, elements_per_word(size_of::<T>()));
         let from = past.saturating_sub(position);
         let to = if position + all <= end { all } else { end.saturating_sub(position) };
         if from < to {
-            // SAFETY: elements `from..to` of the word are inside of the row, and it is aligned.
+            // SAFETY: elements `from..to` of the word are inside the row, and it is aligned.
             unsafe { self.output.store_word_unchecked(index, word, from, to) };
         }
     }
@@ -109,7 +109,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for Inside<'_, WordsOfOutput<'_, T,
     fn value(&self, i: usize) {
         if i < words_per_thread::<LEN>() {
             let (word, index, _) = self.0.word(i);
-            // SAFETY: all of the word is inside of the row, wherever in a word that begins; and it is aligned.
+            // SAFETY: all of the word is inside the row, wherever in a word that begins; and it is aligned.
             unsafe { self.0.output.store_word_unchecked(index, word, 0, elements_per_word(size_of::<T>())) };
         }
     }
@@ -123,7 +123,7 @@ impl<T: WordAccess, const LEN: usize> Unroll for WordsOfOutput<'_, T, LEN> {
         let column = self.column + Self::column(i as u32 * self.step, self.shape);
         if i < words_per_thread::<LEN>() && self.is_written() && column < self.shape.columns {
             let (word, index, past) = self.word(i);
-            self.store_part(index, word, past as usize);
+            self.store_partial(index, word, past as usize);
         }
     }
 }

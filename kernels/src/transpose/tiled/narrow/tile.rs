@@ -7,7 +7,7 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::block_tile::TileGrid;
 use crate::transpose::tuning::NARROW_BLOCK;
 
-/// The variant for a tile that is inside of the matrix with its halo.
+/// The variant for a tile that is inside the matrix with its halo.
 pub(in crate::transpose) struct Inside<'a, E>(pub(in crate::transpose) &'a E);
 
 /// A block's tile.
@@ -15,7 +15,7 @@ pub(in crate::transpose) struct Tile {
     pub(in crate::transpose) batch: usize,
     /// The first position in a row of the output that the tile writes.
     pub(in crate::transpose) top: usize,
-    /// The first column, and the columns that are inside of the matrix.
+    /// The first column, and the columns that are inside the matrix.
     pub(in crate::transpose) left: usize,
     pub(in crate::transpose) columns: u32,
     /// Rows of the matrix.
@@ -49,8 +49,8 @@ impl Tile {
         }
     }
 
-    /// Whether the tile is inside of the matrix, with enough rows above and below that no row of the output begins or
-    /// ends in it.
+    /// Whether the tile is inside the matrix, with enough rows above and below that no row of the output begins or ends
+    /// in it.
     #[inline(always)]
     pub(in crate::transpose) fn is_inside<T: WordAccess>(&self) -> bool {
         let side = elements_per_word(size_of::<T>());

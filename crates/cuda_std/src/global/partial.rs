@@ -17,7 +17,7 @@ impl<T: Element> Global<'_, T> {
     /// length.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_part_unchecked(&self, i: usize, from: usize, to: usize) -> T::Vector {
+    pub unsafe fn load_partial_unchecked(&self, i: usize, from: usize, to: usize) -> T::Vector {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             // The elements follow each other, and are fewer than those outside the view: if both ends are inside, all
@@ -28,7 +28,7 @@ impl<T: Element> Global<'_, T> {
                 backend::out_of_bounds("a view of global memory", outside, self.len);
             }
             // SAFETY: just checked.
-            unsafe { backend::load_part(self.start.wrapping_add(i), from, to) }
+            unsafe { backend::load_partial(self.start.wrapping_add(i), from, to) }
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -51,13 +51,13 @@ impl<T: Element> Global<'_, T> {
         (self.start as usize).wrapping_add(i.wrapping_mul(size_of::<T>())) % bytes / size_of::<T>()
     }
 
-    /// [`Global::load_part_unchecked`] for a 16-byte-aligned vector: one load, with a [prefetch size](L2Prefetch).
+    /// [`Global::load_partial_unchecked`] for a 16-byte-aligned vector: one load, with a [prefetch size](L2Prefetch).
     ///
     /// # Safety
-    /// As for [`Global::load_part_unchecked`], and the vector is aligned.
+    /// As for [`Global::load_partial_unchecked`], and the vector is aligned.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_aligned_part_unchecked(
+    pub unsafe fn load_aligned_partial_unchecked(
         &self,
         i: usize,
         from: usize,
@@ -72,7 +72,7 @@ impl<T: Element> Global<'_, T> {
             }
             let _ = prefetch;
             // SAFETY: as promised by the caller.
-            unsafe { self.load_part_unchecked(i, from, to) }
+            unsafe { self.load_partial_unchecked(i, from, to) }
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -82,14 +82,14 @@ impl<T: Element> Global<'_, T> {
         }
     }
 
-    /// [`Global::load_aligned_part_unchecked`] if `predicate`, else a meaningless vector: one predicated load,
+    /// [`Global::load_aligned_partial_unchecked`] if `predicate`, else a meaningless vector: one predicated load,
     /// branch-free.
     ///
     /// # Safety
-    /// As for [`Global::load_aligned_part_unchecked`], if `predicate`.
+    /// As for [`Global::load_aligned_partial_unchecked`], if `predicate`.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_aligned_part_if_unchecked(
+    pub unsafe fn load_aligned_partial_if_unchecked(
         &self,
         predicate: bool,
         i: usize,
@@ -102,7 +102,7 @@ impl<T: Element> Global<'_, T> {
                 return T::Vector::splat(T::default());
             }
             // SAFETY: as promised by the caller.
-            unsafe { self.load_aligned_part_unchecked(i, from, to, L2Prefetch::Sectors) }
+            unsafe { self.load_aligned_partial_unchecked(i, from, to, L2Prefetch::Sectors) }
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -120,9 +120,9 @@ pub struct PendingVector<P>(P);
 
 impl<T: Element> Global<'_, T> {
     /// Starts to load the vector at `i`, at any alignment, or its first half if `half`: one load, of the aligned vector
-    /// (or half) in which it starts. [`Self::finish_unaligned_load_unchecked`] gets the rest from the next lane, whose
-    /// load starts there: nothing is loaded twice, and only half of the registers are needed. Loads of whole vectors
-    /// [prefetch](L2Prefetch) their lines.
+    /// (or half) in which it starts. [`Self::finish_unaligned_load_unchecked`] gets the remaining elements from the
+    /// next lane, whose load starts there: nothing is loaded twice, and only half of the registers are needed. Loads of
+    /// whole vectors [prefetch](L2Prefetch) their lines.
     ///
     /// `count` is the number of requested elements, 0 in a halo lane that only serves the lane before it. `left` is the
     /// number of elements from `i` to the end of the row, negative past the end.
@@ -144,7 +144,7 @@ impl<T: Element> Global<'_, T> {
             let _ = (left, half);
             let none = T::Vector::splat(T::default());
             // SAFETY: as promised by the caller.
-            PendingVector(if count == 0 { none } else { unsafe { self.load_part_unchecked(i, 0, count) } })
+            PendingVector(if count == 0 { none } else { unsafe { self.load_partial_unchecked(i, 0, count) } })
         }
         #[cfg(target_arch = "nvptx64")]
         {
@@ -220,7 +220,7 @@ impl<T: Element> Global<'_, T> {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             // SAFETY: as promised by the caller.
-            let [a, b, ..] = unsafe { self.load_part_unchecked(i, 0, count) }.to_words();
+            let [a, b, ..] = unsafe { self.load_partial_unchecked(i, 0, count) }.to_words();
             W::from_word(u64::from(b) << 32 | u64::from(a))
         }
         #[cfg(target_arch = "nvptx64")]
@@ -265,7 +265,7 @@ impl<T: Element> Global<'_, T> {
     /// The elements of two words, from `i` on, are inside the view; if an element is a word, only that one.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn load_word_of_many_unchecked<W: Word>(&self, i: usize) -> W {
+    pub unsafe fn load_inner_word_unchecked<W: Word>(&self, i: usize) -> W {
         #[cfg(not(target_arch = "nvptx64"))]
         {
             let of_word = size_of::<W>() / size_of::<T>();
@@ -339,7 +339,7 @@ impl<T: Element> GlobalMut<'_, T> {
     /// is aligned.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn store_part_unchecked(&self, i: usize, vector: T::Vector, from: usize, to: usize) {
+    pub unsafe fn store_partial_unchecked(&self, i: usize, vector: T::Vector, from: usize, to: usize) {
         #[cfg(not(target_arch = "nvptx64"))]
         if from == 0 && to == T::Vector::LEN {
             self.store_vector(i, vector);
@@ -357,7 +357,7 @@ impl<T: Element> GlobalMut<'_, T> {
                 if from == 0 && to == T::Vector::LEN {
                     backend::store(pointer, vector);
                 } else {
-                    backend::store_part(pointer.cast(), vector.to_words(), size_of::<T>(), from, to);
+                    backend::store_partial(pointer.cast(), vector.to_words(), size_of::<T>(), from, to);
                 }
             }
         }

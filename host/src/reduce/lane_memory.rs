@@ -1,0 +1,11 @@
+//! The dynamic shared memory of kernels that sum wide data in superaccumulators of their lanes.
+
+use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+
+use crate::Gpu;
+
+/// The dynamic shared memory, in bytes, of a block of `threads` threads, if a multiprocessor is to run `threads_at_once`
+/// threads at once: as much as the device has for it, and the sums can use.
+pub(super) fn lane_memory_bytes(gpu: &Gpu, memory: LaneMemory, threads: usize, threads_at_once: usize) -> usize {
+    memory.bytes(threads, gpu.backend().shared_memory().available(threads, threads_at_once))
+}
