@@ -101,7 +101,7 @@ impl Rungs {
         Uses {
             numbers: has_sums || !self.control_flow.is_empty(),
             dtype: has_sums,
-            block: sums.any(|&rung| !rung.has_own_block()),
+            block: sums.any(|&rung| !rung.has_fixed_block()),
             sides: !self.transpose.is_empty(),
         }
     }

@@ -40,9 +40,9 @@ pub struct SumArguments {
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
     let rung = arguments.rung.as_deref().map(ReduceRung::from_name).transpose()?;
-    let has_own_block = rung.is_none_or(ReduceRung::has_own_block);
+    let has_fixed_block = rung.is_none_or(ReduceRung::has_fixed_block);
     refuse_unused(
-        &[("--block", has_own_block && arguments.numbers.block.is_some())],
+        &[("--block", has_fixed_block && arguments.numbers.block.is_some())],
         "the library's sum, `single_launch` and `exact_long_rows` have a fixed block size",
     )?;
     arguments.file.check_output()?;
@@ -175,7 +175,7 @@ impl Bench<'_> {
         let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
         reduction.load(gpu, inputs.buffer(0))?;
         let _range = plan.range(rung.name());
-        let start = |reduction: &mut ladder::Reduction<T>, i: usize| {
+        let start = |reduction: &mut ladder::PreparedSum<T>, i: usize| {
             if numbers.is_empty() { Ok(()) } else { reduction.start(gpu, inputs.buffer(i)) }
         };
         // A rung that works in place has overwritten its copy after one start.

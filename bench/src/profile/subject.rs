@@ -47,7 +47,7 @@ impl Subject {
         Uses {
             numbers: has_sums || any(|subject| matches!(subject, Self::ControlFlow(_))),
             dtype: has_sums,
-            block: any(|subject| matches!(subject, Self::Reduce(rung) if !rung.has_own_block())),
+            block: any(|subject| matches!(subject, Self::Reduce(rung) if !rung.has_fixed_block())),
             sides: any(|subject| matches!(subject, Self::Transpose(_) | Self::LibraryTranspose)),
         }
     }
