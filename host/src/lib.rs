@@ -9,8 +9,8 @@
 //!
 //! Any stable Rust from 1.88 on builds it, without a CUDA toolkit or a compiler for kernels. The package has the
 //! kernels as PTX for compute capability 7.5, 8.0 and 9.0, which newer devices run, too; the NVIDIA driver, from CUDA
-//! 11.8 on, compiles a kernel when it is first used. The host is 64-bit Linux; for Windows it compiles, and has not
-//! run. Without a driver the program starts, and [`Gpu::new`] is an error.
+//! 11.8 on, compiles a kernel when it is first used. The host is 64-bit Linux. (The library compiles for Windows, but
+//! has not been run there.) Without a driver the program starts, and [`Gpu::new`] returns an error.
 //!
 //! # A first sum
 //! ```
