@@ -132,7 +132,8 @@ fn type_of(descr: &str, asked: Option<ElementType>, shown: &str) -> anyhow::Resu
     let is_unnamed = name == "V2" && asked.is_none();
     ensure!(
         !is_unnamed,
-        "`{shown}` holds V2, two bytes without a type, as which ml_dtypes writes bf16: if it is bf16, give --dtype bf16"
+        "the elements of `{shown}` are V2, two bytes without a type. ml_dtypes writes bf16 like this: if it is bf16, \
+         give --dtype bf16"
     );
     let name = if name == "bfloat16" { "V2" } else { name };
     let found = NAMES.iter().find(|(_, own)| *own == name).map(|&(dtype, _)| dtype);

@@ -90,8 +90,8 @@ fn divergence(counters: &Counters) -> Option<Advice> {
         kind: "divergence",
         cost: idle,
         text: format!(
-            "divergent: {active:.1} of 32 lanes active on average, {divergent} of {} not by the whole warp: let either \
-             all lanes of a warp work, or none",
+            "divergent: {active:.1} of 32 lanes active on average, {divergent} of {} not by the whole warp: give work \
+             either to all lanes of a warp or to none",
             counted(counters.requests(), "request", "requests")
         ),
     })

@@ -35,8 +35,8 @@
 //! norms of integers are exact, and rounded once to `f64`. Products of floats and custom operators have an order that
 //! is a function of three things: the number of elements reduced to the result, the types, and whether the elements are
 //! contiguous (a row, the whole input), a column, or a segment by offsets. So every result has the same bits on every
-//! device, in every run, on every stream, in the executor, at every alignment, and beside any other rows or columns.
-//! Every NaN has the same bits.
+//! device, in every run, on every stream, in the executor, at every alignment, and whatever the other rows or columns
+//! are. Every NaN has the same bits.
 //!
 //! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. Minima,
 //! maxima and their indices do not exist for no elements: the call returns [`Error::Empty`](crate::Error::Empty). For a

@@ -182,8 +182,8 @@ impl Blocks {
         let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if rows > 1 {
-            // Small blocks, so that other blocks load while one rounds: small enough that all rows run at once, or of
-            // one warp.
+            // Blocks small enough that all rows run at once, but of at least one warp. Other blocks load while one
+            // rounds.
             let of_row = (MAX_THREADS * MULTIPROCESSORS / rows).clamp(32, MAX_THREADS);
             alone.min(1 << of_row.ilog2())
         } else if alone <= MAX_THREADS {
