@@ -17,14 +17,15 @@ fn main() -> ExitCode {
             for line in error.to_string().lines() {
                 println!("cargo::error={line}");
             }
-            // Cargo turns the lines above into the build's error; a failing exit would bury them in a dump.
+            // Cargo reports the lines above as the build's error. A failing exit code would hide them among other
+            // output.
             ExitCode::SUCCESS
         }
     }
 }
 
-/// Names architectures other than the usual ones, joined by commas: `sm_90`. Fewer are built sooner, and `none` leaves
-/// the kernels to the executor.
+/// The environment variable with the architectures to build for instead of the usual ones, joined by commas: `sm_90`.
+/// Fewer architectures build faster, and `none` builds no PTX, for a program that runs in the executor alone.
 const ARCHS: &str = "WARPFOLD_ARCHS";
 
 /// What to do about an old archive.
@@ -38,22 +39,22 @@ fn embed() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed=DOCS_RS");
     println!("cargo::rerun-if-changed=build.rs");
     let archs = env::var(ARCHS).unwrap_or_default();
-    // docs.rs has no network and no rust-src, and nobody runs its programs.
+    // docs.rs has neither a network nor rust-src, and its builds are never run.
     if archs.trim() == "none" || env::var_os("DOCS_RS").is_some() {
         return write("&[]");
     }
     kernels(&archs)
 }
 
-/// The folder of the package `warpfold-kernels`: where cargo unpacks packages it is next to this one, and `kernels` may
-/// be somebody else's package there.
+/// The folder of the package `warpfold-kernels`. Where cargo unpacks packages, it is next to this package's folder,
+/// with a version in its name; a folder `kernels` there may be another package.
 #[cfg(feature = "build-kernels")]
 fn sources_of_kernels() -> Result<PathBuf, Box<dyn Error>> {
     let names = [concat!("warpfold-kernels-", env!("CARGO_PKG_VERSION")), "warpfold-kernels", "kernels"];
     let mut folders = names.iter().map(|name| PathBuf::from("..").join(name));
     folders.find(|folder| folder.join("Cargo.toml").exists()).ok_or_else(|| {
         let package = env!("CARGO_MANIFEST_DIR");
-        format!("`build-kernels` finds no sources of kernels next to `{package}`: none of {names:?}").into()
+        format!("`build-kernels` needs the kernels' sources next to `{package}`, in one of {names:?}").into()
     })
 }
 

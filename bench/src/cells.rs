@@ -23,7 +23,7 @@ pub fn verdict(correct: Option<bool>) -> Cell {
     }
 }
 
-/// A cell with the speed relative to a peer, marked if warpfold is slower.
+/// A cell with a peer's time divided by warpfold's, coloured if warpfold is slower.
 pub fn times(ratio: Option<f64>) -> Cell {
     let cell = or_dash(ratio.map(|ratio| format!("{ratio:.2} x")));
     if ratio.is_some_and(|ratio| ratio < 1.0) { cell.fg(Color::Yellow) } else { cell }
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_of_csv_are_quoted_where_they_have_to_be() {
+    fn fields_of_csv_are_quoted_if_necessary() {
         assert_eq!(csv_field("a b"), "a b");
         assert_eq!(csv_field("a, \"b\""), "\"a, \"\"b\"\"\"");
     }

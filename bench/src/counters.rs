@@ -5,13 +5,13 @@ use warpfold::Counters;
 
 use crate::number::counted;
 
-/// Counters of a line, or of a rung.
+/// The counters of a source line, or of a rung.
 #[derive(Clone, Debug, Serialize)]
 pub struct CountersRow {
     pub load_requests: u64,
     pub load_sectors: u64,
     pub load_bytes: u64,
-    /// The efficiency of loads in percent, as nvprof's `gld_efficiency`.
+    /// The efficiency of loads in percent, like nvprof's `gld_efficiency`.
     pub load_efficiency: Option<f64>,
     pub store_requests: u64,
     pub store_sectors: u64,
@@ -77,7 +77,7 @@ impl CountersRow {
             + self.atomic_requests
     }
 
-    /// A description of the synchronization of lanes.
+    /// The operations that synchronize lanes, for a table: `2 barriers, 1 vote`.
     pub fn synchronization(&self) -> String {
         let kinds = [
             (self.barriers, "barrier", "barriers"),
@@ -85,8 +85,8 @@ impl CountersRow {
             (self.shuffles, "shuffle", "shuffles"),
             (self.votes, "vote", "votes"),
         ];
-        let there = kinds.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| counted(count, one, many));
-        there.collect::<Vec<_>>().join(", ")
+        let present = kinds.iter().filter(|(count, ..)| *count > 0).map(|(count, one, many)| counted(count, one, many));
+        present.collect::<Vec<_>>().join(", ")
     }
 
     pub const CSV_HEADER: &str = "load_requests,load_sectors,load_bytes,load_efficiency,store_requests,store_sectors,\

@@ -1,4 +1,4 @@
-//! Inputs, and their expected results on the CPU.
+//! Random inputs, and the expected transpose, computed on the CPU.
 
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -8,9 +8,9 @@ use crate::memory;
 
 /// A random integer from -8 to 8, or for an unsigned type from 0 to 16.
 ///
-/// Partial sums of n signed numbers stay within about 20 times the square root of n. So up to n = 2^39 each is an
-/// integer that f32 represents, and every order of additions gives the same sum. A kernel that drops an element, or
-/// uses one twice, is detected; a tolerance would hide it.
+/// Partial sums of n signed numbers stay within about 20 times the square root of n. So up to n = 2^39 each of them is
+/// an integer that f32 represents exactly, and every order of additions gives the same sum. No tolerance is needed,
+/// which would hide a kernel that drops an element or uses one twice.
 fn whole<T: Number>(source: &mut SmallRng) -> T {
     let least = if T::of_whole(-1).wide() < T::of_whole(0).wide() { -8 } else { 0 };
     T::of_whole(source.random_range(-8_i8..=8) + 8 + least)
@@ -21,14 +21,14 @@ pub fn random<T: Number>(len: usize) -> anyhow::Result<Vec<T>> {
     fill(len, SmallRng::from_os_rng(), whole)
 }
 
-/// `len` random numbers, the same for a seed in every run. (On any 64-bit machine; `SmallRng` is another generator on
-/// 32-bit machines.)
+/// `len` random numbers, which a seed determines. (On 64-bit machines; on 32-bit machines `SmallRng` is another
+/// generator.)
 pub fn random_of_seed<T: Number>(len: usize, seed: u64) -> anyhow::Result<Vec<T>> {
     fill(len, SmallRng::seed_from_u64(seed), whole)
 }
 
-/// `len` random bit patterns that are not NaN, for data that must move unchanged.
-pub fn random_bits(len: usize) -> anyhow::Result<Vec<f32>> {
+/// `len` random numbers from 0 to 1, for transposes.
+pub fn random_floats(len: usize) -> anyhow::Result<Vec<f32>> {
     fill(len, SmallRng::from_os_rng(), |source| source.random())
 }
 

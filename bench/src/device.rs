@@ -1,4 +1,4 @@
-//! The device in reports, and `bench device`.
+//! `bench device`, and the description of the device in other reports.
 
 use std::io::{self, Write};
 use std::time::Instant;
@@ -48,7 +48,7 @@ impl Device {
         })
     }
 
-    /// The device in one line, and the meaning of its times.
+    /// A description of the device in one line; for the executor also a note about its times.
     pub fn headline(&self) -> String {
         match (&self.compute_capability, self.peak_gigabytes_per_second) {
             (Some(capability), Some(peak)) => format!(
@@ -58,7 +58,7 @@ impl Device {
                 self.driver.as_deref().unwrap_or("unknown")
             ),
             _ => format!(
-                "{}\nThe results are those of a GPU, bit for bit. The times are not: a CPU runs all threads in turn.",
+                "{}\nThe results are those of a GPU, bit for bit. The times are not: they are those of a CPU.",
                 self.name
             ),
         }
@@ -75,14 +75,15 @@ fn peak(info: &DeviceInfo) -> Option<f64> {
 struct FirstResponses {
     #[serde(flatten)]
     device: Device,
-    /// Upload, sum and download with the process' first kernel: the driver compiles it, or has it in its cache.
+    /// Upload, sum and download with the first kernel of the process, which the driver compiles or takes from its
+    /// cache.
     first_sum_ms: f64,
     /// The same work a second time.
     second_sum_ms: f64,
 }
 
 pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
-    // Before any other use of the device.
+    // Measured before any other use of the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
     let responses = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
     Ok(finish(write(&mut io::stdout().lock(), &responses, output.format), true, output, Vec::new))
@@ -140,7 +141,7 @@ fn lines(FirstResponses { device, first_sum_ms, second_sum_ms }: &FirstResponses
     add("CUDA driver", device.driver.clone());
     add(
         "first sum",
-        Some(format!("{first_sum_ms:.2} ms, with the kernel's compilation; {second_sum_ms:.3} ms the next")),
+        Some(format!("{first_sum_ms:.2} ms, including the kernel's compilation; the second: {second_sum_ms:.3} ms")),
     );
     lines
 }

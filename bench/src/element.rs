@@ -35,18 +35,18 @@ impl ElementType {
         matches!(self, Self::F32 | Self::F64 | Self::F16 | Self::Bf16)
     }
 
-    /// Refuses a type for which the ladders have no kernels.
+    /// Refuses types for which the ladders have no kernels.
     pub fn check_ladder(self) -> Result<(), Error> {
         if Self::OF_LADDERS.contains(&self) { Ok(()) } else { Err(self.no_ladder()) }
     }
 
-    /// The error of [`with_ladder_type`].
+    /// The error for a type for which the ladders have no kernels.
     pub fn no_ladder(self) -> Error {
         let allowed = Self::OF_LADDERS.map(|dtype| dtype.to_string()).to_vec();
         Error::NoSuchRung { what: "kernel of the ladders for", value: self.to_string(), allowed }
     }
 
-    /// All types in a message: `f32, f64, ...`.
+    /// All types, for a message: `f32, f64, ...`.
     pub fn all() -> String {
         Self::value_variants().iter().map(Self::to_string).collect::<Vec<_>>().join(", ")
     }
@@ -58,7 +58,7 @@ impl fmt::Display for ElementType {
     }
 }
 
-/// Compiles an expression for each type, and runs it for the type that an [`ElementType`] names.
+/// Evaluates an expression for the type that an [`ElementType`] names. The expression is compiled for each type.
 macro_rules! with_type {
     ($dtype:expr, $type:ident => $body:expr) => {
         with_type!($dtype, $type => $body; F32 f32 F64 f64 F16 half::f16 Bf16 half::bf16 I8 i8 I16 i16 I32 i32 I64 i64
@@ -75,7 +75,7 @@ macro_rules! with_type {
 }
 pub(crate) use with_type;
 
-/// [`with_type`] for the types of the ladders; for others [`ElementType::no_ladder`].
+/// [`with_type`] for the types of the ladders. For other types it is the error [`ElementType::no_ladder`].
 macro_rules! with_ladder_type {
     ($dtype:expr, $type:ident => $body:expr) => {
         with_ladder_type!($dtype, $type => $body; F32 f32 F64 f64 I32 i32 I64 i64)
@@ -100,10 +100,10 @@ pub trait Number: Element {
     /// The type in which the CPU computes.
     type Wide: Wide;
 
-    /// Converts, exactly.
+    /// Converts exactly.
     fn wide(self) -> Self::Wide;
 
-    /// The lowest bits of an integer; the nearest float.
+    /// Converts an integer by keeping its lowest bits, a float by rounding to the nearest.
     fn of_wide(wide: Self::Wide) -> Self;
 
     /// Converts a small integer, nonnegative for unsigned types.
@@ -142,8 +142,8 @@ impl Format {
         }
     }
 
-    /// Half the distance from 1 to the next number.
-    pub fn rounding(self) -> f64 {
+    /// The unit roundoff: half the distance from 1 to the next larger number.
+    pub fn unit_roundoff(self) -> f64 {
         match self {
             Self::Single => f64::from(f32::EPSILON) / 2.0,
             Self::Double => f64::EPSILON / 2.0,
@@ -197,7 +197,7 @@ macro_rules! floats {
     )*};
 }
 
-// The digits of an `f32` distinguish all 16-bit floats, too.
+// 16-bit floats are printed as `f32`, whose digits distinguish them all.
 floats! {
     f16 F16, Single, f16::from_f64, |x: f16| Value::F32(x.into());
     bf16 Bf16, Single, bf16::from_f64, |x: bf16| Value::F32(x.into());
@@ -287,7 +287,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_name_is_that_of_its_type() {
+    fn names_are_those_of_the_types() {
         for &dtype in ElementType::value_variants() {
             let (of_number, of_type) = with_type!(dtype, T => (T::TYPE, std::any::type_name::<T>()));
             assert_eq!(of_number, dtype);

@@ -6,21 +6,21 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, ensure};
 
-/// Checks before a long computation whether [`write()`] can work.
+/// Checks, before a long computation, whether [`write()`] will be able to write the file.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     ensure!(!path.is_dir(), "cannot write `{shown}`: it is a folder; name a file in it");
-    // Replacing a device or a pipe by a file is never intended.
-    ensure!(!path.exists() || path.is_file(), "cannot write `{shown}`: it is not a regular file; name another");
+    // A device or a pipe is never meant to be replaced by a file.
+    ensure!(!path.exists() || path.is_file(), "cannot write `{shown}`: it is not a regular file; name another file");
     let path = target(path);
     let folder = folder_of(&path);
-    let there = folder.display();
+    let folder_name = folder.display();
     ensure!(
         folder.is_dir(),
-        "cannot write `{shown}`: there is no folder `{there}`; create it, or name a file in one that exists"
+        "cannot write `{shown}`: there is no folder `{folder_name}`; create it, or name a file in an existing folder"
     );
     temporary(&path)
-        .with_context(|| format!("cannot write `{shown}`: no file can be created in the folder `{there}`"))?;
+        .with_context(|| format!("cannot write `{shown}`: no file can be created in the folder `{folder_name}`"))?;
     Ok(())
 }
 
@@ -31,7 +31,7 @@ pub enum Existing {
     Keep,
 }
 
-/// Writes a file by `contents`. On failure no new file exists, and an existing one is unchanged.
+/// Writes a file with `contents`. On failure there is no new file, and an existing file is unchanged.
 pub fn write(
     path: &Path,
     existing: Existing,
@@ -56,7 +56,7 @@ fn target(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// A file next to `path`, with the permissions of a new file, to be renamed when complete.
+/// A temporary file next to `path`, with the permissions of any new file, which is renamed when it is complete.
 fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]

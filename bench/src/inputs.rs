@@ -4,7 +4,8 @@ use warpfold::{Buffer, Element, Error, Gpu, View};
 
 use crate::measure::Plan;
 
-/// Copies of an input. A measurement rotates through them, so that none is in the cache when it is used again.
+/// Copies of an input. A measurement rotates through them, so that a copy is no longer in the cache when it is used
+/// again.
 pub struct Inputs<T> {
     buffers: Vec<Buffer<T>>,
     offset: usize,
@@ -28,7 +29,7 @@ impl<T: Element> Inputs<T> {
         self.buffer(i).view().slice(self.offset, self.len)
     }
 
-    /// The memory of iteration `i`, including the first `offset` elements.
+    /// The whole buffer of iteration `i`, including the first `offset` elements.
     pub fn buffer(&self, i: usize) -> &Buffer<T> {
         &self.buffers[i % self.buffers.len()]
     }

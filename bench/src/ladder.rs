@@ -1,4 +1,4 @@
-//! `bench ladder`: every rung, checked and timed.
+//! `bench ladder`: checks and times every rung.
 
 use anyhow::Context;
 use clap::{Args, ValueEnum};
@@ -57,7 +57,7 @@ struct Rungs {
 }
 
 impl Rungs {
-    /// The chosen rungs. A name that two families share (`vectorized`) chooses both.
+    /// The chosen rungs. A name that two ladders share (`vectorized`) chooses both rungs.
     fn of(choice: &Choice<'_>, dtype: ElementType) -> Result<Self, Error> {
         let mut names = Vec::new();
         let mut wanted = |family, name: &'static str| {
@@ -69,7 +69,8 @@ impl Rungs {
             }
             choice.rung.is_none_or(|only| only == name)
         };
-        // "All rungs" means those of this type. A rung by name is tried, and fails if the type does not have it.
+        // Without a name, the rungs are those that have kernels for this type. A named rung is always included, and
+        // measuring it fails if it has no kernel for the type.
         let has_global = choice.rung.is_some() || matches!(dtype, ElementType::F32 | ElementType::I32);
         let global = ReduceRung::GLOBAL.into_iter().filter(|_| has_global);
         let has_exact = choice.rung.is_some() || dtype.is_float();
@@ -101,13 +102,13 @@ impl Rungs {
         Uses {
             numbers: has_sums || !self.control_flow.is_empty(),
             dtype: has_sums,
-            block: sums.any(|&rung| !rung.has_own_block()),
+            block: sums.any(|&rung| !rung.has_fixed_block()),
             sides: !self.transpose.is_empty(),
         }
     }
 }
 
-/// One ladder, or all.
+/// Runs one ladder, or all of them.
 pub fn run(
     gpu: &Gpu,
     output: &Output,
@@ -124,14 +125,14 @@ pub fn run(
     let bench = Bench { gpu, plan: &plan, device: &device, copy, rungs, numbers, sides };
     let mut results = Results::default();
     let reduced = with_ladder_type!(numbers.dtype(), T => bench.reduce::<T>(&mut results));
-    results.keep("sums", reduced);
+    results.record_error("sums", reduced);
     if results.wants(&bench.rungs.transpose) {
         let transposed = bench.transpose(&mut results);
-        results.keep("transposes", transposed);
+        results.record_error("transposes", transposed);
     }
     if results.wants(&bench.rungs.control_flow) {
         let done = bench.control_flow(&mut results);
-        results.keep("control flow", done);
+        results.record_error("control flow", done);
     }
     let Results { sections, missing } = results;
     let mut outcome = missing.outcome();
@@ -150,19 +151,19 @@ struct Results {
 }
 
 impl Results {
-    /// Whether to measure these rungs: there are some, the device works, and no signal has ended the run.
+    /// Whether to measure `rungs`: there is at least one, the device still works, and the run was not interrupted.
     fn wants<R>(&self, rungs: &[R]) -> bool {
-        !rungs.is_empty() && self.missing.goes_on()
+        !rungs.is_empty() && self.missing.can_continue()
     }
 
-    /// Records an error. The results before it and after it are printed, too.
-    fn keep(&mut self, what: &str, done: anyhow::Result<()>) {
+    /// Records an error. All other results are still printed.
+    fn record_error(&mut self, what: &str, done: anyhow::Result<()>) {
         if let Err(error) = done {
             self.missing.push(what, error);
         }
     }
 
-    /// Measures each of `rungs` with `one`, which adds the result to the section.
+    /// Measures each of `rungs` by calling `one`, which adds the result to the section.
     fn measure<R: Copy>(
         &mut self,
         mut section: Section,
@@ -172,12 +173,12 @@ impl Results {
     ) {
         let bar = progress(rungs.len());
         for &rung in rungs {
-            if !self.missing.goes_on() {
+            if !self.missing.can_continue() {
                 break;
             }
             bar.set_message(name(rung));
             let done = one(&mut section, rung);
-            self.keep(name(rung), done);
+            self.record_error(name(rung), done);
             bar.inc(1);
         }
         bar.finish_and_clear();
@@ -203,7 +204,7 @@ impl Bench<'_> {
         Scale { device: self.device, copy: self.copy, bytes }
     }
 
-    /// Runs a rung once, so that its result can be checked. The executor counts its operations.
+    /// Runs a rung once, so that its result can be checked. In the executor, returns its counters.
     fn first(&self, mut work: impl FnMut() -> Result<(), Error>) -> Result<Option<Profile>, Error> {
         if self.gpu.is_cuda() {
             return work().map(|()| None);
@@ -219,7 +220,7 @@ impl Bench<'_> {
         }
         let n = self.numbers.n(self.gpu);
         let bytes = bytes_of::<T>(n);
-        // A rung that works in place has its own copy of each input.
+        // A rung that works in place has a copy of each input.
         let need = Need { device: 2 * self.plan.copies(bytes) * bytes, host: bytes };
         need.check(self.gpu, &format!("sums of {n} {}", T::TYPE), "choose a smaller --n")?;
         let numbers: Vec<T> = data::random(n)?;
@@ -242,7 +243,7 @@ impl Bench<'_> {
         numbers: &[T],
     ) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
-        // The numbers are whole, and so small that no rung rounds.
+        // The numbers are small integers, so no rung rounds.
         let expected = [expected_by_rung(numbers)?.exact()];
         let exact = match rungs.iter().any(|rung| rung.is_exact()) {
             true => expected_exactly(Operator::Sum, &Extent::all(numbers.len()), &[], numbers)?,
@@ -252,7 +253,7 @@ impl Bench<'_> {
         let inputs = Inputs::new(gpu, plan, numbers, 0)?;
         let section = Section::new(family, format!("{} {}", numbers.len(), T::TYPE));
         results.measure(section, rungs, ReduceRung::name, |section, rung| {
-            // A rung that works in place reads its own copy, so the copies rotate.
+            // A rung that works in place reads its own copy of the input, so the measurement rotates through copies.
             let copies = if rung.is_in_place() { plan.rotation(bytes) } else { 1 };
             let mut reductions = (0..copies)
                 .map(|_| rung.prepare::<T>(gpu, numbers.len(), self.numbers.block()))
@@ -280,7 +281,7 @@ impl Bench<'_> {
                     role,
                 },
             );
-            section.count(profile.as_ref());
+            section.add_counters(profile.as_ref());
             Ok(())
         });
         Ok(())
@@ -289,7 +290,7 @@ impl Bench<'_> {
     fn transpose(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
         let (rows, columns) = self.sides.get(gpu);
-        let elements = data::random_bits(check_matrix(gpu, plan, rows, columns)?)?;
+        let elements = data::random_floats(check_matrix(gpu, plan, rows, columns)?)?;
         let transposed = data::transposed(&elements, rows, columns)?;
         let bytes = 2 * size_of_val(&elements[..]);
         let inputs = (0..plan.rotation(bytes))
@@ -303,7 +304,7 @@ impl Bench<'_> {
             let profile = self.first(|| rung.start(gpu, &inputs[0], &mut result))?;
             let expected = if rung.is_copy() { &elements } else { &transposed };
             let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
-                .then(|| "the elements are not the expected ones".to_owned());
+                .then(|| "some elements are not the expected ones".to_owned());
             let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let role = match rung {
@@ -313,7 +314,7 @@ impl Bench<'_> {
             };
             section
                 .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, role });
-            section.count(profile.as_ref());
+            section.add_counters(profile.as_ref());
             Ok(())
         });
         Ok(())
@@ -338,20 +339,20 @@ impl Bench<'_> {
             let expected = rung.expected(&words);
             let wrong = (0..n)
                 .find(|&i| found[i] != expected[i])
-                .map(|i| format!("number {i} is {}, should be {}", found[i], expected[i]));
+                .map(|i| format!("number {i} is {} and should be {}", found[i], expected[i]));
             let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());
             let role = if rung.is_variant() { Role::Next } else { Role::First };
             section
                 .push(&self.scale(bytes), Measured { kernel, change, launches: 1, result: None, wrong, timing, role });
-            section.count(profile.as_ref());
+            section.add_counters(profile.as_ref());
             Ok(())
         });
         Ok(())
     }
 }
 
-/// Rows times columns, if free memory holds a transpose of that many f32.
+/// Rows times columns, if there is enough free memory for a transpose of a matrix of f32.
 pub fn check_matrix(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize) -> anyhow::Result<usize> {
     let what = format!("a transpose of {rows} x {columns} f32");
     let len = rows.checked_mul(columns).with_context(|| format!("{what} is larger than any memory"))?;

@@ -1,7 +1,7 @@
 //! The bytes that one thread of a kernel has in flight from global memory, computed from its PTX.
 //!
-//! A GPU's thread does not stop at a load. It continues past other loads, branches and barriers, until an instruction
-//! names a register that a load has not filled yet. So a load is outstanding at a point of the program if
+//! A thread of a GPU does not stop at a load. It continues past other loads, branches and barriers, until an
+//! instruction names a register that a load has not filled yet. So a load is outstanding at a point of the program if
 //!
 //! - it reaches that point: on some path from the load to it, no instruction names the load's registers; and
 //! - its registers are live there: on some path from the point, an instruction reads them. (`ptxas` moves a load to
@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 pub fn bytes_in_flight(ptx: &str) -> u32 {
     let program = Program::parse(ptx);
     let live = program.live_registers();
-    // The outstanding loads before each reachable instruction, as instruction indices.
+    // The loads that are outstanding before each reachable instruction, as indices of instructions.
     let mut before: Vec<Option<BTreeSet<usize>>> = vec![None; program.instructions.len()];
     let mut work = vec![(0, BTreeSet::new())];
     while let Some((at, outstanding)) = work.pop() {
@@ -61,7 +61,7 @@ impl<'a> Program<'a> {
         for statement in lines.flat_map(|line| line.split(';')) {
             // Braces are scopes opened by inline assembly.
             let statement = statement.trim_start_matches(|c: char| c.is_whitespace() || c == '{' || c == '}');
-            // An instruction has dots or blanks before any colon.
+            // Before a colon, an instruction has dots or blanks, and a label has neither.
             let is_name = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '$' | '%'));
             let (label, text) = statement.split_once(':').filter(|(label, _)| is_name(label)).unzip();
             program.labels.extend(label.map(|label| (label, program.instructions.len())));
@@ -70,7 +70,8 @@ impl<'a> Program<'a> {
         program
     }
 
-    /// The live registers before each instruction: those that some path reads before a load fills them again.
+    /// The live registers before each instruction: those that an instruction on some path reads before a load fills
+    /// them again.
     fn live_registers(&self) -> Vec<BTreeSet<&'a str>> {
         let mut live = vec![BTreeSet::new(); self.instructions.len()];
         let mut is_changing = true;
@@ -133,20 +134,20 @@ impl<'a> Instruction<'a> {
         (!opcode.is_empty() && !opcode.starts_with('.')).then_some(Self { is_predicated, opcode, operands })
     }
 
-    /// The bytes for each register, if it loads from global memory.
+    /// The bytes of each destination register, if this is a load from global memory.
     fn bytes_of_register(&self) -> Option<u32> {
         let mut modifiers = self.opcode.split('.');
         let is_load = matches!(modifiers.next(), Some("ld" | "ldu"));
         let (mut is_global, mut bits) = (false, None);
         for modifier in modifiers {
             is_global |= modifier == "global";
-            // The type is the last modifier, and the only one of a letter or two and a number of bits.
+            // The type is the last modifier, and the only one that consists of letters and a number of bits.
             bits = modifier.trim_start_matches(['b', 'u', 's', 'f']).parse::<u32>().ok().or(bits);
         }
         bits.filter(|_| is_load && is_global).map(|bits| bits / 8)
     }
 
-    /// The destination operands of a load from global memory, before its address.
+    /// The destination operands, if this is a load from global memory.
     fn destination(&self) -> &'a str {
         match self.bytes_of_register() {
             Some(_) => self.operands.split('[').next().unwrap_or_default(),
@@ -154,7 +155,7 @@ impl<'a> Instruction<'a> {
         }
     }
 
-    /// The destination registers of a load from global memory.
+    /// The destination registers, if this is a load from global memory.
     fn loaded(&self) -> impl Iterator<Item = &'a str> {
         registers_in(self.destination())
     }
@@ -177,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn one_at_a_time() {
+    fn a_use_between_two_loads() {
         assert_eq!(of("ld.global.b32 %r1, [%rd1];\nadd.s32 %r3, %r1, 1;\nld.global.b32 %r2, [%rd1];", "%r2, %r3"), 4);
         assert_eq!(of("mov.u32 %r1, %tid.x;", "%r1"), 0);
     }
@@ -193,7 +194,7 @@ mod tests {
     fn vectors() {
         let four = "ld.global.v4.b32 {%r1, %r2, %r3, %r4}, [%rd2];\n";
         assert_eq!(of(&format!("ld.global.v2.b64 {{%rd5, %rd6}}, [%rd1];\n{four}"), "%rd5, %r1"), 32);
-        // Use of one of its registers waits for the whole load.
+        // An instruction that uses one register of the load waits for the whole load.
         let used = format!("{four}st.global.b32 [%rd9], %r3;\n");
         assert_eq!(of(&format!("{used}ld.global.v4.b32 {{%r5, %r6, %r7, %r8}}, [%rd2];"), "%r1, %r5"), 16);
     }
@@ -221,7 +222,7 @@ mod tests {
 
     #[test]
     fn branches_do_not_wait() {
-        // rustc's code for an element or the identity: a branch around each load.
+        // What rustc generates for "the element, or the identity": a branch around each load.
         let body = "@%p1 bra $L1;\nld.global.b32 %r1, [%rd1];\n$L1:\n@%p2 bra $L2;\nld.global.b32 %r2, [%rd2];\n$L2:";
         assert_eq!(of(body, "%r1, %r2"), 8);
         // Two branches that load the same register, one of which is taken.

@@ -41,7 +41,7 @@ fn main() -> ExitCode {
     run(&cli).unwrap_or_else(|error| Outcome::of_error(&error)).report()
 }
 
-/// An error here occurred before anything was measured.
+/// Runs the command. Returns an error only if it occurred before anything was measured.
 fn run(cli: &Cli) -> anyhow::Result<Outcome> {
     cli.check()?;
     interrupt::catch();
@@ -59,7 +59,7 @@ fn run(cli: &Cli) -> anyhow::Result<Outcome> {
             ladder::run(&gpu, &cli.output, &choice, &arguments.numbers, &arguments.sides)
         }
         Some(Command::Occupancy(arguments)) => occupancy::run(&gpu, &cli.output, arguments),
-        Some(Command::Profile(_)) => unreachable!("done above: it asks for no GPU"),
+        Some(Command::Profile(_)) => unreachable!("returned above, because it needs no GPU"),
         Some(Command::Reduce(arguments)) => reduce::run(&gpu, &cli.output, arguments),
         Some(Command::Sum(arguments)) => sum::run(&gpu, &cli.output, arguments),
         Some(Command::Transpose(arguments)) => transpose::run(&gpu, &cli.output, arguments),

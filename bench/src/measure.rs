@@ -1,4 +1,4 @@
-//! Timing: the median of many samples, over inputs that rotate through more memory than the caches hold.
+//! Timing: the median of many samples, which rotate through inputs of more memory than the caches hold.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ const SAMPLE_SECONDS: f64 = 3e-3;
 /// A kernel that takes longer than this is timed once.
 const LONG_SECONDS: f64 = 0.5;
 
-/// Starts some work, given a number that counts up, so that it can use another input each time. Not generic: only the
-/// closure is compiled per operator and type, the measurement once.
+/// Starts some work. The argument counts the starts, so that each can use another input. This type is not generic, so
+/// that the measurement is compiled once, and only the closure for each operator and type.
 pub type Start<'a> = dyn FnMut(usize) -> Result<(), Error> + 'a;
 
 /// How to measure on a device.
@@ -53,7 +53,7 @@ impl Plan {
         if !self.is_gpu || bytes == 0 {
             return 1;
         }
-        // Twice the size of the cache, besides the copy in use. A thousand tiny inputs suffice.
+        // Twice the size of the cache, in addition to the copy in use; at most about a thousand copies.
         (2 * self.l2_bytes).div_ceil(bytes).clamp(1, 1024) + 1
     }
 
@@ -64,8 +64,8 @@ impl Plan {
 
     /// Starts `work` for the first time, so that its result can be checked.
     ///
-    /// In the executor it returns the time, for [`Plan::time_after`]: it is a valid sample there, and repeating the
-    /// work would double the wait. On a GPU the first start also loads the kernel.
+    /// In the executor, returns the time for [`Plan::time_after`]: it is a valid sample, and to repeat the work would
+    /// double the wait. On a GPU the first start also loads the kernel, so its time is no sample.
     pub fn first(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Option<Duration>, Error> {
         if self.is_gpu {
             work(0)?;
@@ -74,15 +74,15 @@ impl Plan {
         gpu.time(|| work(0)).map(Some)
     }
 
-    /// Whether to take another sample: after an interrupt, one suffices.
+    /// Whether to take another sample. After an interrupt, one is enough.
     fn wants_more(&self, times: &[Duration]) -> bool {
         times.is_empty() || times.len() < self.samples as usize && !interrupt::is_pending()
     }
 
     /// Times `work`.
     ///
-    /// On a GPU a sample is a series of starts that takes some milliseconds, divided by their number: a single short
-    /// kernel ends before the host has finished launching it, and the time would be the host's.
+    /// On a GPU, a sample is the time of a series of starts that takes some milliseconds, divided by their number: the
+    /// time of a single short kernel would be the time that the host takes to launch it.
     pub fn time(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         self.time_after(gpu, None, work)
     }
@@ -124,8 +124,8 @@ impl Plan {
 }
 
 impl Plan {
-    /// Times `work` on a GPU like [`Plan::time`], with its starts recorded as one graph, which excludes the host's
-    /// launch time.
+    /// Times `work` on a GPU like [`Plan::time`], but with the starts recorded as one graph, so that the time to launch
+    /// kernels from the host is not included.
     pub fn time_recorded(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         // The first start loads the kernel.
         work(0)?;
@@ -140,7 +140,7 @@ impl Plan {
         Ok(Timing::of(times))
     }
 
-    /// Times single starts of `work` on a GPU, each from event to event.
+    /// Times single starts of `work` on a GPU, each between two events.
     pub fn time_alone(&self, gpu: &Gpu, work: &mut Start<'_>) -> Result<Timing, Error> {
         let mut times = Vec::with_capacity(self.samples as usize);
         for i in 0..self.samples.max(3) as usize {
@@ -152,7 +152,7 @@ impl Plan {
 }
 
 impl Timing {
-    /// The timing from at least one sample.
+    /// The timing of these samples, at least one.
     fn of(mut times: Vec<Duration>) -> Self {
         times.sort_unstable();
         Self { median: times[times.len() / 2], fastest: times[0] }
@@ -167,16 +167,17 @@ pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     // Large enough for the rate of a long copy.
     const ELEMENTS: usize = 1 << 28;
     let buffers = gpu.zeroed::<f32>(ELEMENTS).and_then(|from| Ok((from, gpu.zeroed::<f32>(ELEMENTS)?)));
-    let Some((from, mut to)) = if_there_is_memory("the bandwidth of a copy", buffers)? else { return Ok(None) };
+    let Some((from, mut to)) = if_memory_suffices("the bandwidth of a copy", buffers)? else { return Ok(None) };
     let timing = plan.time(gpu, &mut |_| gpu.copy(&from, &mut to))?;
     Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
 }
 
-/// `None` if the device has too little memory: the measurement is only a reference for others.
-pub fn if_there_is_memory<T>(what: &str, buffers: Result<T, Error>) -> Result<Option<T>, Error> {
+/// The buffers, or `None` and a message if the device has too little memory: the measurement is only a reference for
+/// others, which do not need it.
+pub fn if_memory_suffices<T>(what: &str, buffers: Result<T, Error>) -> Result<Option<T>, Error> {
     match buffers {
         Err(error @ Error::OutOfMemory { .. }) => {
-            eprintln!("without {what}: {error}");
+            eprintln!("not measured: {what}: {error}");
             Ok(None)
         }
         other => other.map(Some),

@@ -1,6 +1,7 @@
-//! Memory: checks before allocation whether a command's memory is free, and allocations that fail as errors.
+//! Memory: checks whether enough is free before a command allocates, and allocations that return an error if they fail.
 //!
-//! Linux overcommits memory, and kills the program that uses it. So a successful allocation proves nothing.
+//! Linux overcommits memory: an allocation succeeds even if there is too little, and the program is killed when it uses
+//! the memory.
 
 use std::fs;
 use std::path::Path;
@@ -10,12 +11,12 @@ use warpfold::Gpu;
 
 use crate::number::counted;
 
-/// The bytes that a command needs at once. The product of two `u64` lengths fits.
+/// The bytes that a command needs at once. They are `u128`, so that the product of two `u64` lengths fits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Need {
-    /// Inputs, with all their copies, and results.
+    /// Bytes of device memory: inputs, with all of their copies, and results.
     pub device: u128,
-    /// Inputs, expected results, and results to compare with them.
+    /// Bytes of host memory: inputs, expected results, and the results that are compared with these.
     pub host: u128,
 }
 
@@ -32,7 +33,7 @@ impl Need {
             enough(what, "the device's memory", self.device, gpu.free_memory()?, instead)?;
             enough(what, "the host's memory", self.host, of_host, instead)
         } else {
-            // The executor's device memory is host memory, too.
+            // In the executor, device memory is host memory.
             let free = of_host.min(gpu.free_memory()?);
             enough(what, "memory", self.device.saturating_add(self.host), free, instead)
         }
@@ -49,7 +50,7 @@ fn enough(what: &str, memory: &str, needed: u128, free: usize, instead: &str) ->
     Ok(())
 }
 
-/// An empty list for `len` elements.
+/// An empty list with capacity for `len` elements.
 pub fn list<T>(len: usize) -> anyhow::Result<Vec<T>> {
     let mut list = Vec::new();
     list.try_reserve_exact(len).with_context(|| {
@@ -68,7 +69,7 @@ fn shown(bytes: u128) -> String {
     if unit == 0 { counted(bytes, "byte", "bytes") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
-/// The host memory in bytes that this process may still use; unlimited if no source gives a limit.
+/// The bytes of host memory that this process can still use; `usize::MAX` if no limit is known.
 pub fn free_host_memory() -> usize {
     let of_machine = fs::read_to_string("/proc/meminfo").ok().and_then(|text| available(&text));
     let groups = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -80,7 +81,7 @@ fn available(meminfo: &str) -> Option<usize> {
     line.trim().strip_suffix("kB")?.trim().parse::<usize>().ok()?.checked_mul(1024)
 }
 
-/// The remaining memory of a process' control groups, as containers and `systemd-run` set them: its own group in
+/// The remaining memory of the control groups of a process, which containers and `systemd-run` limit: its own group, by
 /// `/proc/self/cgroup`, and the groups above.
 fn of_groups(groups: &str, root: &Path) -> Option<usize> {
     let of_line = |line: &str| {
@@ -92,7 +93,7 @@ fn of_groups(groups: &str, root: &Path) -> Option<usize> {
             }
             _ => return None,
         };
-        // In a container, the group's path may be the host's. Then only the folders above it exist here.
+        // In a container, the path of the group may be that on the host. Then only some folders above it exist here.
         let own = root.join(group.trim_start_matches('/'));
         own.ancestors().take_while(|folder| folder.starts_with(&root)).filter_map(|folder| left(folder, files)).min()
     };
@@ -112,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_free_is_refused_by_name() {
+    fn an_error_says_what_needs_too_much_memory() {
         let free = 1 << 30;
         assert!(enough("a sum", "memory", 1 << 30, free, "").is_ok());
         let refused = enough("a sum of 2^45 f32", "memory", 1 << 47, free, "choose a smaller --n").unwrap_err();
@@ -126,7 +127,7 @@ mod tests {
     }
 
     #[test]
-    fn an_allocation_that_fails_is_an_error() {
+    fn a_failed_allocation_is_an_error() {
         assert!(list::<u64>(usize::MAX / 8).unwrap_err().to_string().contains("EiB"));
         assert!(list::<u64>(10).unwrap().capacity() >= 10);
     }

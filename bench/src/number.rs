@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-/// A number that is printed so that reading it back gives the same bits: a float with the fewest digits that
-/// distinguish it from others of its type, whether they are read as that type or, as in JSON, as `f64`.
+/// A number that is printed so that reading it back gives the same bits. A float has as few digits as possible, but
+/// enough to distinguish it from others of its type, whether it is read as that type or, as in JSON, as `f64`.
 ///
 /// JSON has no infinities and no NaN: they are the strings `"inf"`, `"-inf"` and `"nan"`, and in CSV the same words.
-/// Programs can read them: Python's `float("inf")`, C's `strtod`.
+/// Programs can read these words, for example by Python's `float("inf")` and C's `strtod`.
 #[derive(Clone, Copy, Debug)]
 pub enum Value {
     I64(i64),
@@ -27,8 +27,9 @@ impl Value {
         }
     }
 
-    /// The same number with digits that may be read as `f64` and then rounded to `f32`. The shortest digits of
-    /// 7.038531e-26 may not: the nearest `f64` is a midpoint to the next `f32`.
+    /// The same number, as an `f64` if its shortest digits as an `f32` would give another number when they are read as
+    /// `f64` and then rounded to `f32`. An example is 7.038531e-26: the `f64` nearest to these digits lies halfway
+    /// between two `f32`.
     fn printable(self) -> Self {
         match self {
             Self::F32(number) => {
@@ -97,7 +98,7 @@ impl Serialize for Value {
 pub struct Results(pub Vec<Value>);
 
 impl Results {
-    /// The results that fit on a line.
+    /// The first results, for one line.
     pub fn shown(&self) -> String {
         const MOST: usize = 8;
         let Self(all) = self;
@@ -137,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn one_is_no_plural() {
+    fn one_is_singular() {
         assert_eq!(counted(0, "block", "blocks"), "0 blocks");
         assert_eq!(counted(1_u64, "pass", "passes"), "1 pass");
         assert_eq!(counted(1.0, "barrier", "barriers"), "1 barrier");

@@ -23,33 +23,33 @@ use crate::table::{Columns, Layout};
 
 #[derive(Debug, Args)]
 pub struct OccupancyArguments {
-    /// The kernel, by its name in the ladders: `unroll_last_warp`, or with a type `unroll_last_warp_f32`
+    /// The kernel's name in the ladders: `unroll_last_warp`, or with a type `unroll_last_warp_f32`
     pub kernel: String,
-    /// For this architecture, without a device: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120
+    /// The architecture, if not that of the device: sm_75, sm_80, sm_86, sm_89, sm_90, sm_100 or sm_120
     #[arg(long)]
     pub arch: Option<Arch>,
     /// The folder of the kernels' PTX, as `cargo xtask build-ptx` writes it, instead of the PTX built into this program
     #[arg(long, value_name = "FOLDER", requires = "arch")]
     pub ptx: Option<PathBuf>,
-    /// The latency of a load from memory in nanoseconds: some 500 to 800 on current GPUs [default: 600]
+    /// The latency of a load from memory in nanoseconds, about 500 to 800 on current GPUs [default: 600]
     #[arg(long, value_parser = latency)]
     pub latency_ns: Option<f64>,
 }
 
 /// A latency in nanoseconds.
 fn latency(text: &str) -> Result<f64, String> {
-    let latency: f64 = text.parse().map_err(|_| "a latency is a number of nanoseconds")?;
+    let latency: f64 = text.parse().map_err(|_| "expected a number of nanoseconds")?;
     if latency > 0.0 && latency <= 1e9 {
         Ok(latency)
     } else {
-        Err("a latency is more than 0 nanoseconds, and at most 1e9, a second".to_owned())
+        Err("expected more than 0 and at most 1e9 nanoseconds".to_owned())
     }
 }
 
-/// One kernel with one block size.
+/// A kernel at one block size.
 #[derive(Debug, Serialize)]
 struct Row {
-    /// The ladder of the kernel: two ladders have a `vectorized`.
+    /// The ladder that the kernel is in, because two ladders have a `vectorized`.
     family: &'static str,
     kernel: String,
     threads_per_block: u32,
@@ -59,11 +59,11 @@ struct Row {
     warps_per_multiprocessor: u32,
     occupancy: f64,
     limit: &'static str,
-    /// The bytes that the kernel's PTX lets a thread have in flight.
+    /// The maximum number of bytes that a thread has in flight, by the kernel's PTX.
     bytes_in_flight_per_thread: u32,
     /// The bytes in flight of all resident threads of a multiprocessor.
     bytes_in_flight_per_multiprocessor: u32,
-    /// The share of the bytes in flight that saturate the bandwidth, if known.
+    /// The bytes in flight, as a share of those that saturate the bandwidth, if these are known.
     share_of_bytes_in_flight_needed: Option<f64>,
 }
 
@@ -72,7 +72,7 @@ struct Report {
     device: String,
     multiprocessor: String,
     rows: Vec<Row>,
-    /// The required bytes in flight by Little's law, if the device's bandwidth is known.
+    /// The bytes in flight that saturate the bandwidth, by Little's law, if the device's bandwidth is known.
     bytes_in_flight_needed_per_multiprocessor: Option<f64>,
     latency_ns: f64,
 }
@@ -87,7 +87,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
             (arch.to_string(), limits)
         }
         (None, Some(own)) => (info.name.clone(), own),
-        (None, None) => bail!("there is no GPU here: name an architecture, such as --arch sm_90"),
+        (None, None) => bail!("there is no GPU: name an architecture, such as --arch sm_90"),
     };
     let kernels = Kernels::of(arguments.ptx.as_deref(), multiprocessor.compute)?;
     let rung = ReduceRung::from_name(&arguments.kernel).ok();
@@ -95,7 +95,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
     let entries: Vec<String> = kernels.entries.iter().filter(|at| is_instance(at, kernel)).cloned().collect();
     ensure!(
         !entries.is_empty(),
-        "there is no kernel `{}`: `cargo xtask build-ptx` lists them; a type may be added, as in sequential_f32",
+        "there is no kernel `{}`: `cargo xtask build-ptx` lists all kernels; a type may follow, as in sequential_f32",
         arguments.kernel
     );
     let needed = info
@@ -145,7 +145,7 @@ impl Row {
         (self.family, self.kernel.rsplit_once('_').map(|(name, _)| name), self.threads_per_block)
     }
 
-    /// `needed` is the number of bytes that a multiprocessor must have in flight.
+    /// `needed` is the number of bytes that a multiprocessor must have in flight to saturate the bandwidth.
     fn new(
         kernel: &str,
         resources: Resources,
@@ -182,20 +182,20 @@ struct Kernels {
 }
 
 impl Kernels {
-    /// For compute capability `compute` (90 for `sm_90`): from the newest architecture in the folder `given` that runs
-    /// on such a device, or the built-in PTX.
+    /// The kernels for compute capability `compute` (90 for `sm_90`): from the folder `given`, of the newest
+    /// architecture that runs on such a device; or from the built-in PTX.
     fn of(given: Option<&Path>, compute: u32) -> anyhow::Result<Self> {
         let Some(root) = given else {
             let entries: Vec<String> = KERNELS.entries()?.map(str::to_owned).collect();
             ensure!(
                 !entries.is_empty(),
-                "this program was built without PTX (WARPFOLD_ARCHS=none): name a folder by --ptx"
+                "this program was built without PTX (WARPFOLD_ARCHS=none): name a folder of PTX with --ptx"
             );
             return Ok(Self { folder: None, compute, entries });
         };
         let has = |arch: &Arch| arch.number() <= compute && root.join(arch.to_string()).is_dir();
         let arch = Arch::ALL.into_iter().rev().find(has);
-        let arch = arch.with_context(|| format!("`{}` has no PTX for sm_{compute} or before", root.display()))?;
+        let arch = arch.with_context(|| format!("`{}` has no PTX for sm_{compute} or older", root.display()))?;
         let folder = root.join(arch.to_string());
         let files = fs::read_dir(&folder).with_context(|| format!("cannot list `{}`", folder.display()))?;
         let entry = |file: fs::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".ptx")?.to_owned());
@@ -213,7 +213,7 @@ impl Kernels {
     }
 }
 
-/// Whether an entry is an instance of that kernel: its name, or its name with a type and a block.
+/// Whether an entry is an instance of a kernel: its name is the kernel's, or the kernel's with a type and a block size.
 fn is_instance(entry: &str, kernel: &str) -> bool {
     const TYPES: [&str; 4] = ["f32", "f64", "i32", "i64"];
     entry.strip_prefix(kernel).is_some_and(|rest| {
@@ -222,7 +222,7 @@ fn is_instance(entry: &str, kernel: &str) -> bool {
     })
 }
 
-/// The common prefix of a rung's entries; for the library's kernel it includes the operator.
+/// The common prefix of the entries of a rung, which for the library's kernel includes the operator.
 fn kernel_of_sum(rung: ReduceRung) -> &'static str {
     match rung {
         ReduceRung::ExactLongRows => "exact_long_rows_Sum",
@@ -232,7 +232,7 @@ fn kernel_of_sum(rung: ReduceRung) -> &'static str {
 
 /// The ladder of an entry, as `bench ladder` names it.
 fn family(entry: &str) -> &'static str {
-    // The entries of this sum have the block size in their names. The transpose has a fixed block size.
+    // The sum `vectorized` has the block size in the names of its entries; the transpose has a fixed block size.
     if entry == vectorized::handle::<f32>().id().entry {
         return "Transpose";
     }
@@ -251,22 +251,23 @@ fn family(entry: &str) -> &'static str {
     }
 }
 
-/// The block size that a kernel's type fixes.
+/// The block size, if the kernel has a fixed one.
 fn fixed_block(ptx: &str) -> Option<u32> {
     let sides = ptx.lines().find_map(|line| line.strip_prefix(".reqntid "))?;
     sides.split(", ").map(str::parse::<u32>).product::<Result<u32, _>>().ok()
 }
 
-/// The kernel's resources, from the assembler.
+/// The kernel's resources, as `ptxas` reports them.
 fn assembled(entry: &str, ptx: &str, arch: Arch, threads_per_block: u32) -> anyhow::Result<Resources> {
-    let ptxas = ptxas::find().context("registers are known only to ptxas: `cargo xtask setup --ptxas` brings it")?;
+    let ptxas =
+        ptxas::find().context("only ptxas knows the number of registers: `cargo xtask setup --ptxas` installs it")?;
     let scratch = tempfile::tempdir().context("cannot create a temporary folder")?;
     let usages = ptxas::assemble(&ptxas, &[(arch, Module::parse(ptx))], scratch.path())?;
     let usage = usages
         .iter()
         .flatten()
         .find(|usage| usage.entry == entry)
-        .context("ptxas reported nothing about the kernel")?;
+        .context("ptxas did not report the kernel's resources")?;
     Ok(Resources { threads_per_block, registers_per_thread: usage.registers, shared_bytes: usage.shared })
 }
 
@@ -335,14 +336,14 @@ impl Report {
         }
         let table = columns.table(layout);
         writeln!(out, "{table}")?;
-        let explained = "In flight, thread: the most bytes that the PTX lets a thread load before it waits. In flight, \
-                         all: the same of all resident threads of a multiprocessor. ptxas may move loads apart to \
-                         save registers.";
+        let explained = "In flight, thread: the maximum number of bytes that a thread has in flight, by the PTX. In \
+                         flight, all: the bytes of all resident threads of a multiprocessor. There may be fewer, \
+                         because ptxas may move loads apart to save registers.";
         writeln!(out, "{}", layout.paragraph(explained))?;
         if let Some(needed) = needed {
             let explained = format!(
-                "To fill the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have {needed:.0} \
-                 bytes in flight (Little's law).",
+                "To saturate the memory's bandwidth at a latency of {:.0} ns, each multiprocessor must have \
+                 {needed:.0} bytes in flight (Little's law).",
                 self.latency_ns
             );
             writeln!(out, "{}", layout.paragraph(&explained))?;
@@ -369,7 +370,7 @@ mod tests {
     }
 
     #[test]
-    fn the_reductions_load_what_their_documentation_says() {
+    fn reductions_have_the_bytes_in_flight_that_their_docs_state() {
         let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
         let built = CudaBuilder::new(kernels).feature("ladder").arch(Arch::SM_90).build().unwrap();
         let (_, module) = &built.modules[0];
@@ -390,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn families_are_told_apart() {
+    fn entries_are_assigned_to_ladders() {
         for (entry, expected) in [
             ("vectorized_f32", "Transpose"),
             ("tiled_f32_8", "Transpose"),
@@ -407,7 +408,7 @@ mod tests {
     }
 
     #[test]
-    fn instances_are_told_from_longer_names() {
+    fn instances_are_distinguished_from_longer_names() {
         assert!(is_instance("sequential_f32_256", "sequential") && is_instance("sequential_f32_256", "sequential_f32"));
         assert!(is_instance("predicated", "predicated"));
         assert!(!is_instance("neighbored_less_f32", "neighbored") && !is_instance("tiled_padded_f32_8", "tiled"));

@@ -1,4 +1,4 @@
-//! Options that several commands have.
+//! The options that several commands share.
 
 use std::str::FromStr;
 
@@ -17,7 +17,7 @@ pub struct DeviceChoice {
     /// Checks every launch for races and other errors, in the executor
     #[arg(long, global = true)]
     pub check: bool,
-    /// Runs lanes in a random order, in the executor; a seed gives the same order in every run
+    /// Runs lanes in a random order, in the executor; the seed determines the order
     #[arg(long, global = true, value_name = "seed=N", value_parser = schedule)]
     pub schedule: Option<Schedule>,
 }
@@ -40,7 +40,7 @@ impl FromStr for DeviceName {
                 .strip_prefix("cuda:")
                 .and_then(|ordinal| ordinal.parse().ok())
                 .map(Self::Cuda)
-                .ok_or_else(|| "a device is `simt`, or `cuda:N` with N from 0 on".to_owned()),
+                .ok_or_else(|| "expected `simt`, or `cuda:N` with the number N of a device, from 0 on".to_owned()),
         }
     }
 }
@@ -64,7 +64,10 @@ impl DeviceChoice {
     /// Opens the executor, for commands that only it supports.
     pub fn executor(&self) -> anyhow::Result<Gpu> {
         if let Some(DeviceName::Cuda(ordinal)) = self.device {
-            anyhow::bail!("only the executor checks, counts and orders lanes: leave out `--device cuda:{ordinal}`");
+            anyhow::bail!(
+                "only the executor checks kernels, counts accesses and orders lanes: leave out \
+                 `--device cuda:{ordinal}`"
+            );
         }
         Ok(Gpu::simt_with(SimtOptions { checks: self.check, schedule: self.schedule.unwrap_or_default() }))
     }
@@ -75,14 +78,15 @@ pub struct Output {
     /// The format of the results
     #[arg(long, global = true, value_enum, default_value_t = Format::Table)]
     pub format: Format,
-    /// Shows all columns of a table, not only those that fit the terminal (100 characters if there is none)
+    /// Shows all columns of a table, not only those that fit in the terminal's width (without a terminal, 100
+    /// characters)
     #[arg(long, global = true)]
     pub wide: bool,
-    /// The number of times each kernel is timed, if it takes less than half a second; the median is shown [default: 25
-    /// on a GPU, 1 in the executor]
+    /// How many times each kernel is timed; the median is shown. A kernel that takes more than half a second is timed
+    /// once [default: 25 on a GPU, 1 in the executor]
     #[arg(long, global = true, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub samples: Option<u32>,
-    /// Also draws the bandwidths (for ladders in the executor, the counters) to this file, as SVG or PNG; an existing
+    /// Also draws the bandwidths (of ladders in the executor, the counters) to this file, as SVG or PNG; an existing
     /// file is replaced
     #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
     pub plot: Option<PlotFile>,
@@ -112,13 +116,13 @@ pub struct Numbers {
     /// The element type; the ladders have f32, f64, i32 and i64 [default: f32]
     #[arg(long, value_enum)]
     pub dtype: Option<ElementType>,
-    /// The block size in threads, for kernels with a choice: 64, 128, 256, 512 or 1024 [default: 256]
+    /// The block size in threads, for kernels without a fixed one: 64, 128, 256, 512 or 1024 [default: 256]
     #[arg(long, value_parser = block)]
     pub block: Option<usize>,
 }
 
 impl Numbers {
-    /// The number of elements: as requested, or a default that the device handles quickly.
+    /// The number of elements: the requested one, or a default for which the device takes little time.
     pub fn n(&self, gpu: &Gpu) -> usize {
         self.n.unwrap_or(if gpu.is_cuda() { 1 << 24 } else { 1 << 19 })
     }
@@ -144,14 +148,14 @@ pub struct Sides {
 }
 
 impl Sides {
-    /// Rows and columns: as requested, or a default that the device handles quickly.
+    /// Rows and columns: the requested ones, or a default for which the device takes little time.
     pub fn get(&self, gpu: &Gpu) -> (usize, usize) {
         let side = if gpu.is_cuda() { 4096 } else { 1024 };
         (self.rows.unwrap_or(side), self.cols.unwrap_or(side))
     }
 }
 
-/// Refuses the first given option of `options`, which would have no effect.
+/// Refuses options that would have no effect: the error names the first of `options` that was given.
 pub fn refuse_unused(options: &[(&str, bool)], why: &str) -> anyhow::Result<()> {
     match options.iter().find(|(_, is_given)| *is_given) {
         Some((option, _)) => anyhow::bail!("{option} has no effect here: {why}; leave it out"),
@@ -169,24 +173,27 @@ pub struct Uses {
 }
 
 impl Uses {
-    /// Refuses sizes that nothing uses.
+    /// Refuses sizes that no kernel uses.
     pub fn check(self, numbers: &Numbers, sides: &Sides) -> anyhow::Result<()> {
         let Numbers { n, dtype, block } = numbers;
         let Sides { rows, cols } = sides;
-        refuse_unused(&[("--n", n.is_some() && !self.numbers)], "none of the kernels takes a list of numbers")?;
+        refuse_unused(&[("--n", n.is_some() && !self.numbers)], "none of the kernels takes a vector of numbers")?;
         refuse_unused(&[("--dtype", dtype.is_some() && !self.dtype)], "none of the kernels has a choice of type")?;
-        refuse_unused(&[("--block", block.is_some() && !self.block)], "none of the kernels has a choice of block")?;
+        refuse_unused(
+            &[("--block", block.is_some() && !self.block)],
+            "none of the kernels has a choice of block size",
+        )?;
         let sides = [("--rows", rows.is_some() && !self.sides), ("--cols", cols.is_some() && !self.sides)];
         refuse_unused(&sides, "none of the kernels takes a matrix")
     }
 }
 
-/// A block size for which kernels with a choice have an instance.
+/// A block size for which there are instances of kernels.
 fn block(text: &str) -> Result<usize, String> {
     let found = text.parse().ok().filter(|block| BLOCKS.contains(block));
     found.ok_or_else(|| {
         format!(
-            "there is no block of `{text}` threads: choose from {}",
+            "no kernel has blocks of `{text}` threads: choose from {}",
             BLOCKS.map(|block| block.to_string()).join(", ")
         )
     })
@@ -195,7 +202,7 @@ fn block(text: &str) -> Result<usize, String> {
 /// A schedule of lanes: `seed=7`.
 fn schedule(text: &str) -> Result<Schedule, String> {
     let seed = text.strip_prefix("seed=").and_then(|seed| seed.parse().ok());
-    seed.map(Schedule::Seed).ok_or_else(|| "a schedule is `seed=N`, with a whole number N from 0 on".to_owned())
+    seed.map(Schedule::Seed).ok_or_else(|| "expected `seed=N`, with a whole number N from 0 on".to_owned())
 }
 
 /// A count: `4096`, `4_096` or `2^12`.
@@ -211,7 +218,7 @@ pub fn count(text: &str) -> Result<usize, String> {
         }
         None => None,
     };
-    value.ok_or_else(|| "a count is a whole number from 0 on, such as 1000000 or 2^24".to_owned())
+    value.ok_or_else(|| "expected a whole number from 0 on, such as 1000000 or 2^24".to_owned())
 }
 
 #[cfg(test)]

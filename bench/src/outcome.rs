@@ -1,4 +1,4 @@
-//! The outcome of a run: its exit code, and the errors for standard error.
+//! The outcome of a run: its exit code, and the errors that are printed to standard error.
 
 use std::fmt::{self, Write as _};
 use std::io::{self, Write as _};
@@ -16,9 +16,9 @@ use crate::plot::{self, Chart};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Failure {
-    /// The results are printed, but a file, or standard output itself, could not be written.
+    /// A file, or standard output itself, could not be written.
     Output = 3,
-    /// The input cannot be used. (clap exits with the same for a command line that cannot.)
+    /// The input is invalid. (clap exits with the same code if the command line is invalid.)
     Input = 2,
     /// A result was wrong, or a kernel failed.
     Wrong = 1,
@@ -32,7 +32,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome of results that are right, or wrong.
+    /// The outcome of a run whose results are all right, or not.
     pub fn of_results(are_right: bool) -> Self {
         Self { worst: (!are_right).then_some(Failure::Wrong), errors: Vec::new() }
     }
@@ -70,7 +70,7 @@ impl Outcome {
             eprintln!("error: {error}");
         }
         if interrupt::is_pending() {
-            eprintln!("error: interrupted: what was measured before is above");
+            eprintln!("error: interrupted: the results so far are printed above");
             return ExitCode::from(interrupt::EXIT_CODE);
         }
         self.worst.map_or(ExitCode::SUCCESS, |worst| ExitCode::from(worst as u8))
@@ -89,8 +89,8 @@ impl Missing {
         self.errors.push(error.context(case.into()));
     }
 
-    /// Whether another case can be measured.
-    pub fn goes_on(&self) -> bool {
+    /// Whether to continue with another case.
+    pub fn can_continue(&self) -> bool {
         !interrupt::is_pending() && !self.errors.last().is_some_and(is_final)
     }
 
@@ -98,21 +98,21 @@ impl Missing {
         self.errors.is_empty()
     }
 
-    /// The outcome with a message for each case.
+    /// The outcome with an error message for each case.
     pub fn outcome(&self) -> Outcome {
         let mut outcome = Outcome::default();
         self.errors.iter().for_each(|error| outcome.fail(failure_of(error), error));
         outcome
     }
 
-    /// The outcome with one message: the printed results have the error of each case.
+    /// The outcome with one message for all cases, because the printed results have the error of each case.
     pub fn counted(&self, cases: usize) -> Outcome {
         let mut outcome = Outcome::default();
         if let Some(last) = self.errors.last() {
             self.errors.iter().for_each(|error| outcome.note(failure_of(error)));
             let have = if self.errors.len() == 1 { "has" } else { "have" };
             let (missing, cases) = (self.errors.len(), counted(cases, "case", "cases"));
-            outcome.errors.push(format!("{missing} of {cases} {have} no result; the last: {}", chain(last)));
+            outcome.errors.push(format!("{missing} of {cases} {have} no result; the last error: {}", chain(last)));
         }
         outcome
     }
@@ -129,8 +129,8 @@ impl Failure {
     }
 }
 
-/// The outcome of results: whether they are right, could be written to standard output, and could be drawn. The drawing
-/// comes last, so that its failure loses no results.
+/// The outcome of results: whether they are right, were written to standard output, and were drawn if requested. They
+/// are drawn last, so that no results are lost if drawing fails.
 pub fn finish(
     written: io::Result<()>,
     are_right: bool,
@@ -139,7 +139,7 @@ pub fn finish(
 ) -> Outcome {
     let mut outcome = Outcome::of_results(are_right);
     match written.and_then(|()| io::stdout().flush()) {
-        // A reader that has closed the pipe (`bench | head`) has read enough.
+        // It is no error if the reader has closed the pipe (`bench | head`).
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             outcome.fail(Failure::Output, &anyhow::Error::new(error).context("cannot write the results"));
         }
@@ -159,13 +159,13 @@ pub fn finish(
     outcome
 }
 
-/// Reports a peer that failed. The case keeps its own result.
+/// Prints the error of a peer that failed. The case is then reported without this peer.
 pub fn without<T>(peer: &str, case: &impl fmt::Display, error: &anyhow::Error) -> Option<T> {
     eprintln!("without {peer} for {case}: {}", chain(error));
     None
 }
 
-/// Whether an error is due to the kernel or to the input.
+/// The kind of failure of an error: of a kernel, or of the input.
 pub fn failure_of(error: &anyhow::Error) -> Failure {
     match error.downcast_ref::<Error>() {
         Some(Error::Trap { .. } | Error::Fault(_)) => Failure::Wrong,
@@ -178,7 +178,7 @@ fn is_final(error: &anyhow::Error) -> bool {
     matches!(error.downcast_ref::<Error>(), Some(Error::Trap { .. } | Error::Cuda { .. }))
 }
 
-/// An error and its causes in one line. A cause that the message before it already contains is not repeated.
+/// An error and its causes in one line. A cause that an earlier message already contains is not repeated.
 pub fn chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cause_is_not_said_twice() {
+    fn a_cause_is_not_repeated() {
         assert_eq!(chain(&anyhow!("no driver").context("cannot start")), "cannot start: no driver");
         assert_eq!(chain(&anyhow!("no driver").context("cannot start: no driver")), "cannot start: no driver");
     }

@@ -1,4 +1,4 @@
-//! PyTorch, in a separate process.
+//! PyTorch, which runs in a separate process.
 
 use std::io::{BufRead, BufReader, Write};
 #[cfg(unix)]
@@ -11,12 +11,12 @@ use anyhow::{Context, bail, ensure};
 /// `peers/pytorch.py`, which answers each line with a line.
 pub struct PyTorch {
     process: Child,
-    /// `None` once it has exited.
+    /// `None` once the process has ended.
     pipes: Option<(ChildStdin, BufReader<ChildStdout>)>,
 }
 
 impl PyTorch {
-    /// Starts it, if it is installed; otherwise prints why not.
+    /// Starts PyTorch if it is installed; otherwise prints why it cannot be started.
     pub fn find(folder: &Path) -> Option<Self> {
         Self::start(&folder.join("pytorch.py")).inspect_err(|error| eprintln!("without PyTorch: {error:#}")).ok()
     }
@@ -30,7 +30,8 @@ impl PyTorch {
         }
         let mut command = Command::new("python3");
         command.arg(script).stdin(Stdio::piped()).stdout(Stdio::piped());
-        // Ctrl-C lets this program finish its current measurement, which needs PyTorch, too.
+        // Ctrl-C must not end PyTorch, because this program first finishes its current measurement, which needs
+        // PyTorch.
         #[cfg(unix)]
         command.process_group(0);
         let mut process = command.spawn().context("cannot start python3")?;
@@ -39,7 +40,7 @@ impl PyTorch {
         Ok(Self { process, pipes: Some((questions, BufReader::new(answers))) })
     }
 
-    /// PyTorch's time in microseconds for a question, if it has an answer. If it has exited, says so once.
+    /// PyTorch's time in microseconds for a question, if it has an answer. If the process has ended, prints that once.
     pub fn time(&mut self, question: &serde_json::Value) -> Option<f64> {
         let pipes = self.pipes.as_mut()?;
         match ask(pipes, question) {
@@ -57,16 +58,16 @@ fn ask(
     (questions, answers): &mut (ChildStdin, BufReader<ChildStdout>),
     question: &serde_json::Value,
 ) -> anyhow::Result<serde_json::Value> {
-    writeln!(questions, "{question}").context("it has ended")?;
+    writeln!(questions, "{question}").context("the process has ended")?;
     let mut answer = String::new();
     let bytes = answers.read_line(&mut answer).context("its answer cannot be read")?;
-    ensure!(bytes > 0, "it has ended");
+    ensure!(bytes > 0, "the process has ended");
     serde_json::from_str(&answer).context("its answer is not JSON")
 }
 
 impl Drop for PyTorch {
     fn drop(&mut self) {
-        // It exits at the end of its input.
+        // The process exits at the end of its input.
         self.pipes = None;
         let _ = self.process.wait();
     }

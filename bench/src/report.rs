@@ -1,4 +1,4 @@
-//! Results, as a table for people, and as JSON and CSV for machines.
+//! Reports of ladders and single kernels: tables for people, JSON and CSV for programs.
 
 use std::io::{self, Write};
 
@@ -20,19 +20,19 @@ use crate::table::{Columns, Layout};
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub kernel: String,
-    /// The change from the rung before.
+    /// What the rung changes, compared with the rung before it.
     pub change: String,
     pub launches: usize,
-    /// The numbers that it computed, if any.
+    /// The numbers that the kernel computed, if any.
     pub result: Option<Results>,
-    /// Whether its result was right.
+    /// Whether the kernel's result was right.
     pub correct: bool,
     pub wrong: Option<String>,
     pub median_us: f64,
     pub fastest_us: f64,
     pub gigabytes_per_second: f64,
     pub share_of_peak: Option<f64>,
-    /// The rating of the share of the peak.
+    /// A rating of the share of the peak.
     pub rating: Option<Rating>,
     pub share_of_copy: Option<f64>,
     pub speedup_over_first: Option<f64>,
@@ -46,7 +46,8 @@ pub struct Row {
 
 /// A rating of the share of the theoretical peak.
 ///
-/// Source: seed 004, "DRAM utilization": 40 to 60 % is okay, 60 to 75 % good, above excellent.
+/// Source: seed 004 (`docs/ladder/sources.md`), "DRAM utilization": 40 to 60 % is okay, 60 to 75 % is good, and more is
+/// excellent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Rating {
@@ -80,10 +81,10 @@ impl Rating {
 #[derive(Debug, Serialize)]
 pub struct Section {
     pub family: &'static str,
-    /// Their input: `16777216 f32`.
+    /// The input of the kernels: `16777216 f32`.
     pub input: String,
     pub rows: Vec<Row>,
-    /// A note below the table for people; machines find it in the rows.
+    /// A note below the table. JSON and CSV have the same information in the rows.
     #[serde(skip)]
     pub note: Option<String>,
 }
@@ -96,35 +97,36 @@ pub struct Report {
     pub sections: Vec<Section>,
 }
 
-/// The properties that the kernels of a section share.
+/// What the times of the kernels of a section are compared with.
 pub struct Scale<'a> {
     pub device: &'a Device,
+    /// The bandwidth of a copy on the device, in bytes per second.
     pub copy: Option<f64>,
     /// The bytes that each kernel has to move.
     pub bytes: usize,
 }
 
-/// One kernel's measurement, before the comparison with others.
+/// The measurement of one kernel, without speed-ups.
 pub struct Measured<'a> {
     pub kernel: &'a str,
     pub change: &'a str,
     pub launches: usize,
     /// The numbers that it computed, if any.
     pub result: Option<Results>,
-    /// The error in its result, if any.
+    /// What is wrong with the result, if anything.
     pub wrong: Option<String>,
     pub timing: Timing,
     pub role: Role,
 }
 
-/// A kernel's role in its ladder: whether it has a speed-up, and whether others are compared with it.
+/// A kernel's role in its ladder: whether it has speed-ups, and whether the speed-ups of others refer to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// A copy, which bounds the times of the rungs. It has no speed-up.
+    /// A copy, which is a bound for the times of the rungs. It has no speed-up.
     Bound,
     /// The baseline of the kernels after it. It has no speed-up.
     First,
-    /// Compared with the last baseline and with the kernel before.
+    /// Compared with the latest baseline, and with the previous kernel.
     Next,
 }
 
@@ -143,7 +145,7 @@ impl Section {
         let speedup_over = |other: Option<&Row>| Some(other?.median_us / median_us).filter(|_| median_us > 0.0);
         let (first, previous) = match role {
             Role::Bound | Role::First => (None, None),
-            // In the executor a faster kernel may take longer: the ratio of its times would be misleading.
+            // In the executor a kernel that is faster on a GPU may take longer, so a ratio of times would mislead.
             Role::Next if scale.device.backend != "cuda" => (None, None),
             Role::Next => (self.rows.iter().rfind(|row| row.is_first), self.rows.last()),
         };
@@ -168,8 +170,8 @@ impl Section {
         });
     }
 
-    /// Adds the counters of the last kernel.
-    pub fn count(&mut self, profile: Option<&Profile>) {
+    /// Adds counters to the last kernel.
+    pub fn add_counters(&mut self, profile: Option<&Profile>) {
         if let (Some(row), Some(profile)) = (self.rows.last_mut(), profile) {
             row.counters = Some(CountersRow::of(&profile.total()));
             row.barriers_per_block = Some(profile.barriers_per_block());
@@ -187,7 +189,7 @@ impl Report {
         self.sections.iter().all(|section| section.rows.is_empty())
     }
 
-    /// Prints everything to standard output, and draws it if requested.
+    /// Prints the report to standard output, and draws charts if requested.
     pub fn print(&self, output: &Output) -> Outcome {
         let mut out = io::stdout().lock();
         let written = match output.format {
@@ -200,7 +202,7 @@ impl Report {
         finish(written, self.is_correct(), output, || self.charts())
     }
 
-    /// A chart of bandwidths for each section; in the executor, whose times are a CPU's, charts of the counters.
+    /// A chart of bandwidths for each section. In the executor, whose times are those of a CPU, charts of the counters.
     fn charts(&self) -> Vec<Chart> {
         if self.device.backend != "cuda" {
             return self.sections.iter().flat_map(|section| self.counter_charts(section)).collect();
@@ -221,21 +223,21 @@ impl Report {
             self.chart(
                 section,
                 ": global memory",
-                "bytes asked for, % of those moved (32-byte sectors)",
+                "requested bytes, % of the bytes of their sectors",
                 Vec::new(),
                 |row| row.counters.as_ref()?.efficiency(),
             ),
             self.chart(section, ": shared memory", "bank conflicts: extra passes", Vec::new(), |row| {
                 Some(row.counters.as_ref()?.bank_conflicts as f64)
             }),
-            self.chart(section, ": divergence", "lanes active in a request to memory, of 32", Vec::new(), |row| {
+            self.chart(section, ": divergence", "active lanes of 32 in a memory request, mean", Vec::new(), |row| {
                 row.counters.as_ref()?.lanes_active
             }),
         ];
         charts.into_iter().flatten().collect()
     }
 
-    /// `None` if there is nothing to see: no row has a value, or all are 0.
+    /// A chart of one quantity; `None` if no row has a value other than 0.
     fn chart(
         &self,
         section: &Section,
@@ -307,7 +309,8 @@ impl Report {
 }
 
 impl Section {
-    /// On a GPU a reader compares times, in the executor counters, because its times are a CPU's.
+    /// The table of the section. On a GPU the important columns are times. In the executor, whose times are those of a
+    /// CPU, they are counters.
     fn table(&self, layout: &Layout) -> Table {
         let is_gpu = self.rows.iter().any(|row| row.share_of_peak.is_some());
         let is_counted = self.rows.iter().any(|row| row.counters.is_some());
@@ -325,7 +328,7 @@ impl Section {
             columns.add(5, "rating", rows().map(|row| Cell::new(row.rating.map_or("", Rating::name))));
             columns.add(3, "of copy", rows().map(|row| percent(row.share_of_copy)));
             columns.add(1, "vs first", rows().map(|row| times(row.speedup_over_first)));
-            columns.add(2, "vs last", rows().map(|row| times(row.speedup_over_previous)));
+            columns.add(2, "vs previous", rows().map(|row| times(row.speedup_over_previous)));
         }
         if is_counted {
             let of = |shown: fn(&CountersRow) -> String| {
@@ -342,11 +345,11 @@ impl Section {
     }
 }
 
-/// The meaning of the counters' columns.
+/// The meaning of the columns with counters.
 const COUNTED: &str = "\
-Counted by warp, over all launches: load and store, the bytes asked for in percent of their 32-byte sectors; bank \
-conflicts of shared memory; lanes that take part in a request to memory; barriers that a block meets. \
-`bench profile KERNEL` has the lines.";
+Counted by warp, over all launches. Load and store: the requested bytes, in percent of the bytes of their 32-byte \
+sectors. Conflicts: bank conflicts in shared memory. Lanes: the lanes that take part in a memory request, on average. \
+Barriers: in each block. `bench profile KERNEL` shows the counters by source line.";
 
 #[cfg(test)]
 mod tests {
@@ -355,7 +358,7 @@ mod tests {
     use super::*;
     use crate::number::Value;
 
-    /// A ladder like that of a GPU, which no test without one can run.
+    /// A ladder like one measured on a GPU, for a test that has none.
     fn ladder() -> Report {
         let device = Device {
             name: "NVIDIA H200".to_owned(),
@@ -401,9 +404,9 @@ mod tests {
             for part in ["unroll8_complete_const", "right", "83.50 us", "GB/s", "of peak", "vs first", "2.00 x"] {
                 assert!(text.contains(part), "{part} is not in: {text}");
             }
-            assert_eq!(text.contains("Left out, to fit"), width < 160, "{text}");
+            assert_eq!(text.contains("Left out to fit"), width < 160, "{text}");
         }
-        for part in ["of copy", "vs last", "rating", "no bank conflicts"] {
+        for part in ["of copy", "vs previous", "rating", "no bank conflicts"] {
             assert!(shown(None).contains(part), "{part}");
         }
     }

@@ -1,4 +1,4 @@
-//! `bench sum`.
+//! `bench sum`: sums random numbers or a file, by the library or by a rung of a ladder.
 
 use std::path::PathBuf;
 
@@ -22,8 +22,8 @@ use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct SumArguments {
-    /// Sums the array in this NumPy file (.npy, of any type, C order) instead of random numbers. NumPy has no bf16:
-    /// give --dtype bf16 for a file with such elements
+    /// Sums the array in this NumPy file (.npy, of any type, C order) instead of random numbers. NumPy has no bf16: for
+    /// a file of bf16, give --dtype bf16
     #[arg(long, value_name = "FILE.npy", conflicts_with = "n")]
     pub input: Option<PathBuf>,
     #[command(flatten)]
@@ -33,16 +33,16 @@ pub struct SumArguments {
     /// The seed of the random numbers: with the same seed, --n and --dtype the sum is the same on every machine
     #[arg(long, default_value_t = 1, conflicts_with = "input")]
     pub seed: u64,
-    /// Sums with this rung of the ladder instead of the library's own kernel; the ladders have f32, f64, i32 and i64
+    /// Sums by this rung of the ladder instead of the library's kernel; the ladders have f32, f64, i32 and i64
     #[arg(long, value_name = "NAME", conflicts_with = "axis")]
     pub rung: Option<String>,
 }
 
 pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
     let rung = arguments.rung.as_deref().map(ReduceRung::from_name).transpose()?;
-    let has_own_block = rung.is_none_or(ReduceRung::has_own_block);
+    let has_fixed_block = rung.is_none_or(ReduceRung::has_fixed_block);
     refuse_unused(
-        &[("--block", has_own_block && arguments.numbers.block.is_some())],
+        &[("--block", has_fixed_block && arguments.numbers.block.is_some())],
         "the library's sum, `single_launch` and `exact_long_rows` have a fixed block size",
     )?;
     arguments.file.check_output()?;
@@ -111,14 +111,15 @@ fn array(
     })
 }
 
-/// The memory needed beside the numbers: their copies on the device, the copy for a rung in place, and the results.
+/// The memory needed in addition to the numbers: their copies on the device, one more copy for a rung that works in
+/// place, and the results.
 fn need<T: Number>(plan: &Plan, extent: &Extent, rung: Option<ReduceRung>) -> Need {
     let bytes = bytes_of::<T>(extent.elements());
     let copies = plan.copies(bytes) + u128::from(rung.is_some_and(ReduceRung::is_in_place));
     Need { device: copies * bytes + bytes_of::<u64>(extent.results()), host: bytes_expected::<T>(extent) }
 }
 
-/// The type of a sum by the library.
+/// The type of the library's sum of elements of type `T`.
 type SumOf<T> = <Sum as Reduction<T>>::Output;
 
 /// The parameters of the sums.
@@ -126,7 +127,7 @@ struct Bench<'a> {
     gpu: &'a Gpu,
     plan: &'a Plan,
     extent: Extent,
-    /// Whether the numbers are random: then no rung rounds.
+    /// Whether the numbers are random. Random numbers are small integers, which no rung rounds.
     is_random: bool,
 }
 
@@ -175,10 +176,11 @@ impl Bench<'_> {
         let mut reduction = rung.prepare::<T>(gpu, numbers.len(), block)?;
         reduction.load(gpu, inputs.buffer(0))?;
         let _range = plan.range(rung.name());
-        let start = |reduction: &mut ladder::Reduction<T>, i: usize| {
+        let start = |reduction: &mut ladder::PreparedSum<T>, i: usize| {
             if numbers.is_empty() { Ok(()) } else { reduction.start(gpu, inputs.buffer(i)) }
         };
-        // A rung that works in place has overwritten its copy after one start.
+        // The result is read after the first start, because a rung that works in place overwrites its copy of the
+        // input.
         start(&mut reduction, 0)?;
         let sum = reduction.finish(gpu)?;
         let timing = plan.time(gpu, &mut |i| start(&mut reduction, i))?;

@@ -1,4 +1,4 @@
-//! Tables that fit the terminal: each column has a rank, and the columns of the highest ranks are left out first.
+//! Tables that fit in the terminal: each column has a rank, and the columns of the highest ranks are left out first.
 
 use std::cell::RefCell;
 use std::io;
@@ -9,8 +9,8 @@ use crate::options::{Format, Output};
 
 /// The width of a line if standard output is not a terminal.
 const WIDTH: usize = 100;
-/// The minimum width of a table: a narrower terminal breaks its lines.
-const LEAST_WIDTH: usize = 80;
+/// The width of tables for narrower terminals, which then break the lines.
+const MIN_WIDTH: usize = 80;
 
 /// The style and width of tables, and the columns that did not fit.
 pub struct Layout {
@@ -22,12 +22,12 @@ pub struct Layout {
 
 impl Layout {
     pub fn of(output: &Output) -> Self {
-        // The viewer of a Markdown document lays out its tables.
+        // The tables of a Markdown document are laid out by its viewer.
         let (preset, is_narrow) = match output.format {
             Format::Markdown => (presets::ASCII_MARKDOWN, false),
             _ => (presets::UTF8_BORDERS_ONLY, !output.wide),
         };
-        let terminal = || Table::new().width().map_or(WIDTH, usize::from).max(LEAST_WIDTH);
+        let terminal = || Table::new().width().map_or(WIDTH, usize::from).max(MIN_WIDTH);
         Self::new(preset, is_narrow.then(terminal))
     }
 
@@ -54,13 +54,13 @@ impl Layout {
         lines.collect::<Vec<_>>().join("\n")
     }
 
-    /// Prints, below all tables, which columns did not fit.
+    /// Prints which columns did not fit. To be called after all tables.
     pub fn write_left_out(&self, out: &mut impl io::Write) -> io::Result<()> {
         let left_out = self.left_out.borrow();
         if left_out.is_empty() {
             return Ok(());
         }
-        let text = format!("Left out, to fit the width: {}. --wide shows all columns.", left_out.join(", "));
+        let text = format!("Left out to fit the width: {}. --wide shows all columns.", left_out.join(", "));
         writeln!(out, "\n{}", self.paragraph(&text))
     }
 }
@@ -76,7 +76,8 @@ struct Column {
 }
 
 impl Columns {
-    /// Adds a column on the right. If not all fit, those of the lowest ranks are shown; rank 0 always is.
+    /// Adds a column on the right. If not all columns fit, those of the lowest ranks are shown; columns of rank 0
+    /// always are.
     pub fn add(&mut self, rank: u8, name: &'static str, cells: impl Iterator<Item = Cell>) -> &mut Self {
         self.0.push(Column { name, rank, cells: cells.collect() });
         self
@@ -93,7 +94,7 @@ impl Columns {
             }
             Some(width) => {
                 table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width as u16);
-                self.that_fit(width)
+                self.fitting(width)
             }
         };
         let (shown, left_out): (Vec<_>, Vec<_>) = self.0.into_iter().zip(is_shown).partition(|(_, is_shown)| *is_shown);
@@ -105,7 +106,7 @@ impl Columns {
         }
         table.set_header(shown.iter().map(|(column, _)| column.name));
         let mut cells: Vec<_> = shown.into_iter().map(|(column, _)| column.cells.into_iter()).collect();
-        // All columns have equally many cells.
+        // All columns have the same number of cells.
         while let Some(row) =
             cells.iter_mut().map(Iterator::next).collect::<Option<Vec<_>>>().filter(|row| !row.is_empty())
         {
@@ -115,7 +116,7 @@ impl Columns {
     }
 
     /// Which columns fit in a line of `width` characters.
-    fn that_fit(&self, width: usize) -> Vec<bool> {
+    fn fitting(&self, width: usize) -> Vec<bool> {
         let mut by_rank: Vec<usize> = (0..self.0.len()).collect();
         by_rank.sort_by_key(|&i| self.0[i].rank);
         let mut is_shown = vec![false; self.0.len()];
@@ -123,8 +124,8 @@ impl Columns {
         let mut used = 1;
         for i in by_rank {
             used += 3 + self.0[i].width();
-            // Columns of a higher rank than one that does not fit are left out, too, so that tables of one kind have
-            // the same columns.
+            // After a column that does not fit, all columns of higher ranks are left out, so that tables of the same
+            // kind have the same columns.
             if self.0[i].rank > 0 && used > width {
                 break;
             }
@@ -156,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn the_columns_that_matter_most_are_shown() {
+    fn the_columns_of_the_lowest_ranks_are_shown() {
         for (width, header, left_out) in [
             (Some(100), "kernel why time share", ""),
             (Some(66), "kernel why time share", ""),

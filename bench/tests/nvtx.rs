@@ -1,4 +1,4 @@
-//! `bench --nvtx`: the ranges that a profiler gets, from a stand-in that is built here; and running without a profiler.
+//! `bench --nvtx`: the ranges that a profiler gets, by a stand-in that is built here; and runs without a profiler.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -22,14 +22,14 @@ fn stderr(output: &Output) -> String {
 
 const SMALL: [&str; 6] = ["--n", "100", "--rows", "5", "--cols", "7"];
 
-/// The events of a ladder: a range, and in it one for each kernel.
+/// The events of a ladder: a range, and inside it a range for each kernel.
 fn ranges<'a>(ladder: &'a str, kernels: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let kernels = kernels.into_iter().flat_map(|kernel| [format!("push {kernel}"), "pop".to_owned()]);
     [format!("push {ladder}")].into_iter().chain(kernels).chain(["pop".to_owned()]).collect()
 }
 
 #[test]
-fn a_tool_is_told_each_ladder_and_kernel() {
+fn a_tool_gets_a_range_for_each_ladder_and_kernel() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let tool = folder.path().join("tool.so");
     let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/nvtx_tool.rs");
@@ -48,7 +48,7 @@ fn a_tool_is_told_each_ladder_and_kernel() {
     assert_eq!(told.lines().collect::<Vec<_>>(), expected.concat());
     let one = stderr(&bench(&["transpose", "--rows", "5", "--cols", "7", "--nvtx"], Some(&tool)));
     assert_eq!(one.lines().collect::<Vec<_>>(), ["push transpose", "pop"]);
-    assert_eq!(stderr(&bench(&SMALL, Some(&tool))), "", "not asked for");
+    assert_eq!(stderr(&bench(&SMALL, Some(&tool))), "", "ranges without --nvtx");
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::header;
 pub fn check(file: &[u8]) {
     let mut rest = Cursor::new(file);
     let read = header::read(&mut rest);
-    assert!(rest.position() <= 12 + header::LONGEST as u64, "{} bytes are read", rest.position());
+    assert!(rest.position() <= 12 + header::MAX_LEN as u64, "{} bytes are read", rest.position());
     match read {
         Ok(header) => assert_eq!(header::read(&mut &*written(&header)).expect("it is a header"), header),
         Err(error) => assert!(format!("{error:#}").len() < 400, "{error:#}"),

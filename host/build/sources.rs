@@ -1,6 +1,6 @@
-//! What the prebuilt kernels were built from, and whether it is still the same.
+//! The sources of the prebuilt kernels, and whether they have changed since.
 //!
-//! `cargo xtask build-ptx --pack` writes it beside the archive, as lines:
+//! `cargo xtask build-ptx --pack` writes this file beside the archive:
 //!
 //! ```text
 //! archive 0123456789abcdef                    the archive's digest
@@ -9,7 +9,8 @@
 //! file 0123456789abcdef kernels/src/lib.rs    a source file's digest
 //! ```
 //!
-//! The files are those that the compiler read for the device. A new file changes one of them, which has its `mod`.
+//! The files are those that the compiler read for the device. A file that is added also changes a file listed here: the
+//! one with its `mod`.
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +18,7 @@ use std::path::Path;
 /// The archive, in the folder of the package.
 pub const ARCHIVE: &str = "prebuilt/kernels.ptx-archive";
 
-/// What it was built from.
+/// The list of the archive's sources, in the folder of the package.
 pub const SOURCES: &str = "prebuilt/kernels.sources";
 
 /// FNV-1a of a text, without carriage returns, which git may add.
@@ -26,13 +27,13 @@ pub fn digest(text: &[u8]) -> u64 {
     text.iter().filter(|byte| **byte != b'\r').fold(0xcbf2_9ce4_8422_2325_u64, fold)
 }
 
-/// Whether the archive is the one that `sources` was written with.
+/// Whether `sources` was written together with this archive.
 pub fn is_of(archive: &[u8], sources: &str) -> bool {
     let expected = sources.lines().find_map(|line| line.strip_prefix("archive "));
     expected == Some(&format!("{:016x}", digest(archive)))
 }
 
-/// The first thing in the workspace `root` that differs from `sources`, for a message.
+/// The first file or package in the workspace `root` that differs from `sources`, for a message.
 pub fn difference(root: &Path, sources: &str) -> Option<String> {
     let lock = fs::read_to_string(root.join("Cargo.lock")).map(|lock| lock.replace('\r', ""));
     sources.lines().find_map(|line| {

@@ -7,8 +7,8 @@ use cuda_std::launch::{ScalarParameter, Visitor};
 use crate::backend::Memory;
 use crate::buffer::{View, ViewMut};
 
-/// The host's side of a launch. In a struct of arguments, a [`View`] stands for the kernel's `Global` or slice, and a
-/// [`ViewMut`] for its `GlobalMut` or mutable pointer. Numbers are the same on both sides.
+/// The host's side of a launch. In a struct of arguments, a [`View`] stands for the kernel's `Global`, slice or
+/// pointer, and a [`ViewMut`] for its `GlobalMut` or mutable pointer. Scalars have the same type on both sides.
 pub enum Host {}
 
 impl Side for Host {
@@ -19,7 +19,7 @@ impl Side for Host {
     type PointerMut<'launch, T: Plain> = ViewMut<'launch, T>;
 }
 
-/// The slots of a launch, and the memory that they name.
+/// The arguments of a launch as 64-bit words (slots), and the memory that they refer to.
 pub(crate) struct Slots<'launch> {
     pub slots: Vec<u64>,
     pub memories: Vec<&'launch Memory>,

@@ -12,7 +12,7 @@ use crate::{Error, Gpu};
 
 /// Elements in a device's memory.
 ///
-/// A buffer belongs to the [`Gpu`] that made it. Its memory is returned when it is dropped.
+/// A buffer belongs to the [`Gpu`] that made it. Its memory is freed when the buffer is dropped.
 pub struct Buffer<T> {
     memory: Memory,
     len: usize,
@@ -24,8 +24,8 @@ impl<T: Plain> Buffer<T> {
         Ok(Self { memory: Memory::new(backend, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
     }
 
-    /// A workspace, which kernels find zeroed and leave zeroed. After a failed kernel, it is zeroed before the next
-    /// launch.
+    /// A workspace: zeroed memory that every kernel leaves zeroed. After a failed kernel, it is zeroed again before the
+    /// next launch.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
         let memory = Memory::workspace(backend, bytes_of::<T>(len)?, "allocate a workspace")?;
         Ok(Self { memory, len, elements: PhantomData })
@@ -120,7 +120,7 @@ impl<'a, T: Plain> View<'a, T> {
         self.matrix
     }
 
-    /// The same memory as elements of another type. Bytes that are too few for one more element are left out.
+    /// The same memory as elements of another type. A remainder smaller than one element is left out.
     pub(crate) fn cast<U: Plain>(self) -> View<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         View { memory: self.memory, address: self.address, len, matrix: None, elements: PhantomData }
@@ -158,13 +158,14 @@ impl<'a, T: Plain> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
 }
 
 impl<'a, T: Plain> ViewMut<'a, T> {
-    /// The same memory as elements of another type. Bytes that are too few for one more element are left out.
+    /// The same memory as elements of another type. A remainder smaller than one element is left out.
     pub(crate) fn cast<U: Plain>(self) -> ViewMut<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
     }
 
-    /// The same elements, for several kernels in turn. This view cannot be used meanwhile.
+    /// A view of the same elements, to use this view for several kernels in turn. While the new view exists, this one
+    /// cannot be used.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         ViewMut { memory: self.memory, address: self.address, len: self.len, elements: PhantomData }
     }
@@ -213,7 +214,7 @@ impl<'a, T: Plain> ViewMut<'a, T> {
     }
 }
 
-/// The address of element `start`, if `len` elements from there on are inside `whole`.
+/// The address of element `start`, if the view of `whole` elements has `len` elements from there on.
 fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> Result<u64, Error> {
     match start.checked_add(len) {
         Some(end) if end <= whole => Ok(address + (start * size) as u64),
@@ -232,7 +233,7 @@ fn same_length(operation: &'static str, found: usize, expected: usize) -> Result
 }
 
 impl Gpu {
-    /// New memory for `len` elements, all of their bits 0.
+    /// A new buffer of `len` elements whose bits are all 0.
     ///
     /// # Errors
     /// The device does not have enough memory.
@@ -247,12 +248,12 @@ impl Gpu {
         if buffer.is_empty() {
             return Ok(());
         }
-        self.own(&buffer.memory, "fill")?;
+        self.use_memory(&buffer.memory, "fill")?;
         // SAFETY: the buffer's own memory.
         unsafe { self.backend().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
     }
 
-    /// New memory with a copy of `elements`.
+    /// A new buffer with a copy of `elements`.
     ///
     /// # Errors
     /// The device does not have enough memory.
@@ -262,7 +263,7 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Copies `elements` to memory that exists, after all work on it started earlier.
+    /// Copies `elements` to an existing buffer or view, after all work on it that was started earlier.
     ///
     /// ```
     /// # let gpu = warpfold::Gpu::simt();
@@ -276,18 +277,18 @@ impl Gpu {
     /// The lengths differ, or the memory belongs to another device.
     pub fn upload_into<'t, T: Plain>(&self, elements: &[T], to: impl Into<ViewMut<'t, T>>) -> Result<(), Error> {
         let to = to.into();
-        self.own(to.memory(), "upload")?;
+        self.use_memory(to.memory(), "upload")?;
         same_length("upload", to.len(), elements.len())?;
         if elements.is_empty() {
             return Ok(());
         }
-        // SAFETY: `Plain` types are all bytes, none of them padding.
+        // SAFETY: `Plain` types have no padding, so all of their bytes are initialized.
         let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
-        // SAFETY: the view has as many elements.
+        // SAFETY: the view has the length of `elements`.
         unsafe { self.backend().upload(bytes, to.device_address()) }
     }
 
-    /// Downloads the elements of a buffer or a view, after all work on it started earlier.
+    /// Downloads the elements of a buffer or a view, after all work on it that was started earlier.
     ///
     /// # Errors
     /// The memory belongs to another device, or earlier work has failed.
@@ -300,7 +301,7 @@ impl Gpu {
             free: crate::backend::host_memory::free_bytes(),
             device: "the host".to_owned(),
         })?;
-        // SAFETY: the vector has capacity for the view's elements, and any bits are an element (`Plain`).
+        // SAFETY: the vector has capacity for the view's elements, and any bit pattern is a valid element (`Plain`).
         unsafe {
             self.download_to(from, elements.as_mut_ptr())?;
             elements.set_len(from.len());
@@ -308,29 +309,29 @@ impl Gpu {
         Ok(elements)
     }
 
-    /// Downloads the elements of a buffer or a view to memory that exists, after all work on it started earlier.
+    /// Downloads the elements of a buffer or a view to a slice, after all work on them that was started earlier.
     ///
     /// # Errors
     /// The lengths differ, the memory belongs to another device, or earlier work has failed.
     pub fn download_into<'f, T: Plain>(&self, from: impl Into<View<'f, T>>, to: &mut [T]) -> Result<(), Error> {
         let from = from.into();
         same_length("download", to.len(), from.len())?;
-        // SAFETY: the slice has as many elements, and any bits are an element (`Plain`).
+        // SAFETY: the slice has the view's length, and any bit pattern is a valid element (`Plain`).
         unsafe { self.download_to(from, to.as_mut_ptr()) }
     }
 
     /// # Safety
     /// `to` is valid for writes of the view's elements.
     unsafe fn download_to<T: Plain>(&self, from: View<'_, T>, to: *mut T) -> Result<(), Error> {
-        self.own(from.memory(), "download")?;
+        self.use_memory(from.memory(), "download")?;
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: the view has these bytes, and so has `to`, as promised by the caller.
+        // SAFETY: the view has this number of bytes, and so has `to`, as promised by the caller.
         unsafe { self.backend().download(from.device_address(), to.cast(), from.len() * size_of::<T>()) }
     }
 
-    /// New memory with a copy of a buffer or a view, made on the device.
+    /// A new buffer with a copy of a buffer or a view, made on the device.
     ///
     /// # Errors
     /// The device does not have enough memory, or the view's memory belongs to another device.
@@ -359,20 +360,19 @@ impl Gpu {
         to: impl Into<ViewMut<'t, T>>,
     ) -> Result<(), Error> {
         let (from, to) = (from.into(), to.into());
-        self.own(from.memory(), "copy")?;
-        self.own(to.memory(), "copy")?;
+        self.use_memory(from.memory(), "copy")?;
+        self.use_memory(to.memory(), "copy")?;
         same_length("copy", to.len(), from.len())?;
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: two views, one of them mutable, so they do not overlap; both have these bytes.
+        // SAFETY: one of the two views is mutable, so they do not overlap; both have this number of bytes.
         unsafe { self.backend().copy(from.device_address(), to.device_address(), from.len() * size_of::<T>()) }
     }
 
-    /// Checks that memory belongs to this device. All uses of memory call this, so that a recording can keep the
-    /// memory.
-    pub(crate) fn own(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
-        if !memory.is_of(self.own_backend()) {
+    /// Checks that memory belongs to this device, and keeps it for an open recording. All uses of memory call this.
+    pub(crate) fn use_memory(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
+        if !memory.belongs_to(self.own_backend()) {
             return Err(Error::OtherDevice { operation });
         }
         self.keep_for_recording(memory);
@@ -382,7 +382,7 @@ impl Gpu {
 
 #[cfg(test)]
 mod tests {
-    //! They launch no kernel, so that `cargo xtask soundness` can run them in Miri.
+    //! These tests launch no kernel, so that `cargo xtask soundness` can run them in Miri.
 
     use crate::{Error, Gpu};
 

@@ -2,7 +2,7 @@
 
 use crate::occupancy::Multiprocessor;
 
-/// A device's name and sizes. Fields that the executor lacks are `None`.
+/// A device's name and limits. What the executor does not have is `None`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct DeviceInfo {
@@ -20,7 +20,7 @@ pub struct DeviceInfo {
     pub memory_clock_khz: Option<u32>,
     /// The memory bus's width, in bits.
     pub memory_bus_bits: Option<u32>,
-    /// The processors' highest clock, in kHz.
+    /// The multiprocessors' peak clock, in kHz.
     pub clock_khz: Option<u32>,
     /// The limits of one multiprocessor.
     pub multiprocessor: Option<Multiprocessor>,
@@ -29,7 +29,7 @@ pub struct DeviceInfo {
 }
 
 impl DeviceInfo {
-    /// The memory's theoretical bandwidth, in bytes per second: two transfers a clock over the width of the bus.
+    /// The memory's theoretical bandwidth, in bytes per second: two transfers per clock, each as wide as the bus.
     pub fn theoretical_bandwidth(&self) -> Option<f64> {
         let clock = f64::from(self.memory_clock_khz?) * 1e3;
         Some(2.0 * clock * f64::from(self.memory_bus_bits?) / 8.0)

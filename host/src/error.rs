@@ -15,7 +15,8 @@ const WITHOUT_A_GPU: &str =
 
 /// Why a call failed.
 ///
-/// `Debug` shows the message, too, because a program whose `main` returns the error prints its `Debug` form.
+/// `Debug` shows the same message as `Display`, because a program whose `main` returns the error prints its `Debug`
+/// form.
 #[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -60,7 +61,8 @@ pub enum Error {
 
     /// The embedded PTX is damaged.
     #[error(
-        "the kernels of `{library}` in this program are damaged ({what}): get its sources again, and build it anew"
+        "the kernels of `{library}` in this program are damaged ({what}): get the program's sources again, and rebuild \
+         it"
     )]
     DamagedKernels {
         /// The crate of the kernels.
@@ -82,8 +84,8 @@ pub enum Error {
 
     /// The crates of two libraries have the same name.
     #[error(
-        "two libraries of kernels are called `{library}`: a kernel is found by its crate's name, so give one of \
-         them another"
+        "two libraries of kernels are called `{library}`: a kernel's PTX is looked up by the name of its crate, so \
+         rename one of the two crates"
     )]
     DuplicateLibrary {
         /// The name.
@@ -91,7 +93,10 @@ pub enum Error {
     },
 
     /// No PTX library of this [`crate::Gpu`] has the kernel.
-    #[error("kernel `{entry}` of the crate `{library}` has no PTX here: add its library with `Gpu::with_libraries`")]
+    #[error(
+        "this `Gpu` has no PTX of kernel `{entry}` of the crate `{library}`: add the crate's library with \
+         `Gpu::with_libraries`"
+    )]
     UnknownKernel {
         /// The kernel's entry.
         entry: String,
@@ -125,10 +130,9 @@ pub enum Error {
         expected: usize,
     },
 
-    /// A shape has more elements than a `usize` holds.
+    /// A shape's size overflows.
     #[error(
-        "a matrix of {rows} x {columns} elements of {size} bytes, or as far apart as its pitch says, is larger than \
-         any memory"
+        "a matrix of {rows} x {columns} elements of {size} bytes, at its pitch if it has one, is larger than any memory"
     )]
     ShapeOverflow {
         /// Rows.
@@ -160,7 +164,7 @@ pub enum Error {
     },
 
     /// Axes are not a permutation.
-    #[error("permute: {axes:?} is no order of three axes: each of 0, 1 and 2 must occur once")]
+    #[error("permute: {axes:?} is not a permutation of three axes: each of 0, 1 and 2 must occur once")]
     Axes {
         /// The given axes.
         axes: [usize; 3],
@@ -168,8 +172,8 @@ pub enum Error {
 
     /// A segment's offsets are invalid.
     #[error(
-        "the offsets of segment {segment} are not in order, or beyond the input: offsets are counted from 0, and each \
-         is at least the previous one and at most the input's length"
+        "the offsets of segment {segment} are not ascending, or exceed the input: each offset must be at least the \
+         previous one, and at most the input's length"
     )]
     Offsets {
         /// The first such segment.
@@ -200,10 +204,10 @@ pub enum Error {
         limit: String,
     },
 
-    /// A ladder has no rung with that name or block.
+    /// A ladder has no rung with that name, type or block size.
     #[error("there is no {what} `{value}`: choose from {}", allowed.join(", "))]
     NoSuchRung {
-        /// The kind of thing: a rung, or a block size.
+        /// What does not exist: a rung, or a kernel for a type or a block size.
         what: &'static str,
         /// The requested value.
         value: String,
@@ -219,7 +223,7 @@ pub enum Error {
     },
 
     /// A call that cannot be recorded was made during a recording.
-    #[error("{operation}: this cannot be recorded; do it before `Gpu::record`, or after")]
+    #[error("{operation}: this cannot be recorded; do it before or after `Gpu::record`")]
     Recording {
         /// The operation.
         operation: &'static str,
@@ -228,18 +232,18 @@ pub enum Error {
     /// A kernel requested something that only the host can do.
     #[cfg(feature = "simt")]
     #[error(
-        "{operation}: called inside a kernel, which cannot wait for other work; call it before the launch, or after"
+        "{operation}: called inside a kernel, which cannot wait for other work; call it before or after the launch"
     )]
     InsideKernel {
         /// The operation.
         operation: &'static str,
     },
 
-    /// A kernel stopped itself: an access outside of a view, a failed check, a panic.
+    /// A kernel stopped itself, after an access outside of a view, a failed check, or a panic.
     #[error(
-        "a kernel trapped before `{operation}` was done: an index outside of a view, or another failed check. The \
-         executor (`Gpu::simt()`, by the feature `simt`) says which kernel, thread and line. This device's context is \
-         lost"
+        "a kernel trapped before `{operation}` was done: an index was outside of a view, or another check failed. To \
+         see which kernel, thread and line, run it in the executor (`Gpu::simt()`, feature `simt`). This device's \
+         context is lost"
     )]
     Trap {
         /// The call that reported the trap, which may be later than the launch.
@@ -253,7 +257,7 @@ pub enum Error {
 
     /// This library does not read the counters of a CUDA device.
     #[cfg(feature = "simt")]
-    #[error("only the executor (`Gpu::simt()`) counts what kernels do; on a CUDA device Nsight Compute (`ncu`) does")]
+    #[error("only the executor (`Gpu::simt()`) has counters; on a CUDA device, use Nsight Compute (`ncu`)")]
     NoCounters,
 
     /// An error occurred under one order of the lanes.
@@ -299,8 +303,8 @@ impl From<simt::Fault> for Error {
 fn devices_found(count: u32) -> String {
     match count {
         0 => "the driver found none".to_owned(),
-        1 => "there is one, 0".to_owned(),
-        _ => format!("there are {count}, 0 to {}", count - 1),
+        1 => "the only one is 0".to_owned(),
+        _ => format!("there are {count}, from 0 to {}", count - 1),
     }
 }
 

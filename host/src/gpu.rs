@@ -11,7 +11,7 @@ use crate::argument::{Host, Slots};
 use crate::backend::cuda::CudaDevice;
 #[cfg(feature = "simt")]
 use crate::backend::executor::Executor;
-use crate::backend::{Backend, Call, KernelOccupancy, Memory};
+use crate::backend::{Backend, KernelOccupancy, Launch, Memory};
 use crate::ptx::{self, Library};
 use crate::reduce::Workspaces;
 #[cfg(feature = "simt")]
@@ -20,9 +20,10 @@ use crate::{DeviceInfo, Error};
 
 /// A CUDA device, or the SIMT executor, which runs the same kernels on the CPU.
 ///
-/// A clone is another handle of the same device. The device does the work of a handle and its clones in one order. A
-/// call returns once its work is started; a call that returns data to the host, once the work is done. [`Gpu::fork`]
-/// makes a handle with its own order of work, and [`Gpu::record`] records work, to start it all at once.
+/// A clone is another handle of the same device. The work of a handle and its clones runs in the order in which it was
+/// started, as on a CUDA stream. A call returns once its work is started; a call that returns data to the host, once
+/// the work is done. [`Gpu::fork`] makes a handle with a stream of its own, and [`Gpu::record`] records work, to start
+/// it all at once.
 ///
 /// The feature `simt` (`cargo add warpfold --features simt`) adds the executor, `Gpu::simt` and `Gpu::first_or_simt`.
 #[derive(Clone)]
@@ -54,8 +55,8 @@ impl Gpu {
     pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
         let mut all = vec![&ptx::KERNELS];
         for &library in libraries {
-            // A kernel is found by its crate's name. If two crates had one name, a kernel could be launched with the
-            // arguments of another.
+            // A kernel's PTX is looked up by the name of its crate. If two crates had the same name, a kernel could be
+            // launched with another's arguments.
             if all.iter().any(|other| other.name() == library.name()) {
                 return Err(Error::DuplicateLibrary { library: library.name().to_owned() });
             }
@@ -105,7 +106,7 @@ impl Gpu {
         Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend }) }
     }
 
-    /// The same device and memory with its own order of work: on CUDA, a stream.
+    /// The same device and memory with a stream of its own.
     ///
     /// Threads with separate handles do not wait for each other. Both handles can use the same buffers. Nothing orders
     /// the work of the two handles: before one uses what the other has written, call [`Gpu::synchronize`] on the other.
@@ -118,10 +119,11 @@ impl Gpu {
 
     /// The CUDA stream (`CUstream`) of the work that this thread starts now; `None` in the executor.
     ///
-    /// Another library can use it to work in the same order. While this thread [records](Gpu::record), it is the
-    /// recording's own stream, which exists until the recording ends; what another library starts on it is recorded,
-    /// but the memory that it uses is not kept. Otherwise it is this handle's stream, which exists as long as the
-    /// handle or a buffer made by it. So call this function where the stream is used.
+    /// Another library can start its work on this stream, to be ordered with this handle's work. While this thread
+    /// [records](Gpu::record), it is the recording's own stream, which exists until the recording ends; what another
+    /// library starts on it is recorded, but the memory that this work uses is not kept. Otherwise it is this handle's
+    /// stream, which exists as long as the handle or a buffer made by it. So call this function each time the stream is
+    /// used.
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
         self.backend().stream()
     }
@@ -140,7 +142,7 @@ impl Gpu {
         &self.shared.workspaces
     }
 
-    /// Whether it is a CUDA device, not the executor.
+    /// Whether this is a CUDA device, not the executor.
     pub fn is_cuda(&self) -> bool {
         self.backend().is_gpu()
     }
@@ -153,7 +155,7 @@ impl Gpu {
         self.backend().info()
     }
 
-    /// Launches a kernel on `grid` blocks of the kernel's own block size.
+    /// Launches a kernel with a grid of `grid` blocks. The kernel determines the block size.
     ///
     /// `grid` is a number, or a tuple of two or three.
     ///
@@ -186,8 +188,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The device does not take the grid or the block, a buffer belongs to another device, or the kernel has no PTX for
-    /// this device; in the executor also a fault of the kernel, which a CUDA device reports at a later call
+    /// The grid or the block exceeds a limit of the device, a buffer belongs to another device, or the kernel has no
+    /// PTX for this device; in the executor also a fault of the kernel, which a CUDA device reports at a later call
     /// ([`Error::Trap`]).
     pub fn launch<'launch, Args: Parameters>(
         &self,
@@ -198,7 +200,7 @@ impl Gpu {
         let mut collected = Slots::new();
         Args::visit(arguments, &mut collected);
         let Slots { slots, memories } = collected;
-        let call = Call {
+        let launch = Launch {
             kernel: kernel.id(),
             grid: grid.into(),
             block: kernel.block(),
@@ -208,29 +210,29 @@ impl Gpu {
             thread: kernel.thread(),
         };
         // SAFETY: `Parameters` has made the slots for the parameters of this kernel, and listed the memory that they
-        // name. The views borrow that memory, and while the kernel still runs, all other uses of the memory come after
-        // it in the device's order.
-        unsafe { self.launch_call(&call, &memories) }
+        // refer to. The views borrow that memory, and all later uses of the memory come after the kernel in stream
+        // order.
+        unsafe { self.launch_untyped(&launch, &memories) }
     }
 
     /// [`Gpu::launch`] without generics: compiled once.
     ///
     /// # Safety
-    /// The slots are for the parameters of this kernel, and name no memory but `memories`, which exists as long as the
-    /// kernel runs.
-    unsafe fn launch_call(&self, call: &Call<'_>, memories: &[&Memory]) -> Result<(), Error> {
-        memories.iter().try_for_each(|memory| self.own(memory, "launch"))?;
+    /// The slots are for the parameters of this kernel, and refer to no memory but `memories`, which exists as long as
+    /// the kernel runs.
+    unsafe fn launch_untyped(&self, launch: &Launch<'_>, memories: &[&Memory]) -> Result<(), Error> {
+        memories.iter().try_for_each(|memory| self.use_memory(memory, "launch"))?;
         memories.iter().try_for_each(|memory| memory.clean())?;
         // SAFETY: as promised by the caller, and the memory is this device's.
-        let launched = unsafe { self.backend().launch(call) };
+        let launched = unsafe { self.backend().launch(launch) };
         if launched.is_err() {
-            memories.iter().for_each(|memory| memory.note_failure());
+            memories.iter().for_each(|memory| memory.mark_dirty());
         }
         launched
     }
 
-    /// A kernel's resources and occupancy, in blocks of `threads_per_block` threads. The driver says how many blocks a
-    /// multiprocessor runs at once. `None` in the executor, which has no registers.
+    /// A kernel's resources and occupancy in blocks of `threads_per_block` threads, as the driver computes them. `None`
+    /// in the executor, which has no registers.
     ///
     /// # Errors
     /// The kernel has no PTX for this device.
@@ -254,8 +256,8 @@ impl Gpu {
         self.backend().synchronize()
     }
 
-    /// Times the work that `work` starts on the device: by the device's clock (CUDA events), in the executor by the
-    /// host's.
+    /// Times the work that `work` starts on the device, by the device's clock (CUDA events); in the executor, by the
+    /// host's clock.
     ///
     /// # Errors
     /// An error of `work`, or failed work on the device.

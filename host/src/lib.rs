@@ -9,8 +9,8 @@
 //!
 //! Any stable Rust from 1.88 on builds it, without a CUDA toolkit or a compiler for kernels. The package has the
 //! kernels as PTX for compute capability 7.5, 8.0 and 9.0, which newer devices run, too; the NVIDIA driver, from CUDA
-//! 11.8 on, compiles a kernel when it is first used. The host is 64-bit Linux; for Windows it compiles, and has not
-//! run. Without a driver the program starts, and [`Gpu::new`] is an error.
+//! 11.8 on, compiles a kernel when it is first used. The host is 64-bit Linux. (The library compiles for Windows, but
+//! has not been run there.) Without a driver the program starts, and [`Gpu::new`] returns an error.
 //!
 //! # A first sum
 //! ```
@@ -30,10 +30,10 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! [`Gpu`] has all functions. They take a [`Buffer`], a [`Matrix`], or a [`View`] of a part of one; [`Gpu::upload`] and
-//! [`Gpu::download`] copy, and what a function computes stays on the device unless its result is a number. One function
-//! reduces rows, columns or segments, by any operator in [`ops`]; a [`Reducer`] reserves its memory once, for many
-//! inputs:
+//! All functions are methods of [`Gpu`]. They take a [`Buffer`], a [`Matrix`], or a [`View`] of a part of one.
+//! [`Gpu::upload`] and [`Gpu::download`] copy from and to the host; results stay on the device unless they are a single
+//! number. [`Gpu::reduce_to_buffer`] reduces rows, columns or segments, by any operator in [`ops`]; a [`Reducer`] does
+//! the same for many inputs, and allocates its memory once:
 //!
 //! ```
 //! use warpfold::{Gpu, Shape, ops};
@@ -52,11 +52,11 @@
 //! | [`Gpu::first_or_simt`] | the first device, or the executor on a machine without one | programs that run anywhere |
 //! | [`Gpu::simt`] | the executor with checks | tests: it finds races and other errors of kernels |
 //!
-//! All give the same bits. [`Gpu::profile`] counts a kernel's memory accesses in the executor. The last two need the
-//! feature `simt`; without it they do not exist, and rustc finds no function of that name.
+//! All give the same bits. [`Gpu::profile`] counts a kernel's memory accesses in the executor. The last two rows of the
+//! table, and `Gpu::profile`, exist only with the feature `simt`.
 //!
 //! In a debug build the executor takes 17 to 35 times as long as in release, because cargo does not optimize
-//! dependencies there. The program's `Cargo.toml` can ask for it:
+//! dependencies there. These lines in the program's `Cargo.toml` change that:
 //!
 //! ```toml
 //! [profile.dev.package."*"]
@@ -64,8 +64,8 @@
 //! ```
 //!
 //! # Errors
-//! No function panics or has undefined behaviour, whatever its arguments. A call that cannot be done returns an
-//! [`Error`], which names what was wrong, what is allowed and what to do. A `main` that returns it prints its text.
+//! No function panics or has undefined behaviour, whatever its arguments. A call that fails returns an [`Error`], which
+//! names what was wrong, what is allowed and what to do. A `main` that returns the error prints this message.
 //!
 //! ```
 //! use warpfold::{Error, Gpu};
@@ -86,8 +86,8 @@
 //! # Ok::<(), Error>(())
 //! ```
 //!
-//! Functions whose requirements cannot be checked are in [`interop`], and unsafe: they take memory and streams that
-//! another library owns.
+//! Functions whose requirements cannot be checked are unsafe, and in [`interop`]: so far one, which takes PTX from
+//! elsewhere.
 //!
 //! # Features
 //! No feature is on by default.
@@ -95,13 +95,13 @@
 //! | feature | adds |
 //! |---|---|
 //! | `simt` | the executor: [`Gpu::simt`], [`Gpu::first_or_simt`], [`Gpu::profile`]; compiles all kernels for the CPU |
-//! | `serde` | exact sums ([`exact`]) are serialized by `serde` |
+//! | `serde` | `Serialize` and `Deserialize` for exact sums ([`exact`]) |
 //! | `build-kernels` | compiles the kernels from source in place of the prebuilt ones |
-//! | `ladder` | the module `ladder`, the teaching kernels by name; includes `build-kernels` |
+//! | `ladder` | the module `ladder`, the teaching kernels by name; enables `build-kernels` |
 //!
 //! `build-kernels` needs rustc 1.95 or later with `rustup component add rust-src`, and compiles for the architectures
-//! in the environment variable `WARPFOLD_ARCHS` (`sm_80,sm_90`). Without that feature the variable's only value is
-//! `none`: the program then has no PTX, and runs in the executor alone.
+//! in the environment variable `WARPFOLD_ARCHS` (`sm_80,sm_90`). Without that feature only the value `none` has an
+//! effect: the program then has no PTX, and runs in the executor alone.
 //!
 //! # Guides
 //! - [Exact sums](https://github.com/warpfold/warpfold/blob/main/docs/exact.md): the method, its cost, and the test of
@@ -161,11 +161,11 @@ pub use simt::{
 #[cfg(feature = "simt")]
 pub use watch::{SimtOptions, under_schedules};
 
-/// Grids are planned for a device with this many multiprocessors, whichever device runs them, so that the computation
-/// and its order depend on the shape alone.
+/// The number of multiprocessors that grids are planned for. It is the same on every device, so that the order of a
+/// computation depends on the shape alone.
 pub(crate) use kernels::MULTIPROCESSORS;
 
-/// The package's README, whose program runs as a test.
+/// The package's README, whose example runs as a test.
 #[cfg(all(doctest, feature = "simt"))]
 #[doc = include_str!("../README.md")]
 struct Readme;

@@ -56,7 +56,7 @@ impl Gpu {
     /// A matrix with a copy of `elements`, row after row.
     ///
     /// # Errors
-    /// `elements` does not have `rows * columns` elements, that product overflows, or the device is out of memory.
+    /// The length of `elements` is not `rows * columns`, that product overflows, or the device is out of memory.
     pub fn upload_matrix<T: Plain>(&self, elements: &[T], rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
         let expected = elements_of::<T>(rows, columns)?;
         if elements.len() != expected {
@@ -75,7 +75,7 @@ impl Gpu {
         Ok(Matrix { buffer: self.zeroed(len)?, rows, columns })
     }
 
-    /// Downloads a matrix's elements, row after row, after all work started earlier.
+    /// Downloads a matrix's elements, row after row, after all work on them that was started earlier.
     ///
     /// # Errors
     /// The matrix belongs to another device, or earlier work has failed.

@@ -1,11 +1,11 @@
 //! How many blocks of a kernel a multiprocessor runs at once, and what limits their number.
 //!
-//! A multiprocessor has a capacity of threads, blocks, registers and bytes of shared memory. Whichever a kernel uses up
-//! first is the limit. The result equals the driver's (`cuOccupancyMaxActiveBlocksPerMultiprocessor`; a test on a GPU
-//! compares them). It is computed here, so that no device is needed.
+//! A multiprocessor has a limited number of threads, blocks, registers and bytes of shared memory. The one that a
+//! kernel uses up first limits the number of blocks. The results here equal those of the driver
+//! (`cuOccupancyMaxActiveBlocksPerMultiprocessor`; a test on a GPU compares them), but need no device.
 //!
-//! Occupancy is a means, not an end. Bytes in flight ([`bytes_in_flight`]) saturate the memory's bandwidth: a few
-//! threads with many bytes in flight each are as fast as many threads with few.
+//! Occupancy is a means, not an end. What saturates the memory's bandwidth is bytes in flight ([`bytes_in_flight`]): a
+//! few threads with many bytes in flight each are as fast as many threads with few.
 
 /// The limits of one multiprocessor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ const PARTITIONS: u32 = 4;
 
 /// The devices from Turing on.
 ///
-/// Sources: CCCL 3, `cuda/__device/arch_traits.h` (threads, blocks, shared memory and what is reserved of it); CUDA 13,
+/// Sources: CCCL 3, `cuda/__device/arch_traits.h` (threads, blocks, shared memory and its reserved bytes); CUDA 13,
 /// `cuda_occupancy.h` (granularities).
 const DEVICES: [Multiprocessor; 7] = [
     device(75, 1024, 16, 64, 0, 256),
@@ -69,12 +69,12 @@ const fn device(
 }
 
 impl Multiprocessor {
-    /// A multiprocessor of that compute capability (90 for `sm_90`), if its limits are known here.
+    /// The multiprocessor of a compute capability (90 for `sm_90`), if this table has its limits.
     pub fn of(compute: u32) -> Option<Self> {
         DEVICES.into_iter().find(|device| device.compute == compute)
     }
 
-    /// The compute capabilities whose limits are known here, oldest first.
+    /// The compute capabilities whose limits this table has, oldest first.
     pub fn known() -> impl Iterator<Item = u32> {
         DEVICES.iter().map(|device| device.compute)
     }
@@ -100,8 +100,8 @@ impl Multiprocessor {
             (by_registers, Limit::Registers),
             (by_shared, Limit::SharedMemory),
         ];
-        // The first of equal limits: threads are the preferred one.
-        let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).expect("there are four");
+        // Of equal limits, the first is reported.
+        let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).expect("there are four limits");
         let warps = blocks * warps_per_block;
         Occupancy { blocks, warps, share: f64::from(warps) / f64::from(self.warps()), limit }
     }
@@ -156,11 +156,11 @@ impl Limit {
     }
 }
 
-/// The bytes that must be in flight to saturate a memory: Little's law.
+/// The bytes that must be in flight to saturate a memory, by Little's law.
 ///
 /// `bandwidth` is in bytes per second, and each byte takes `latency_ns` nanoseconds to arrive.
 ///
-/// Source: seed 004, "Little's law".
+/// Source: seed 004 (`docs/ladder/sources.md`), "Little's law".
 pub fn bytes_in_flight(bandwidth: f64, latency_ns: f64) -> f64 {
     bandwidth * latency_ns * 1e-9
 }
@@ -194,12 +194,12 @@ mod tests {
     }
 
     #[test]
-    fn a_block_that_does_not_fit_runs_not_at_all() {
+    fn a_block_that_does_not_fit_never_runs() {
         assert_eq!(on(75, 256, 32, 65 * 1024).0, 0);
     }
 
     #[test]
-    fn little() {
+    fn littles_law() {
         assert_abs_diff_eq!(bytes_in_flight(4e12, 500.0), 2e6, epsilon = 1.0);
     }
 }

@@ -8,33 +8,34 @@ use ptx_archive::{Archive, Damaged};
 
 use crate::{Error, KernelId};
 
-/// The PTX of one kernel crate: each entry is its own module, for one or more architectures. An entry is unpacked when
-/// it is used.
+/// The PTX of one kernel crate: each entry is a module of its own, for one or more architectures. An entry is unpacked
+/// when it is used.
 ///
-/// [`include_library!`](crate::include_library) makes one of what a build script has embedded.
+/// [`include_library!`](crate::include_library) makes one of the PTX that a build script has embedded.
 pub struct Library {
     name: &'static str,
     bytes: &'static [u8],
     archive: OnceLock<Result<Archive<'static>, Damaged>>,
 }
 
-/// The [`Library`](crate::ptx::Library) of a kernel crate, from the file of that name that `cuda_builder`'s `embed` has
-/// written in the build script.
+/// The [`Library`](crate::ptx::Library) of a kernel crate, from the file that `cuda_builder`'s `embed` wrote in the
+/// build script.
 ///
 /// ```ignore
 /// // In build.rs: CudaBuilder::new("kernels").arch(Arch::SM_75).build()?.embed("my_kernels.rs")?;
 /// static KERNELS: Library = warpfold::include_library!("my_kernels");
 /// ```
 ///
-/// The name is the crate's, by which a kernel finds its PTX. The build script is responsible for the file's contents,
-/// as for all code that it generates: it builds the crate that the program is linked with. PTX from anywhere else goes
-/// through [`interop::library`](crate::interop::library), which is unsafe.
+/// The argument is the name of the kernel crate, by which a kernel's PTX is looked up, and of the file, without `.rs`.
+/// The build script is responsible for the file's contents, as for all code that it generates: it must build the crate
+/// that the program is linked with. PTX from anywhere else goes through [`interop::library`](crate::interop::library),
+/// which is unsafe.
 #[macro_export]
 macro_rules! include_library {
     ($crate_name:literal) => {{
         let name: &str = $crate_name;
         let archive: &[u8] = include!(concat!(env!("OUT_DIR"), "/", $crate_name, ".rs"));
-        // SAFETY: the build script has written the file, by `cuda_builder`, of the crate of that name.
+        // SAFETY: the build script wrote the file with `cuda_builder`, from the crate of that name.
         unsafe { $crate::interop::library(name, archive) }
     }};
 }
@@ -43,7 +44,7 @@ macro_rules! include_library {
 pub static KERNELS: Library = include_library!("kernels");
 
 impl Library {
-    /// The library of the crate `name`, as [`crate::interop::library`] says.
+    /// The library of the crate `name`. [`crate::interop::library`] states the requirements.
     pub(crate) const fn new(name: &'static str, bytes: &'static [u8]) -> Self {
         Self { name, bytes, archive: OnceLock::new() }
     }
@@ -64,7 +65,7 @@ impl Library {
     /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) accepts.
     ///
     /// # Errors
-    /// The library has no such entry, or none for a device that old, or it is damaged.
+    /// The library does not have the entry, or has it only for newer devices, or is damaged.
     pub fn ptx(&self, entry: &str, compute: u32) -> Result<String, Error> {
         let no_ptx = || Error::NoPtx { library: self.name.to_owned(), device: compute };
         let archive = self.archive()?.ok_or_else(no_ptx)?;
@@ -76,7 +77,7 @@ impl Library {
         archive.unpack(entry, arch).map_err(|damaged| self.damaged(damaged))?.ok_or_else(unknown)
     }
 
-    /// The archive; none if the program was built without one.
+    /// The archive; `None` if the program was built without one.
     fn archive(&self) -> Result<Option<&Archive<'static>>, Error> {
         if self.bytes.is_empty() {
             return Ok(None);
@@ -95,7 +96,7 @@ impl fmt::Debug for Library {
     }
 }
 
-/// Checks that a driver can read a kernel's PTX.
+/// Checks that a driver is new enough for a kernel's PTX.
 pub(crate) fn check_driver(have: DriverVersion, kernel: KernelId, ptx: &str) -> Result<(), Error> {
     match cuda_version(ptx) {
         Some(need) if need > have => Err(Error::DriverTooOld { have, need, kernel: kernel.entry.to_owned() }),
@@ -136,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn the_newest_that_the_device_takes() {
+    fn a_device_gets_the_newest_ptx_that_it_accepts() {
         let library = library(packed());
         assert_eq!(library.ptx("a", 100).unwrap(), "new a");
         assert_eq!(library.ptx("b", 90).unwrap(), "new b");
@@ -145,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_there_is_named() {
+    fn an_error_names_what_is_missing() {
         let full = library(packed());
         assert!(full.ptx("a", 70).unwrap_err().to_string().contains("sm_75"));
         assert!(full.ptx("c", 90).unwrap_err().to_string().contains("`c`"));
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_driver_that_is_too_old_is_named_with_what_it_should_be() {
+    fn an_old_driver_is_reported_with_the_version_needed() {
         let kernel = KernelId { library: "k", entry: "a" };
         let check = |major, minor| check_driver(DriverVersion { major, minor }, kernel, ".version 7.8\n");
         let message = check(11, 7).unwrap_err().to_string();

@@ -1,7 +1,8 @@
-//! Recorded work, started as one: on CUDA, a graph.
+//! Recorded work that is started as a whole: on CUDA, a graph.
 //!
-//! A recording belongs to one thread and one handle. What the thread starts on the handle goes to a recorder, a second
-//! backend. So no handle has state that other threads could change, and the work of other threads is done as usual.
+//! A recording belongs to one thread and one handle. The work that this thread starts on this handle goes to a
+//! recorder, a second backend. So a handle has no state that other threads could change, and the work of other threads
+//! runs as usual.
 
 use std::cell::RefCell;
 use std::ops::Deref;
@@ -10,11 +11,11 @@ use std::sync::Arc;
 use crate::backend::{Backend, Memory, Recorded};
 use crate::{Error, Gpu};
 
-/// Work recorded by [`Gpu::record`]. It keeps the memory that it uses, even after the buffers are dropped.
+/// Work recorded by [`Gpu::record`]. It keeps the memory that it uses allocated, even after the buffers are dropped.
 ///
 /// Starting it costs the host one call for any number of launches.
 pub struct Recording {
-    // The memory that the work uses is dropped after it.
+    // Fields are dropped in this order: the work before the memory that it uses.
     work: Box<dyn Recorded>,
     gpu: Gpu,
     memory: Vec<Memory>,
@@ -34,13 +35,13 @@ struct OpenRecording {
     memory: Vec<Memory>,
 }
 
-/// A guard: ends a handle's recording when it is dropped, also after a panic.
+/// A guard that ends a handle's recording when it is dropped, even by a panic.
 struct OpenGuard {
     handle: usize,
 }
 
 impl OpenGuard {
-    /// Removes the recording from this thread. (The memory that it kept is dropped outside of the borrow.)
+    /// Removes the recording from this thread, and returns it, so that its memory is not dropped inside the borrow.
     fn close(&self) -> Option<OpenRecording> {
         OPEN.with_borrow_mut(|open| {
             let at = open.iter().position(|open| open.handle == self.handle)?;
@@ -52,7 +53,7 @@ impl OpenGuard {
 impl Drop for OpenGuard {
     fn drop(&mut self) {
         if let Some(open) = self.close() {
-            // It is still open only after a panic, and its work is discarded.
+            // The recording is still open only after a panic, and its work is discarded.
             let _ = open.recorder.end_recording();
         }
     }
@@ -77,7 +78,7 @@ impl Deref for Current<'_> {
 
 impl Gpu {
     /// Records the work that this thread starts in `work` on this handle or its clones, instead of starting it. Work
-    /// that other threads start meanwhile is done as usual, and not recorded.
+    /// that other threads start meanwhile runs as usual and is not recorded.
     ///
     /// Only work that neither allocates nor returns data to the host can be recorded: launches, copies between buffers,
     /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. An allocation is refused, because the zeros
@@ -135,7 +136,7 @@ impl Gpu {
         recorder.map_or(Current::Own(self.own_backend()), Current::Recorder)
     }
 
-    /// Keeps memory that is used, if this thread records.
+    /// Keeps memory allocated for this thread's open recording, if there is one.
     pub(crate) fn keep_for_recording(&self, memory: &Memory) {
         let handle = self.handle();
         OPEN.with_borrow_mut(|open| {
@@ -157,7 +158,7 @@ impl Recording {
         // SAFETY: the recording keeps its memory.
         let started = unsafe { self.work.start(&**self.gpu.backend()) };
         if started.is_err() {
-            self.memory.iter().for_each(Memory::note_failure);
+            self.memory.iter().for_each(Memory::mark_dirty);
         }
         started
     }

@@ -65,9 +65,10 @@ impl Gpu {
     }
 }
 
-/// Runs `test` in the executor with the lanes in `orders` different orders, all with checks.
+/// Runs `test` in the executor with checks, once for each of `orders` different orders of the lanes.
 ///
-/// A kernel that is right only because its lanes run in the order of their indices fails under one of these orders.
+/// A kernel that is right only because its lanes run in the order of their indices is likely to fail in one of these
+/// orders.
 ///
 /// ```
 /// use warpfold::under_schedules;

@@ -35,7 +35,7 @@ pub fn sums<T: Sum>(gpu: &Gpu, rung: ReduceRung) -> Result<(), Failed> {
     for len in lengths() {
         let numbers: Vec<T> = (0..len).map(|_| T::random(&mut source)).collect();
         let (on_gpu, on_executor) = (gpu.upload(&numbers)?, executor.upload(&numbers)?);
-        let blocks: &[usize] = if rung.has_own_block() { &[512] } else { &BLOCKS };
+        let blocks: &[usize] = if rung.has_fixed_block() { &[512] } else { &BLOCKS };
         for &block in blocks {
             let case = format!("{len} numbers, blocks of {block}");
             let found = sum_by(gpu, rung, block, &on_gpu)?;

@@ -1,4 +1,4 @@
-//! Hashes of exact results of fixed inputs, compared with stored ones.
+//! Hashes of the exact results of fixed inputs, compared with stored hashes.
 
 use crc32fast::Hasher;
 use half::{bf16, f16};
@@ -10,10 +10,10 @@ use super::operations::Exact;
 use crate::element::ElementType;
 use crate::interrupt;
 
-/// The machines of the stored hashes.
+/// The machines that the stored hashes are from.
 pub const STORED_BY: &str = "an NVIDIA H200, and the SIMT executor on an x86-64 CPU, 2026-11-25";
 
-/// The hashes of f32, f64, f16 and bf16. `hashes.py` computes the same with Python's integers.
+/// The stored hashes of f32, f64, f16 and bf16. `hashes.py` computes the same hashes with Python's integers.
 const STORED: [u32; 4] = [0x59cb_fde5, 0x9a60_2fca, 0x7121_e8c9, 0x8eee_f461];
 
 /// The hash of a type's results.
@@ -28,7 +28,7 @@ pub struct Hashed {
     #[serde(serialize_with = "hex")]
     pub stored: u32,
     pub correct: bool,
-    /// The error, if any.
+    /// What is wrong, if anything.
     pub wrong: Option<String>,
 }
 
@@ -62,7 +62,8 @@ enum Layout {
     Columns(usize, usize),
 }
 
-/// Lengths that are summed by one lane, a warp, a block and several blocks; short rows, several per warp; columns.
+/// Rows of lengths that are summed by one lane, a warp, a block and several blocks; short rows, of which a warp sums
+/// several; and columns.
 const LAYOUTS: [Layout; 8] = [
     Layout::Rows(1, 0),
     Layout::Rows(1, 1),

@@ -69,8 +69,8 @@ impl Report {
         }
         let note = format!(
             "The inputs are fixed: vectors, rows and columns of ordinary, wide, subnormal and cancelling numbers. The \
-             results are sums, means, sums of squares, norms and dot products. Each was compared with the host's. The \
-             hash is the CRC-32 of their bits. The stored hashes are those of {}.",
+             results are sums, means, sums of squares, norms and dot products. Each was compared with the host's. A \
+             hash is the CRC-32 of the bits of all results of a type. The stored hashes are those of {}.",
             self.hashes_stored_by
         );
         writeln!(out, "{}", layout.paragraph(&note))?;

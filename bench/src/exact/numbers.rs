@@ -1,4 +1,4 @@
-//! Fixed pseudorandom numbers by integer arithmetic: the same on every machine.
+//! Pseudorandom numbers, computed with integers: the same on every machine.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
 
-/// The generator SplitMix64, a few lines in any language.
+/// The generator SplitMix64, which takes only a few lines in any language.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA 2014.
 pub struct Random(pub u64);
@@ -41,7 +41,7 @@ pub enum Kind {
     Wide,
     Subnormal,
     Cancelling,
-    /// This number of exponents, around that of 1.
+    /// Numbers with this number of different exponents, around the exponent of 1.
     Exponents(u16),
     Ascending,
     Descending,
@@ -75,7 +75,7 @@ impl Kind {
         (Self::OneNan, "one-nan"),
     ];
 
-    /// Consecutive elements of one scale, in [`Kind::Scales`].
+    /// The number of consecutive elements that have one scale, in [`Kind::Scales`].
     const ELEMENTS_OF_SCALE: usize = 4096;
 
     /// Whether an element depends on its index, or on the input's length.
@@ -151,7 +151,7 @@ impl FromStr for Kind {
         let named = Self::NAMED.iter().find(|(_, name)| *name == text).map(|(kind, _)| *kind);
         named.or_else(exponents).ok_or_else(|| {
             let names: Vec<_> = Self::NAMED.iter().map(|(_, name)| *name).collect();
-            format!("write one of {}, or a number of exponents: `250-exponents`", names.join(", "))
+            format!("expected one of {}, or a number of exponents such as `250-exponents`", names.join(", "))
         })
     }
 }
@@ -195,7 +195,7 @@ of_bits! {
     bf16 of u16, exponent 8, mantissa 7;
 }
 
-/// Two vectors of a kind. `Cancelling` ones cancel in their sum and in their dot product.
+/// Two vectors of a kind. `Cancelling` vectors cancel in their sums and in their dot product.
 pub fn vectors<T: OfBits>(kind: Kind, len: usize, random: &mut Random) -> [Vec<T>; 2] {
     let is_cancelling = kind == Kind::Cancelling;
     let stays = |i: usize| i.min(len - 1 - i).is_multiple_of(8);
@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn each_kind_is_what_it_says() {
+    fn numbers_are_of_their_kind() {
         let numbers = |kind| vectors::<f32>(kind, 1000, &mut Random(1));
         for [x, y] in Kind::HASHED.map(numbers) {
             assert!(x.iter().chain(&y).all(|x| x.is_finite()));
@@ -245,7 +245,8 @@ mod tests {
         assert!(x.iter().step_by(8).take(63).all(|x| x.abs() < 16.0));
     }
     #[test]
-    fn kinds_by_index_are_what_they_say() {
+
+    fn numbers_that_depend_on_their_index_are_of_their_kind() {
         fn numbers<T: OfBits>(kind: Kind) -> Vec<T> {
             let [numbers, _] = vectors::<T>(kind, 30_000, &mut Random(2));
             numbers
@@ -277,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds_are_read_as_they_are_written() {
+    fn names_of_kinds_round_trip() {
         for kind in Kind::NAMED.map(|(kind, _)| kind).into_iter().chain([Kind::Exponents(20)]) {
             assert_eq!(kind.to_string().parse(), Ok(kind));
         }

@@ -35,7 +35,7 @@ impl fmt::Display for Operation {
 }
 
 impl Operation {
-    /// The result by [`ExactSum`] and [`ExactDot`].
+    /// The result on the host, by [`ExactSum`] or [`ExactDot`].
     pub fn on_host<T: Exact>(self, x: &[T], y: &[T]) -> Value {
         let sum = || x.iter().copied().collect::<ExactSum<T>>();
         let squares = || x.iter().map(|&x| (x, x)).collect::<ExactDot<T>>();
@@ -52,9 +52,9 @@ impl Operation {
 
 /// A type whose sums are exact.
 pub trait Exact: OfBits + Number + Summand<Sum: Number> {
-    /// The operations on single vectors, with the results for the shape's rows or columns.
+    /// The operations on one input, each with its results for the shape's rows or columns.
     fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error>;
-    /// The dot products of rows.
+    /// The dot products of the rows of two inputs.
     fn dots(gpu: &Gpu, x: &Buffer<Self>, y: &Buffer<Self>, shape: Shape) -> Result<(Operation, Vec<Value>), Error>;
 }
 

@@ -13,7 +13,7 @@ pub struct Table {
     pub name: &'static str,
     pub input: String,
     pub rows: Vec<Row>,
-    /// The point of the table.
+    /// What the table shows.
     #[serde(skip)]
     pub note: &'static str,
 }
@@ -38,7 +38,7 @@ impl Row {
         Self { case, f32_loop: None, f64_loop: None, exact: Value::F32(exact), bits, expected_bits, correct }
     }
 
-    /// Adds the sums by loops. Several parts are summed separately, then their sums are added.
+    /// Adds the sums by plain loops. If there are several parts, each is summed, and then the sums are added.
     fn with_loops(self, parts: &[&[f32]]) -> Self {
         let single = |all: &[f32]| all.iter().fold(0.0_f32, |sum, x| sum + x);
         let double = |all: &[f32]| all.iter().fold(0.0_f64, |sum, &x| sum + f64::from(x));
@@ -48,7 +48,7 @@ impl Row {
     }
 }
 
-/// A sum that loops get wrong in any precision.
+/// A sum for which loops give a wrong result, in `f32` and in `f64`.
 pub fn cancellation(gpu: &Gpu) -> Result<Table, Error> {
     let numbers = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
     let row = Row::new("in this order", gpu.sum(&gpu.upload(&numbers)?)?, 200.0).with_loops(&[&numbers]);
@@ -60,7 +60,7 @@ pub fn cancellation(gpu: &Gpu) -> Result<Table, Error> {
     })
 }
 
-/// The same elements in several orders, at another alignment, and in parts.
+/// The same elements in several orders, misaligned, and in parts.
 pub fn orders(gpu: &Gpu) -> Result<Table, Error> {
     const LEN: usize = 20_000;
     let mut random = Random(2);
@@ -75,13 +75,13 @@ pub fn orders(gpu: &Gpu) -> Result<Table, Error> {
     random.shuffle(&mut shuffled);
 
     let one_more = gpu.upload(&[&[1.0], &numbers[..]].concat())?;
-    let unaligned = gpu.sum(one_more.view().slice(1, LEN)?)?;
+    let misaligned = gpu.sum(one_more.view().slice(1, LEN)?)?;
 
     let parts: Vec<&[f32]> = numbers.chunks(LEN / 3).collect();
     let mut merged = ExactSum::<f32>::new();
     for part in parts.iter().rev() {
         let sum: ExactSum<f32> = part.iter().copied().collect();
-        merged.merge(&sum).expect("they are fewer than 2^50");
+        merged.merge(&sum).expect("there are fewer than 2^50 elements");
     }
     Ok(Table {
         name: "orders",
@@ -90,15 +90,15 @@ pub fn orders(gpu: &Gpu) -> Result<Table, Error> {
             row("in order", &numbers)?,
             row("reversed", &reversed)?,
             row("shuffled", &shuffled)?,
-            Row::new("off alignment by one", unaligned, expected).with_loops(&[&numbers]),
+            Row::new("misaligned by one element", misaligned, expected).with_loops(&[&numbers]),
             Row::new("in parts, merged", merged.value(), expected).with_loops(&parts),
         ],
-        note: "The loops' results depend on the order. The exact sum has the same bits in every row. The parts were \
-               summed on the host and merged, the last first.",
+        note: "The results of the loops depend on the order. The exact sum has the same bits in every row. The parts \
+               were summed on the host, and merged from the last to the first.",
     })
 }
 
-/// A row alone, among others, and as a column.
+/// A row alone, as one of several rows, and as a column.
 pub fn neighbours(gpu: &Gpu) -> Result<Table, Error> {
     const LEN: usize = 100;
     const COLUMNS: usize = 7;
@@ -122,10 +122,10 @@ pub fn neighbours(gpu: &Gpu) -> Result<Table, Error> {
         input: format!("one row of {LEN} random f32 from 2^-47 to 2^47"),
         rows: vec![
             Row::new("alone", row_among(1, 0)?, expected),
-            Row::new("the second of 2 rows", row_among(2, 1)?, expected),
+            Row::new("row 2 of 2", row_among(2, 1)?, expected),
             Row::new("row 618 of 1000", row_among(1000, 617)?, expected),
             Row::new("column 5 of 7", as_column, expected),
         ],
-        note: "The number and the layout of other rows do not change a bit of this one's sum.",
+        note: "Other rows and the layout of the matrix do not change a bit of this row's sum.",
     })
 }

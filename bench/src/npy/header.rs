@@ -1,8 +1,8 @@
-//! The header of an `.npy` file: parsed in one pass of at most a few bytes, whatever it contains.
+//! The header of an `.npy` file: parsed in one pass, in little time and memory whatever it contains.
 //!
-//! It is a Python dictionary (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A general parser
-//! of Python literals takes exponential time in the depth of brackets, and plain arrays have no nested ones: so this
-//! parser refuses nested brackets.
+//! The header is a Python dictionary (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A general
+//! parser of Python literals may take time that is exponential in the depth of brackets. The headers of plain arrays
+//! have no nested brackets, so this parser refuses them.
 
 use std::io::{self, Read};
 
@@ -19,8 +19,8 @@ pub struct Header {
 
 const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
-/// The maximum length of a header. NumPy itself accepts 10,000 bytes, and writes 118 for one or two axes.
-pub const LONGEST: usize = 10_000;
+/// The maximum length of a header in bytes. It is also NumPy's maximum; for one or two axes NumPy writes 118 bytes.
+pub const MAX_LEN: usize = 10_000;
 
 /// Reads the header at the start of a file. The elements follow.
 pub fn read(from: &mut impl Read) -> anyhow::Result<Header> {
@@ -30,9 +30,9 @@ pub fn read(from: &mut impl Read) -> anyhow::Result<Header> {
     let len = match major {
         1 => usize::from(u16::from_le_bytes(bytes(from)?)),
         2 | 3 => u32::from_le_bytes(bytes(from)?) as usize,
-        _ => bail!("its version is {major}.{minor}, and 1 to 3 are known"),
+        _ => bail!("its version is {major}.{minor}, and only 1 to 3 are supported"),
     };
-    ensure!(len <= LONGEST, "its header has {len} bytes, and {LONGEST} are allowed");
+    ensure!(len <= MAX_LEN, "its header has {len} bytes, and at most {MAX_LEN} are allowed");
     let mut text = vec![0; len];
     from.read_exact(&mut text).map_err(ended)?;
     parse(&text)
@@ -56,13 +56,13 @@ fn parse(text: &[u8]) -> anyhow::Result<Header> {
     let (mut descr, mut is_fortran, mut shape) = (None, None, None);
     rest.expect(b'{')?;
     while !rest.next_is(b'}') {
-        let key = rest.string().context("a key is a name in quotes")?;
+        let key = rest.string().context("a key must be a name in quotes")?;
         rest.expect(b':')?;
         let is_new = match key {
             "descr" => descr.replace(rest.descr()?).is_none(),
             "fortran_order" => is_fortran.replace(rest.bool()?).is_none(),
             "shape" => shape.replace(rest.tuple()?).is_none(),
-            _ => bail!("its header has the key '{}', which no array has", key.escape_debug()),
+            _ => bail!("its header has the key '{}', which is none of an array's", key.escape_debug()),
         };
         ensure!(is_new, "its header has the key '{key}' twice");
         if !rest.next_is(b',') {
@@ -70,7 +70,7 @@ fn parse(text: &[u8]) -> anyhow::Result<Header> {
             break;
         }
     }
-    ensure!(rest.peek().is_none(), "its header continues after its dictionary");
+    ensure!(rest.peek().is_none(), "its header continues after the dictionary");
     let missing = |key: &str| format!("its header has no key '{key}'");
     Ok(Header {
         descr: descr.with_context(|| missing("descr"))?.to_owned(),
@@ -128,8 +128,8 @@ impl<'a> Rest<'a> {
             return Err(self.unexpected("the end of a string"));
         }
         self.at += 1;
-        // Names and plain types are short, and appear in messages.
-        ensure!(text.len() <= 40, "its header has a string of {} bytes, and 40 are allowed", text.len());
+        // Names and plain types are short. This limits the length of messages with them.
+        ensure!(text.len() <= 40, "its header has a string of {} bytes, and at most 40 are allowed", text.len());
         Ok(std::str::from_utf8(text)?)
     }
 
@@ -162,7 +162,7 @@ impl<'a> Rest<'a> {
             }
             let extent = std::str::from_utf8(digits)?.parse();
             extents.push(extent.context("its shape is larger than any memory")?);
-            // Python 2 ends a long integer with it.
+            // Python 2 writes an `L` after a long integer.
             self.next_is(b'L');
             if !self.next_is(b',') {
                 self.expect(b')')?;
@@ -178,7 +178,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn headers_as_programs_write_them() {
+    fn valid_headers() {
         let header =
             |descr: &str, is_fortran, shape: &[u64]| Header { descr: descr.into(), is_fortran, shape: shape.into() };
         for (text, expected) in [

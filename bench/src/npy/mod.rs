@@ -1,4 +1,4 @@
-//! NumPy's files: read with every field validated, written completely or not at all.
+//! NumPy's files. All fields are validated when a file is read, and a file is written completely or not at all.
 
 mod header;
 #[cfg(test)]
@@ -25,7 +25,7 @@ use crate::outcome::{Failure, Outcome};
 pub struct Array {
     pub dtype: ElementType,
     pub shape: Vec<usize>,
-    /// A `Vec` of the element type.
+    /// The elements, as a `Vec` of the element type.
     elements: Box<dyn Any>,
 }
 
@@ -59,7 +59,7 @@ impl Array {
     }
 }
 
-/// The types' names in a file. NumPy has no bf16: `ml_dtypes` writes it as two bytes without a type.
+/// The names of the types in a file. NumPy has no bf16: `ml_dtypes` writes bf16 as two bytes without a type.
 const NAMES: [(ElementType, &str); 12] = [
     (ElementType::F16, "f2"),
     (ElementType::Bf16, "V2"),
@@ -75,14 +75,14 @@ const NAMES: [(ElementType, &str); 12] = [
     (ElementType::U64, "u8"),
 ];
 
-/// Reads a file of numbers in C order: a regular file, or a pipe (`/dev/stdin`, a process substitution). Another
-/// element type than the requested one is an error.
+/// Reads a file of numbers in C order: a regular file, or a pipe (`/dev/stdin`, a process substitution). If a type is
+/// requested, elements of another type are an error.
 pub fn read(gpu: &Gpu, path: &Path, asked: Option<ElementType>) -> anyhow::Result<Array> {
     let shown = path.display().to_string();
     let file = File::open(path).with_context(|| format!("cannot open `{shown}`"))?;
     let data = file.metadata().with_context(|| format!("cannot read `{shown}`"))?;
     ensure!(!data.is_dir(), "`{shown}` is a folder, not an .npy file");
-    // The size of a pipe's contents is unknown until its end.
+    // The length of a pipe's contents is not known in advance.
     let size = data.is_file().then_some(data.len());
     read_from(gpu, BufReader::new(file), size, &shown, asked)
 }
@@ -104,16 +104,17 @@ fn read_from(
     );
     let dtype = type_of(&header.descr, asked, shown)?;
     let each = with_type!(dtype, T => size_of::<T>());
-    // Checked before any allocation.
+    // These products are checked before any allocation.
     let elements = header.shape.iter().try_fold(1_usize, |all, &extent| all.checked_mul(extent.try_into().ok()?));
     let bytes = elements.and_then(|elements| elements.checked_mul(each));
     let (Some(elements), Some(bytes)) = (elements, bytes) else {
         bail!("the shape in `{shown}` is larger than any memory");
     };
-    // This check ignores the length of the header. A smaller shortfall is detected when the elements are read.
+    // This check ignores the length of the header. A file that lacks fewer bytes than that is detected when the
+    // elements are read.
     if let Some(size) = size.filter(|&size| (bytes as u64) > size) {
         bail!(
-            "`{shown}` is truncated: its header says {}, and the whole file has {}",
+            "`{shown}` is truncated: according to its header it has {}, and the whole file has {}",
             counted(elements, "element", "elements"),
             counted(size, "byte", "bytes")
         );
@@ -125,13 +126,14 @@ fn read_from(
     with_type!(dtype, T => Ok(Array::new(elements_of::<T>(file, elements, is_big, shown)?, shape)))
 }
 
-/// The type that a header names, if it is one of the twelve and the requested one.
+/// The type that a header names, if it is one of the twelve, and the requested one if one is requested.
 fn type_of(descr: &str, asked: Option<ElementType>, shown: &str) -> anyhow::Result<ElementType> {
     let name = descr.trim_start_matches(['<', '>', '=', '|']);
     let is_unnamed = name == "V2" && asked.is_none();
     ensure!(
         !is_unnamed,
-        "`{shown}` holds V2, two bytes without a type; ml_dtypes writes bf16 as V2: give --dtype bf16 if it is bf16"
+        "the elements of `{shown}` are V2, two bytes without a type. ml_dtypes writes bf16 like this: if it is bf16, \
+         give --dtype bf16"
     );
     let name = if name == "bfloat16" { "V2" } else { name };
     let found = NAMES.iter().find(|(_, own)| *own == name).map(|&(dtype, _)| dtype);
@@ -139,7 +141,10 @@ fn type_of(descr: &str, asked: Option<ElementType>, shown: &str) -> anyhow::Resu
         (Some(found), _) if asked.is_none_or(|asked| asked == found) => Ok(found),
         (_, Some(asked)) => bail!("`{shown}` holds {descr}, not {asked}: convert it with numpy.astype"),
         (_, None) => {
-            bail!("`{shown}` holds {descr}, and can be read as {}: convert it with numpy.astype", ElementType::all())
+            bail!(
+                "`{shown}` holds {descr}, and supported types are {}: convert it with numpy.astype",
+                ElementType::all()
+            )
         }
     }
 }
@@ -161,7 +166,7 @@ fn elements_of<T: Number>(mut file: impl Read, elements: usize, is_big: bool, sh
         let some = &mut bytes[..BYTES_AT_ONCE.min((elements - all.len()) * each)];
         file.read_exact(some).map_err(|error| match error.kind() {
             std::io::ErrorKind::UnexpectedEof => {
-                anyhow!("`{shown}` is truncated: its header says {}", counted(elements, "element", "elements"))
+                anyhow!("`{shown}` is truncated: its header promises {}", counted(elements, "element", "elements"))
             }
             _ => anyhow::Error::new(error).context(format!("cannot read `{shown}`")),
         })?;
@@ -170,7 +175,7 @@ fn elements_of<T: Number>(mut file: impl Read, elements: usize, is_big: bool, sh
     Ok(all)
 }
 
-/// Checks before a long computation whether `write` can work.
+/// Checks, before a long computation, whether `write` will be able to write the file.
 pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
     files::check_writable(path)?;
     ensure!(force || !path.exists(), "`{}` exists: give --force to replace it", path.display());
@@ -186,7 +191,7 @@ pub fn write_if_right(outcome: &mut Outcome, file: &Path, results: &Array, force
     }
 }
 
-/// Writes an array. An interrupted write leaves no file of that name.
+/// Writes an array. If writing is interrupted, there is no file of that name.
 fn write(path: &Path, array: &Array, force: bool) -> anyhow::Result<()> {
     check_writable(path, force)?;
     let existing = if force { Existing::Replace } else { Existing::Keep };
@@ -251,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn types_that_are_not_read() {
+    fn types_by_their_names_in_files() {
         let type_of = |descr, asked| type_of(descr, asked, "a.npy").map_err(|error| error.to_string());
         let (f32, bf16) = (Some(ElementType::F32), Some(ElementType::Bf16));
         assert_eq!(type_of("<f4", None), Ok(ElementType::F32));
@@ -262,7 +267,7 @@ mod tests {
             ("<V2", None, "give --dtype bf16"),
             ("<V2", f32, "not f32"),
             ("<f2", bf16, "not bf16"),
-            ("|b1", None, "can be read as f32, f64, f16, bf16, i8"),
+            ("|b1", None, "supported types are f32, f64, f16, bf16, i8"),
             ("<c8", f32, "holds <c8, not f32"),
             ("<V4", bf16, "not bf16"),
         ] {
@@ -317,7 +322,7 @@ mod tests {
         [b"\x93NUMPY\x01\x00", &len[..], header, &[0; 24]].concat()
     }
 
-    /// Some thousand invalid headers: each is read or refused, in no time.
+    /// Thousands of invalid headers, each of which is read or refused within a short time.
     #[test]
     fn no_header_takes_time_or_memory() {
         let (gpu, mut source, start) = (Gpu::simt(), SmallRng::seed_from_u64(12), Instant::now());
@@ -356,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_fuzzer_has_kept_is_checked_again() {
+    fn the_corpus_of_the_fuzzer_is_replayed() {
         let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fuzz/corpus/npy_header");
         let (mut files, mut headers) = (0, 0);
         for file in fs::read_dir(corpus).unwrap() {

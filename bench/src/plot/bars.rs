@@ -1,4 +1,4 @@
-//! A bar for each kernel.
+//! Charts of bars, one for each kernel.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;

@@ -1,4 +1,4 @@
-//! Bandwidth over length or over the number of exponents, a line for each library.
+//! Charts of lines, one for each library: bandwidths over lengths, or over numbers of exponents.
 
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -52,7 +52,7 @@ pub struct Lines {
 pub struct Line {
     pub name: &'static str,
     pub color: RGBColor,
-    /// The number on the horizontal axis, and GB/s.
+    /// Each point is the number on the horizontal axis, and the bandwidth in GB/s.
     pub points: Vec<(usize, f64)>,
 }
 

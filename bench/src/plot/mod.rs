@@ -1,5 +1,5 @@
-//! Charts, as SVG and as PNG: [`bars`] has a bar for each kernel, [`lines`] bandwidths over
-//! lengths or numbers of exponents.
+//! Charts as SVG and as PNG: [`bars`] has charts with a bar for each kernel, [`lines`] has bandwidths over lengths or
+//! over numbers of exponents.
 
 mod bars;
 mod lines;
@@ -31,7 +31,7 @@ enum Picture {
     Png,
 }
 
-/// The file extension names no known format.
+/// The file extension is not that of a supported format.
 #[derive(Debug, thiserror::Error)]
 #[error("plots are drawn as SVG or PNG: name a file that ends in .svg or .png")]
 pub struct UnknownPicture;
@@ -51,13 +51,13 @@ impl FromStr for PlotFile {
 }
 
 impl PlotFile {
-    /// Checks whether it can be written.
+    /// Checks whether the file can be written.
     pub fn check(&self) -> anyhow::Result<()> {
         files::check_writable(&self.path)
     }
 }
 
-/// Sizes in units of 1/96 inch, which are an SVG's pixels.
+/// The width of a picture in units of 1/96 inch, which are the pixels of an SVG. All sizes are in these units.
 const WIDTH: u32 = 900;
 
 /// A PNG's pixels per unit: 288 per inch, for printing.
@@ -67,7 +67,7 @@ const PNG_PIXELS_PER_METER: u32 = (96.0 * PNG_SCALE as f64 / 0.0254) as u32;
 const MESH_COLOR: RGBColor = RGBColor(220, 220, 220);
 const FRAME_COLOR: RGBColor = RGBColor(60, 60, 60);
 
-/// A line across a chart: its name, its bandwidth in GB/s, its color.
+/// A line across a chart: its name, its bandwidth in GB/s, and its color.
 pub type Bound = (&'static str, f64, RGBColor);
 
 /// The device's theoretical peak.
@@ -101,9 +101,9 @@ impl Chart {
     }
 }
 
-/// Draws charts, one below the other. A failed drawing leaves no partial file.
+/// Draws charts, one below the other. On failure there is no partial file.
 pub fn draw(charts: &[Chart], file: &PlotFile) -> anyhow::Result<()> {
-    // The font is built in, because a GPU machine often has none.
+    // The font is built in, because a machine with a GPU often has no fonts.
     register_font("sans-serif", FontStyle::Normal, dejavu::sans::regular()).map_err(|_| failed("no font"))?;
     let contents = match file.picture {
         Picture::Svg => svg(charts)?.into_bytes(),
@@ -161,7 +161,7 @@ fn failed(error: impl std::fmt::Display) -> anyhow::Error {
 mod tests {
     use super::*;
 
-    /// Charts like those of a GPU, which no test without one can draw from measurements.
+    /// Charts like those of measurements on a GPU, for a test that has none.
     fn charts() -> [Chart; 3] {
         let bounds = vec![("theoretical peak", 4814.0, PEAK_COLOR)];
         let bar = |name: &str, value, correct| Bar { name: name.to_owned(), value, correct };

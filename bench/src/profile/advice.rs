@@ -7,15 +7,15 @@ use crate::number::counted;
 /// A cause of lost time at a line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The kind of finding: two of one kind at a line are the same finding with other numbers.
+    /// The kind of finding. Several launches may have the same kind at the same line, with other numbers.
     pub kind: &'static str,
-    /// The approximate cost: avoidable passes of 128 bytes through memory.
+    /// The approximate cost: the number of avoidable passes of 128 bytes through memory.
     pub cost: f64,
     /// The advice.
     pub text: String,
 }
 
-/// The findings in a line's counters, worst first.
+/// The findings in the counters of a line, worst first.
 pub fn of(counters: &Counters) -> Vec<Advice> {
     let mut all = Vec::new();
     all.extend(uncoalesced("loads", &counters.global_loads));
@@ -45,7 +45,7 @@ fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
         cost: wasted as f64 / 4.0,
         text: format!(
             "uncoalesced: {what} use {efficiency:.0} % of their sectors, as neighbouring lanes are {stride} apart: let \
-             neighbours take neighbouring elements, or transpose a tile in shared memory"
+             neighbouring lanes access neighbouring elements, or transpose a tile in shared memory"
         ),
     })
 }
@@ -70,8 +70,8 @@ fn contention(counters: &Counters) -> Option<Advice> {
         kind: "contention",
         cost: atomics.contention as f64,
         text: format!(
-            "contention: {:.1} of {:.1} lanes of a request wait for another that changes the same address: combine the \
-             warp's values by shuffles first",
+            "contention: {:.1} of {:.1} lanes of a request wait for another lane that updates the same address: \
+             combine the warp's values by shuffles first",
             atomics.contention as f64 / atomics.requests as f64,
             atomics.lanes as f64 / atomics.requests as f64
         ),
@@ -81,7 +81,7 @@ fn contention(counters: &Counters) -> Option<Advice> {
 fn divergence(counters: &Counters) -> Option<Advice> {
     let active = counters.lanes_active()?;
     let divergent = counters.divergent_requests();
-    // A block's request by one lane is not a divergent loop.
+    // If nearly all lanes are active, single lanes that write the result of a warp or a block are not worth a finding.
     if divergent == 0 || active >= 31.0 {
         return None;
     }
@@ -90,8 +90,8 @@ fn divergence(counters: &Counters) -> Option<Advice> {
         kind: "divergence",
         cost: idle,
         text: format!(
-            "divergent: {active:.1} lanes active of 32 on average, {divergent} of {} not by the whole warp: let whole \
-             warps work, or none",
+            "divergent: {active:.1} of 32 lanes active on average, {divergent} of {} not by the whole warp: give work \
+             either to all lanes of a warp or to none",
             counted(counters.requests(), "request", "requests")
         ),
     })
@@ -130,7 +130,7 @@ mod tests {
                 lane::access(Space::Global, Access::Load, 4096, 4);
             }
         });
-        assert!(divergent[0].text.contains("16.0 lanes active"), "{divergent:?}");
+        assert!(divergent[0].text.contains("16.0 of 32 lanes active"), "{divergent:?}");
         let contended = profiled(|_| lane::atomic(Access::Atomic, 4096, 4, false, || (), |()| true));
         assert!(contended[0].text.contains("31.0 of 32.0 lanes"), "{contended:?}");
     }

@@ -24,8 +24,7 @@ use subject::Subject;
 
 #[derive(Debug, Args)]
 pub struct ProfileArguments {
-    /// The kernel, by its name in the ladders (`strided_index`, `tiled_32`), or `sum` or `transpose` for the library's
-    /// own
+    /// The kernel's name in the ladders (`strided_index`, `tiled_32`), or `sum` or `transpose` for those of the library
     pub kernel: String,
     #[command(flatten)]
     pub numbers: Numbers,
@@ -33,7 +32,7 @@ pub struct ProfileArguments {
     pub sides: Sides,
 }
 
-/// A kernel with one grid.
+/// The launches of a kernel with one grid.
 #[derive(Debug, Serialize)]
 struct KernelReport {
     kernel: String,
@@ -45,7 +44,7 @@ struct KernelReport {
     lines: Vec<LineReport>,
 }
 
-/// One of its source lines.
+/// A source line of a kernel.
 #[derive(Debug, Serialize)]
 struct LineReport {
     file: &'static str,
@@ -77,7 +76,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
     Subject::uses(&subjects).check(&arguments.numbers, &arguments.sides)?;
     let mut missing = Missing::default();
     for subject in subjects {
-        if !missing.goes_on() {
+        if !missing.can_continue() {
             break;
         }
         match subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides) {
@@ -107,7 +106,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
 impl KernelReport {
     fn of(kernel: &KernelProfile, sources: &mut Sources) -> Self {
         let total: Counters = kernel.total();
-        // Cheaper findings are not reported.
+        // Findings that cost less are not reported.
         let least = MIN_REPORTED_SHARE * total.requests() as f64;
         let mut lines: Vec<LineReport> = kernel
             .lines
@@ -145,7 +144,7 @@ impl KernelReport {
         let place = |line: &LineReport| {
             Cell::new(format!("{}:{}", line.file.rsplit('/').next().unwrap_or(line.file), line.line))
         };
-        let source = |line: &LineReport| Cell::new(line.source.as_deref().unwrap_or("(the file is not here)"));
+        let source = |line: &LineReport| Cell::new(line.source.as_deref().unwrap_or("(source not found)"));
         let percent = |share: Option<f64>| right(counters::percent(share));
         columns.add(0, "where", lines().map(place));
         columns.add(4, "source", lines().map(source));
@@ -159,7 +158,8 @@ impl KernelReport {
     }
 }
 
-/// A finding at a line. If several launches have it, the numbers are those of the launch with the highest cost.
+/// A finding at a line. If several launches have the finding, the numbers are those of the launch with the highest
+/// cost.
 struct LineFinding<'a> {
     line: &'a LineReport,
     advice: &'a Advice,
@@ -168,7 +168,7 @@ struct LineFinding<'a> {
 }
 
 impl Report {
-    /// The findings of all launches, each once, worst first; those of a line together.
+    /// The findings of all launches, each once. The findings of a line are together, and the worst lines come first.
     fn findings(&self) -> Vec<LineFinding<'_>> {
         let mut findings: Vec<LineFinding<'_>> = Vec::new();
         let lines = self.kernels.iter().flat_map(|kernel| &kernel.lines);
@@ -186,10 +186,10 @@ impl Report {
                 }
             }
         }
-        let place = |change: &LineFinding<'_>| (change.line.file, change.line.line);
-        let costs: Vec<_> = findings.iter().map(|change| (place(change), change.advice.cost)).collect();
-        let of_line = |change: &LineFinding<'_>| -> f64 {
-            costs.iter().filter(|(own, _)| *own == place(change)).map(|(_, cost)| cost).sum()
+        let place = |finding: &LineFinding<'_>| (finding.line.file, finding.line.line);
+        let costs: Vec<_> = findings.iter().map(|finding| (place(finding), finding.advice.cost)).collect();
+        let of_line = |finding: &LineFinding<'_>| -> f64 {
+            costs.iter().filter(|(own, _)| *own == place(finding)).map(|(_, cost)| cost).sum()
         };
         findings.sort_by(|one, other| {
             let by_line = of_line(other).total_cmp(&of_line(one)).then(place(one).cmp(&place(other)));
@@ -227,7 +227,7 @@ impl Report {
         for (i, LineFinding { line, advice, kernels }) in findings.iter().enumerate() {
             let worst = if *kernels > 1 { format!(" (the worst of {kernels} launches)") } else { String::new() };
             writeln!(out, "{}:{}: {}{worst}", line.file, line.line, advice.text)?;
-            // Once for each line, after its last finding: the table rarely has space for it.
+            // The source is printed once for each line, after its last finding: the table rarely has space for it.
             let is_last =
                 findings.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
             if let Some(source) = line.source.as_ref().filter(|_| is_last) {

@@ -18,8 +18,8 @@ impl Sources {
     }
 }
 
-/// The compiler names files relative to its working folder, the root of a workspace: the current one, or the one of the
-/// build.
+/// Reads a file whose path is relative to the working folder of the compiler, the root of a workspace: a folder at or
+/// above the current one, or the workspace of this program's build.
 fn read(file: &str) -> Option<Vec<String>> {
     let here = std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."));
     let built_in = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -1,4 +1,4 @@
-//! The subjects of a profile, by name.
+//! What can be profiled, by name.
 
 use anyhow::bail;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
@@ -47,12 +47,12 @@ impl Subject {
         Uses {
             numbers: has_sums || any(|subject| matches!(subject, Self::ControlFlow(_))),
             dtype: has_sums,
-            block: any(|subject| matches!(subject, Self::Reduce(rung) if !rung.has_own_block())),
+            block: any(|subject| matches!(subject, Self::Reduce(rung) if !rung.has_fixed_block())),
             sides: any(|subject| matches!(subject, Self::Transpose(_) | Self::LibraryTranspose)),
         }
     }
 
-    /// Runs it with counters.
+    /// Runs the subject with counters.
     pub fn profile(self, gpu: &Gpu, plan: &Plan, numbers: &Numbers, sides: &Sides) -> anyhow::Result<Profile> {
         match self {
             Self::LibrarySum => with_type!(numbers.dtype(), T => {
@@ -67,7 +67,7 @@ impl Subject {
             }),
             Self::Transpose(_) | Self::LibraryTranspose => {
                 let (rows, columns) = sides.get(gpu);
-                let elements = data::random_bits(check_matrix(gpu, plan, rows, columns)?)?;
+                let elements = data::random_floats(check_matrix(gpu, plan, rows, columns)?)?;
                 let matrix = gpu.upload_matrix(&elements, rows, columns)?;
                 let mut result = gpu.zeroed_matrix(columns, rows)?;
                 Ok(gpu.profile(|| match self {

@@ -1,4 +1,4 @@
-//! The cases of `bench reduce`: an operator, a type and a shape each.
+//! The cases of `bench reduce`: each is an operator, a type and a shape.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -15,7 +15,7 @@ use crate::exact::Kind;
 #[derive(Debug, Args)]
 pub struct ReduceArguments {
     /// Reduces the array in this NumPy file (.npy, of any type, C order) instead of random numbers, and prints the
-    /// results. NumPy has no bf16: give --dtype bf16 for a file with such elements
+    /// results. NumPy has no bf16: for a file of bf16, give --dtype bf16
     #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["all", "table", "shape", "offset", "data", "peers"])]
     pub input: Option<PathBuf>,
     #[command(flatten)]
@@ -23,7 +23,7 @@ pub struct ReduceArguments {
     /// Operators, joined by commas [default: sum]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub op: Vec<Operator>,
-    /// Types of the elements, joined by commas [default: f32, or i32 for operators on integers]
+    /// Element types, joined by commas [default: f32, or i32 for operators on integers]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
     /// Shapes, joined by commas: `2^28` (the whole input), `1024x1024:rows` (a result for each row),
@@ -31,16 +31,17 @@ pub struct ReduceArguments {
     /// power law), or `2^10..2^30` (lengths in steps of 4) [default: 2^28 on a GPU, 2^20 in the executor]
     #[arg(long, value_delimiter = ',')]
     pub shape: Vec<Lengths>,
-    /// The number of elements before the first reduced one: 1 gives the worst alignment
+    /// The number of elements before the first that is reduced: 1 gives the worst alignment
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
-    /// Kinds of elements, joined by commas, for operators on floats whose results are exact; --peers then means CUB
-    /// alone: `ordinary` (magnitudes from 1/16 to 16), `wide` (the middle three eighths of all exponents, so that sums
-    /// of squares are finite), `250-exponents` (250 exponents around that of 1), `subnormal`, `cancelling` (wide
-    /// numbers followed by their negations in reverse, and one ordinary number in eight that remains), `ascending` and
-    /// `descending` (by magnitude), `scales` (a new scale every 4,096 elements), `largest` (magnitudes of the two
-    /// greatest exponents), `extremes` (the greatest power of two beside the least number), `nans` (one in ten),
-    /// `one-large`, `one-infinity`, `one-nan` (among ordinary numbers) [default: random whole numbers from 1 to 16]
+    /// Kinds of data, joined by commas, for exact operators on floats; --peers then times CUB alone. The kinds:
+    /// `ordinary` (magnitudes from 1/16 to 16), `wide` (the middle three eighths of all exponents, so that sums of
+    /// squares are finite), `250-exponents` (250 exponents around that of 1), `subnormal`, `cancelling` (wide numbers
+    /// followed by their negations in reverse order, except for one ordinary number in eight), `ascending` and
+    /// `descending` (by magnitude), `scales` (another scale after each 4,096 elements), `largest` (the two largest
+    /// exponents), `extremes` (alternately the largest power of two and the smallest number), `nans` (one element in
+    /// ten), `one-large`, `one-infinity`, `one-nan` (one such element among ordinary numbers) [default: random whole
+    /// numbers from 1 to 16]
     #[arg(long, value_delimiter = ',', conflicts_with = "offset")]
     pub data: Vec<Kind>,
     /// All cases of the tables in `docs/benchmarks`
@@ -51,7 +52,8 @@ pub struct ReduceArguments {
         "all", "op", "dtype", "shape", "offset", "data"
     ])]
     pub table: Vec<TableName>,
-    /// Also times CUB and PyTorch, if they are installed. FOLDER is the source's `peers`, whose build.sh builds CUB
+    /// Also times CUB and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose build.sh
+    /// builds a library with CUB
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }
@@ -68,7 +70,7 @@ pub struct Case {
     pub dtype: ElementType,
     pub extent: Extent,
     pub offset: usize,
-    /// The kind of the elements, if it is not that of [`Operator::data`].
+    /// The kind of the elements, if it is not the operator's own ([`Operator::data`]).
     pub data: Option<Kind>,
 }
 
@@ -122,7 +124,7 @@ const MATRICES: [(usize, usize); 8] = [
     (1_000_003, 127),
 ];
 
-/// The matrices of [`MATRICES`] for operators and types other than sums of f32.
+/// Those of [`MATRICES`] that are also measured for other operators and types than sums of f32.
 const FEW_MATRICES: [(usize, usize); 4] = [(1024, 1024), (4096, 4096), (1 << 20, 256), (1 << 24, 16)];
 
 /// The number of segments, and their mean length.
@@ -212,7 +214,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_have_cases_that_the_library_has() {
+    fn the_library_has_all_cases_of_the_tables() {
         for name in TableName::value_variants() {
             let Table { title, cases } = name.table();
             assert!(!cases.is_empty(), "{title}");
@@ -227,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn shapes_are_read_as_they_are_written() {
+    fn shapes_are_parsed() {
         let one = |text: &str| text.parse::<Lengths>().unwrap().0[0];
         assert_eq!(one("2^28"), Extent::all(1 << 28));
         assert_eq!(one("3x2^4:rows"), Extent { rows: 3, columns: 16, axis: Axis::Rows });

@@ -11,11 +11,11 @@ use crate::element::{ElementType, Number};
 use crate::exact::{Kind, OfBits, Random, vectors};
 use crate::memory;
 
-/// `len` random numbers that repeat after a period. `offset` numbers of value 19 come before them.
+/// `offset` numbers of value 19, followed by `len` random numbers that repeat after a period.
 ///
-/// Whole numbers are from 1 to 16, with one 0 and one 17 near the end: a kernel that leaves out a part of the input
-/// misses these extremes. Integer factors are odd. Float factors are 1 and -1, and a few are 2. So no partial product
-/// is rounded, and no factor hides another. Of the special numbers a quarter are infinite, and an eighth are NaN.
+/// Whole numbers are from 1 to 16, with one 0 and one 17 near the end: a kernel that skips a part of the input misses
+/// these extremes. Integer factors are odd. Float factors are 1 and -1, and a few are 2. So no partial product is
+/// rounded, and each factor changes the product. A quarter of the special numbers are infinite, and an eighth are NaN.
 pub fn numbers<T: Number>(data: Data, offset: usize, len: usize) -> anyhow::Result<Vec<T>> {
     const PERIOD: usize = 1 << 16;
     const TWOS: usize = 6;
@@ -71,7 +71,7 @@ pub fn numbers_of_kind<T: Number>(kind: Kind, len: usize) -> anyhow::Result<Vec<
         ElementType::F64 => wide::<f64>(kind, period),
         ElementType::F16 => wide::<f16>(kind, period),
         ElementType::Bf16 => wide::<bf16>(kind, period),
-        dtype => anyhow::bail!("--data is for floats, and not for {dtype}"),
+        dtype => anyhow::bail!("--data is for floats, not for {dtype}"),
     };
     let mut all: Vec<T> = memory::list(len)?;
     all.extend(period.into_iter().filter_map(T::of_f64));
@@ -100,7 +100,7 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
         before += weight;
         offsets.push(i as u64 + 1 + (before / total * spare) as u64);
     }
-    // Rounding may have left out the last element.
+    // The last segment ends at the last element, which rounding may have left out.
     offsets[extent.rows] = extent.elements() as u64;
     Ok(offsets)
 }
@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_show_what_was_left_out() {
+    fn results_depend_on_every_element() {
         let len = 5000;
         let all = Extent::all(len);
         let of = |operator, numbers: &[i8]| expected(operator, &all, &[], numbers).unwrap()[0].value.to_f64();

@@ -1,4 +1,4 @@
-//! Expected results, computed by all processors.
+//! Expected results, computed on all cores of the CPU.
 
 use super::exact;
 use super::extent::{Axis, Extent};
@@ -16,7 +16,8 @@ const EACH: usize = 1 << 20;
 /// The maximum number of columns that one thread tallies at a time.
 const COLUMNS_EACH: usize = 1 << 12;
 
-/// The expected results: two each for a minimum and a maximum. `offsets` are those of segments.
+/// The expected results, of which `MinMax` has two for each row, column or segment. `offsets` are the offsets of
+/// segments, if any.
 pub fn expected<T: Number>(
     operator: Operator,
     extent: &Extent,
@@ -25,12 +26,12 @@ pub fn expected<T: Number>(
 ) -> anyhow::Result<Vec<Expected>> {
     match exact::results(operator, extent, offsets, numbers)? {
         Some(results) => Ok(results),
-        None => counted(operator, extent, offsets, numbers),
+        None => by_tallies(operator, extent, offsets, numbers),
     }
 }
 
 /// The expected results by tallies. Sums of floats are approximate.
-fn counted<T: Number>(
+fn by_tallies<T: Number>(
     operator: Operator,
     extent: &Extent,
     offsets: &[u64],
@@ -61,8 +62,8 @@ fn counted<T: Number>(
 /// The expected result of a rung of a ladder: the sum in the elements' own type.
 pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
     let operator = if T::TYPE.is_float() { Operator::Sum } else { Operator::WrappingSum };
-    let mut expected = counted(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
-    // In a rung, each thread adds its share of the input sequentially.
+    let mut expected = by_tallies(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
+    // In a rung, each thread adds its share of the input sequentially, with a rounding for each addition.
     expected.bound *= 8.0 + numbers.len() as f64 / 524_288.0;
     Ok(expected)
 }
@@ -78,8 +79,8 @@ pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
     Ok(Expected::exactly(Value::F64(if T::TYPE.is_float() { T::MEANS.round(dot) } else { dot })))
 }
 
-/// The bytes of host memory for expected results: tallies, and for each result up to two values of 8 bytes, each with
-/// its expected value.
+/// The bytes of host memory for expected results: the tallies, and for each result up to two values of 8 bytes and
+/// their two expected values.
 pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
     let (results, threads) = (extent.results() as u128, rayon::current_num_threads() as u128);
     let tallies = match extent.axis {
@@ -94,11 +95,11 @@ pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
 /// A message about the first wrong result.
 pub fn first_wrong<T: Number>(found: &[T], expected: &[Expected]) -> Option<String> {
     let mut pairs = found.iter().map(|found| found.value()).zip(expected).enumerate();
-    let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !expected.is(*found))?;
-    Some(format!("result {i} is {found}, should be {}", expected.value))
+    let (i, (found, expected)) = pairs.find(|(_, (found, expected))| !expected.accepts(*found))?;
+    Some(format!("result {i} is {found} and should be {}", expected.value))
 }
 
-/// The tally of all numbers, by all processors.
+/// The tally of all numbers, computed on all cores.
 fn tally<T: Number>(operator: Operator, numbers: &[T]) -> anyhow::Result<Tally<T::Wide>> {
     let of_part = |part: usize| {
         let first = part * EACH;
@@ -122,7 +123,8 @@ fn tally_rows<T: Number>(
     tallies
 }
 
-/// The tally of each column. A thread has some of the rows, and if there are many columns, some of the columns.
+/// The tally of each column. Each thread gets a part of the rows, or, if there are many columns, all rows of a part of
+/// the columns.
 fn tally_columns<T: Number>(operator: Operator, columns: usize, numbers: &[T]) -> anyhow::Result<Vec<Tally<T::Wide>>> {
     let rows = numbers.len() / columns.max(1);
     let rows_each = rows.div_ceil(if columns > COLUMNS_EACH { 1 } else { rayon::current_num_threads() }).max(1);
@@ -153,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_threads_have_counted_is_what_one_would() {
+    fn threads_count_the_same_as_one_thread() {
         let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
         let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
         let middle = Extent { rows: 300, columns: 5, axis: Axis::Middle(7) };
@@ -165,13 +167,13 @@ mod tests {
                 matrix.iter().skip(result % columns).step_by(columns).copied().enumerate()
             };
             let sums = expected(Operator::Sum, &extent, &[], &numbers).unwrap();
-            let places = expected(Operator::Argmin, &extent, &[], &numbers).unwrap();
+            let indices = expected(Operator::Argmin, &extent, &[], &numbers).unwrap();
             let extremes = expected(Operator::MinMax, &extent, &[], &numbers).unwrap();
-            assert_eq!((sums.len(), places.len(), extremes.len()), (extent.results(), sums.len(), 2 * sums.len()));
+            assert_eq!((sums.len(), indices.len(), extremes.len()), (extent.results(), sums.len(), 2 * sums.len()));
             for i in 0..sums.len() {
                 assert_eq!(value(&sums[i]), f64::from(of(i).map(|(_, x)| x).sum::<i32>()));
                 let (first_of_least, least) = of(i).min_by_key(|&(_, x)| x).unwrap();
-                assert_eq!(value(&places[i]), first_of_least as f64);
+                assert_eq!(value(&indices[i]), first_of_least as f64);
                 assert_eq!(value(&extremes[2 * i]), f64::from(least));
                 assert_eq!(value(&extremes[2 * i + 1]), f64::from(of(i).map(|(_, x)| x).max().unwrap()));
             }
@@ -179,18 +181,18 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_numbers_in_two_parts_the_first_counts() {
+    fn the_index_is_that_of_the_first_of_equal_numbers() {
         let mut numbers = vec![1_u8; EACH + 10];
         (numbers[EACH - 1], numbers[EACH + 1]) = (9, 9);
         let all = Extent::all(numbers.len());
-        let place = |operator| value(&expected(operator, &all, &[], &numbers).unwrap()[0]);
-        assert_eq!([place(Operator::Argmax), place(Operator::Argmin)], [(EACH - 1) as f64, 0.0]);
+        let index = |operator| value(&expected(operator, &all, &[], &numbers).unwrap()[0]);
+        assert_eq!([index(Operator::Argmax), index(Operator::Argmin)], [(EACH - 1) as f64, 0.0]);
     }
 
     #[test]
     fn a_wrong_result_is_named() {
         let expected = expected(Operator::Sum, &Extent::all(2), &[], &[1_u8, 2]).unwrap();
         assert_eq!(first_wrong(&[3_u64], &expected), None);
-        assert_eq!(first_wrong(&[4_u64], &expected).unwrap(), "result 0 is 4, should be 3");
+        assert_eq!(first_wrong(&[4_u64], &expected).unwrap(), "result 0 is 4 and should be 3");
     }
 }

@@ -67,7 +67,7 @@ impl Extent {
         }
     }
 
-    /// The shape. Segments by offsets have none: for them it is the shape of all elements.
+    /// The shape. For segments by offsets, which have none, it is the shape of all elements.
     pub fn shape(&self) -> Result<Shape, Error> {
         Ok(match self.axis {
             Axis::Skewed => Shape::all(self.elements()),
@@ -98,7 +98,7 @@ impl fmt::Display for Extent {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lengths(pub Vec<Extent>);
 
-const MATRIX: &str = "a matrix is ROWSxCOLUMNS:rows or :columns, and segments are COUNTxMEAN:skewed";
+const MATRIX: &str = "for a matrix write ROWSxCOLUMNS:rows or ROWSxCOLUMNS:columns, and for segments COUNTxMEAN:skewed";
 
 impl FromStr for Lengths {
     type Err = String;
@@ -107,20 +107,20 @@ impl FromStr for Lengths {
         if let Some((first, last)) = text.split_once("..") {
             let (first, last) = (count(first)?, count(last)?);
             if first == 0 || last < first {
-                return Err("the first length is more than 0, and the last is not shorter".to_owned());
+                return Err("the first length must be more than 0, and the last at least the first".to_owned());
             }
             let longer = |len: &usize| len.checked_mul(4).filter(|&len| len <= last);
             return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));
         }
         let Some((sides, axis)) = text.split_once(':') else {
-            let len = count(text).map_err(|error| format!("{error}; and {MATRIX}"))?;
+            let len = count(text).map_err(|error| format!("{error}; {MATRIX}"))?;
             return Ok(Self(vec![Extent::all(len)]));
         };
         let axis = match axis {
             "rows" => Axis::Rows,
             "columns" => Axis::Columns,
             "skewed" => Axis::Skewed,
-            _ => return Err("a result is for each of the `rows`, of the `columns`, or of `skewed` segments".to_owned()),
+            _ => return Err("expected `rows`, `columns` or `skewed` after the colon".to_owned()),
         };
         let (rows, columns) = sides.split_once('x').ok_or(MATRIX)?;
         let (rows, columns) = (count(rows)?, count(columns)?);
@@ -128,7 +128,7 @@ impl FromStr for Lengths {
             return Err("too large for this machine".to_owned());
         }
         if axis == Axis::Skewed && (rows == 0 || columns == 0) {
-            return Err("there is at least one segment, and an element in each".to_owned());
+            return Err("there must be at least one segment, with at least one element on average".to_owned());
         }
         Ok(Self(vec![Extent { rows, columns, axis }]))
     }
@@ -139,7 +139,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_axis_is_that_of_the_library() {
+    fn an_axis_means_the_same_as_in_the_library() {
         for (extents, axis, shown) in [
             (&[7][..], 0, "7"),
             (&[3, 5], 0, "3 x 5 columns"),

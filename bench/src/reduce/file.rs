@@ -1,4 +1,4 @@
-//! The array of a file: the axis to reduce, and the file for the results.
+//! Options for the array of a file: the axis to reduce, and the file for the results.
 
 use std::path::{Path, PathBuf};
 
@@ -17,8 +17,8 @@ pub struct FileArguments {
     /// whole array]
     #[arg(long, value_name = "N", requires = "input", allow_negative_numbers = true)]
     pub axis: Option<isize>,
-    /// Writes the results to this NumPy file: an array of the other axes, of the operator's type; min-max has one more
-    /// axis of 2
+    /// Writes the results to this NumPy file: an array of the other axes, of the type of the operator's results; the
+    /// array of min-max has one more axis, of 2
     #[arg(long, value_name = "FILE.npy", requires = "input")]
     pub output: Option<PathBuf>,
     /// Replaces the output file if it exists
@@ -27,16 +27,16 @@ pub struct FileArguments {
 }
 
 impl FileArguments {
-    /// Refuses an output that cannot be written.
+    /// Refuses an output file that cannot be written.
     pub fn check_output(&self) -> anyhow::Result<()> {
         self.output.as_ref().map_or(Ok(()), |file| npy::check_writable(file, self.force))
     }
 
-    /// The extent that reduces an array with these axes.
+    /// The extent to reduce, of an array with these extents.
     pub fn extent(&self, input: &Path, extents: &[usize]) -> anyhow::Result<Extent> {
         let Some(axis) = self.axis else { return Ok(Extent::all(extents.iter().product())) };
         let (input, axes) = (input.display(), extents.len());
-        ensure!(axes > 0, "--axis {axis}: `{input}` has no axis; leave --axis out");
+        ensure!(axes > 0, "--axis {axis}: `{input}` has no axes; leave --axis out");
         let from_start = if axis < 0 { axes.checked_add_signed(axis) } else { Some(axis.unsigned_abs()) };
         let from_start = from_start.filter(|&axis| axis < axes).with_context(|| {
             let (axes, last) = (counted(axes, "axis", "axes"), axes - 1);
@@ -45,7 +45,7 @@ impl FileArguments {
         Ok(Extent::of_axis(extents, from_start)?)
     }
 
-    /// The axes of the results' array. Each result has `each` numbers.
+    /// The extents of the array of results. Each result has `each` numbers.
     fn extents_of_results(&self, extents: &[usize], each: usize) -> Vec<usize> {
         let mut others = Vec::new();
         if let Some(axis) = self.axis {
@@ -56,7 +56,7 @@ impl FileArguments {
         others
     }
 
-    /// Writes the results of an array with these axes, if the options name a file and the results are right. Each
+    /// Writes the results for an array with these extents, if the options name a file and the results are right. Each
     /// result has `each` numbers.
     pub fn write(&self, outcome: &mut Outcome, mut results: Array, extents: &[usize], each: usize, are_right: bool) {
         if let Some(file) = &self.output {
@@ -93,13 +93,13 @@ mod tests {
     }
 
     #[test]
-    fn axes_that_an_array_has_not() {
+    fn axes_that_do_not_exist() {
         let error =
             |axis, extents: &[usize]| along(Some(axis)).extent(Path::new("a.npy"), extents).unwrap_err().to_string();
         for axis in [2, -3, isize::MIN, isize::MAX] {
             let error = error(axis, &[2, 3]);
             assert!(error.contains("`a.npy` has 2 axes; choose from 0 to 1, or from -1 to -2"), "{error}");
         }
-        assert!(error(0, &[]).contains("`a.npy` has no axis"));
+        assert!(error(0, &[]).contains("`a.npy` has no axes"));
     }
 }

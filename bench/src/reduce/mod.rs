@@ -1,4 +1,4 @@
-//! `bench reduce`: the library's reductions, checked, timed, and compared with CUB's and PyTorch's.
+//! `bench reduce`: checks and times the library's reductions, and compares them with CUB's and PyTorch's.
 
 mod cases;
 mod data;
@@ -33,7 +33,7 @@ use table::{Report, Row, Section};
 
 use crate::device::Device;
 use crate::element::ElementType;
-use crate::measure::{Plan, if_there_is_memory, progress};
+use crate::measure::{Plan, if_memory_suffices, progress};
 use crate::npy::{self, Array};
 use crate::options::{Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish};
@@ -43,15 +43,15 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     let device = Device::of(gpu)?;
     let folder = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
-    refuse_unused(&peers_unused, "CUB and PyTorch need a CUDA device, and this is the executor")?;
+    refuse_unused(&peers_unused, "CUB and PyTorch need a CUDA device, and this run uses the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     arguments.file.check_output()?;
-    let array = arguments.input.as_deref().map(|file| npy::read(gpu, file, only(arguments)?)).transpose()?;
+    let array = arguments.input.as_deref().map(|file| npy::read(gpu, file, dtype_of_file(arguments)?)).transpose()?;
     let tables = match (&arguments.input, &array) {
         (Some(file), Some(array)) => vec![of_file(file, array, arguments)?],
         _ if arguments.all => TableName::value_variants().iter().map(|name| name.table()).collect(),
         _ if !arguments.table.is_empty() => arguments.table.iter().map(|name| name.table()).collect(),
-        _ => vec![asked_for(gpu, arguments)?],
+        _ => vec![requested_cases(gpu, arguments)?],
     };
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
     let mut report = Report {
@@ -64,7 +64,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     for Table { title, cases } in tables {
         let mut rows = Vec::new();
         for case in cases {
-            if !missing.goes_on() {
+            if !missing.can_continue() {
                 break;
             }
             let done = run::run(gpu, &plan, &mut peers, &Job { case, array: array.as_ref() });
@@ -96,9 +96,9 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     Ok(outcome)
 }
 
-/// The type that the command line names for a file, if any.
-fn only(arguments: &ReduceArguments) -> anyhow::Result<Option<ElementType>> {
-    ensure!(arguments.dtype.len() <= 1, "--input has elements of one type: give one --dtype, or none");
+/// The element type of the file, if the command line names one.
+fn dtype_of_file(arguments: &ReduceArguments) -> anyhow::Result<Option<ElementType>> {
+    ensure!(arguments.dtype.len() <= 1, "the elements of --input have one type: give one --dtype, or none");
     Ok(arguments.dtype.first().copied())
 }
 
@@ -107,7 +107,10 @@ fn of_file(file: &Path, array: &Array, arguments: &ReduceArguments) -> anyhow::R
     let operators = operators(arguments);
     let is_one = operators.len() == 1 || arguments.file.output.is_none();
     ensure!(is_one, "--output takes the results of one operator: name one --op, or leave out --output");
-    ensure!(!operators.contains(&Operator::Dot), "--op dot takes two inputs, and --input is one: choose another --op");
+    ensure!(
+        !operators.contains(&Operator::Dot),
+        "--op dot takes two inputs, and --input is only one: choose another --op"
+    );
     let extent = arguments.file.extent(file, &array.shape)?;
     let case = |operator| {
         check_takes(operator, array.dtype)?;
@@ -124,13 +127,13 @@ fn check_takes(operator: Operator, dtype: ElementType) -> anyhow::Result<()> {
     if !operator.takes(dtype) {
         let types: Vec<_> = operator.types().map(|dtype| dtype.to_string()).collect();
         let operator = name_of(&operator);
-        bail!("--op {operator} takes --dtype {}, and not {dtype}: choose another of the two", types.join(","));
+        bail!("--op {operator} takes --dtype {}, and not {dtype}: choose another operator or type", types.join(","));
     }
     Ok(())
 }
 
 /// A case for each combination of operator, type and shape that the command line names.
-fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
+fn requested_cases(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     let or = |given: Vec<Extent>| {
         let usual = Extent::all(if gpu.is_cuda() { 1 << 28 } else { 1 << 20 });
         if given.is_empty() { vec![usual] } else { given }
@@ -146,7 +149,7 @@ fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
             check_takes(operator, dtype)?;
             ensure!(
                 kinds.iter().all(|&data| operator.takes_data(dtype, data)),
-                "--data is for sums, means, sums of squares and norms of floats, and not for {} of {dtype}",
+                "--data is for sums, means, sums of squares and norms of floats, not for {} of {dtype}",
                 name_of(&operator)
             );
             for &extent in &extents {
@@ -158,13 +161,13 @@ fn asked_for(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
     Ok(Table { title: "Reductions", cases })
 }
 
-/// The bandwidth in GB/s at which a minimal kernel reads 4 GiB; `None` in the executor.
+/// The bandwidth in GB/s of a sum of 4 GiB of integers, which hardly does more than read; `None` in the executor.
 fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> {
     const ELEMENTS: usize = 1 << 30;
     if !gpu.is_cuda() {
         return Ok(None);
     }
-    let input = if_there_is_memory("the bandwidth of a read", gpu.zeroed::<u32>(ELEMENTS))?;
+    let input = if_memory_suffices("the bandwidth of a read", gpu.zeroed::<u32>(ELEMENTS))?;
     let Some(input) = input else { return Ok(None) };
     let mut output = gpu.zeroed::<u32>(1)?;
     let mut reducer = gpu.reducer(WrappingSum, Shape::all(ELEMENTS))?;

@@ -6,20 +6,20 @@ use serde::Serialize;
 use crate::element::ElementType;
 use crate::exact::Kind;
 
-/// Calls the macro `$then` with every operator: its name here, its type in the library, the elements that it takes, and
-/// the function of `run.rs` that measures it.
+/// Calls the macro `$then` with every operator: its name in this program, its type in the library, the element types
+/// that it takes, and the function of `run.rs` that measures it.
 ///
-/// A new operator is a line here and its result on the CPU (`tally.rs`).
+/// A new operator needs a line here, and its result on the CPU in `tally.rs`.
 macro_rules! for_each_operator {
     ($then:ident) => {
         $then! {
-            /// The sum; of integers in 64 bits
+            /// The sum; for integers in 64 bits
             Sum: Sum of all, by measure;
             /// The sum in the integers' own type, wrapping
             WrappingSum: WrappingSum of integers, by measure;
             /// The sum of f32 in f64
             SumInF64: SumInF64 of f32, by measure;
-            /// The product; of integers in 64 bits, wrapping
+            /// The product; for integers in 64 bits, wrapping
             Product: Product of all, by measure;
             Min: Min of all, by measure;
             Max: Max of all, by measure;
@@ -32,9 +32,9 @@ macro_rules! for_each_operator {
             Any: Any of all, by measure;
             All: All of all, by measure;
             CountNonzero: CountNonzero of all, by measure;
-            /// The number of NaN, of floats
+            /// The number of elements that are NaN, for floats
             CountNan: CountNan of floats, by measure;
-            /// The number of finite elements, of floats
+            /// The number of finite elements, for floats
             CountFinite: CountFinite of floats, by measure;
             /// The dot product of two inputs
             Dot: Dot of all, by measure_pairs;
@@ -69,7 +69,7 @@ macro_rules! operators {
 
 for_each_operator!(operators);
 
-/// The elements of a test: if a kernel leaves one out, the result differs.
+/// The elements to test an operator with: if a kernel skips one, the result differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Data {
     /// Small whole numbers, whose sums are exact.
@@ -89,7 +89,7 @@ impl Operator {
         }
     }
 
-    /// Whether results on elements of this kind can be checked: the operator must be exact.
+    /// Whether the results for elements of this kind can be checked, which needs an exact operator.
     pub fn takes_data(self, dtype: ElementType, data: Option<Kind>) -> bool {
         let is_exact = matches!(self, Self::Sum | Self::SumInF64 | Self::Mean | Self::SumOfSquares | Self::Norm);
         data.is_none() || dtype.is_float() && is_exact

@@ -1,11 +1,11 @@
-//! Distributes work over all processors.
+//! Distributes work over all cores of the CPU.
 
 use rayon::prelude::*;
 
 use crate::memory;
 
-/// The results of `work` for each number below `count`, computed by all processors. `work` is a `dyn Fn`, so that this
-/// function is compiled once, not for each element type.
+/// The results of `work` for each number below `count`, computed on all cores. `work` is a `dyn Fn`, so that this
+/// function is compiled once, not for each closure.
 pub(super) fn in_parallel<R: Send>(count: usize, work: &(dyn Fn(usize) -> R + Sync)) -> anyhow::Result<Vec<R>> {
     let mut all = memory::list(count)?;
     (0..count).into_par_iter().map(work).collect_into_vec(&mut all);

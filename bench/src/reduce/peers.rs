@@ -1,4 +1,4 @@
-//! CUB and PyTorch, if they are installed: a library that is loaded, and a program that is started.
+//! CUB and PyTorch, if they are installed: CUB in a library that is loaded, PyTorch in a process that is started.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -14,7 +14,7 @@ use super::extent::{Axis, Extent};
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 
-/// The peers that were asked for and found.
+/// The peers that were requested and found.
 #[derive(Default)]
 pub struct Peers {
     cub: Option<Library>,
@@ -65,7 +65,7 @@ impl Peers {
         Some(format!("{}.{}.{}", version / 100_000, version / 100 % 1000, version % 100))
     }
 
-    /// CUB's times, back to back and alone, if CUB has such a reduction. `offsets` are those of segments.
+    /// CUB's times, back to back and alone, if CUB has such a reduction. `offsets` are the offsets of segments, if any.
     pub fn cub(
         &self,
         gpu: &Gpu,
@@ -120,7 +120,7 @@ impl Peers {
         match call(inputs[0], std::ptr::null_mut(), &mut bytes) {
             0 => {}
             -1 => return Ok(None),
-            error => bail!("CUB's size: CUDA error {error}"),
+            error => bail!("CUB, asked for its scratch size: CUDA error {error}"),
         }
         let scratch = gpu.zeroed::<u8>(bytes.max(1))?;
         let scratch = scratch.view().device_address() as *mut c_void;
@@ -139,7 +139,7 @@ impl Peers {
         Ok(Some(times))
     }
 
-    /// The time of CUB's sum that is the same on every GPU (`gpu_to_gpu`), if CUB has it.
+    /// The time of CUB's sum with the same result on every GPU (`gpu_to_gpu`), if CUB has it for this case.
     pub fn reproducible_cub(
         &self,
         gpu: &Gpu,
@@ -180,7 +180,7 @@ impl Peers {
 /// The question for PyTorch, if PyTorch has such a reduction.
 fn question(case: &Case) -> Option<serde_json::Value> {
     let Case { operator, dtype, extent, offset, data } = case;
-    // Those that `peers/pytorch.py` has a call for. Most operators have no counterpart in PyTorch.
+    // The operators for which `peers/pytorch.py` has a call.
     let has = matches!(
         operator,
         Operator::Sum

@@ -1,4 +1,4 @@
-//! Measures one case, for an operator and a type that are chosen at run time.
+//! Measures one case. Its operator and type are chosen at run time.
 
 use std::borrow::Cow;
 
@@ -41,7 +41,7 @@ impl<T: Number> ReductionOutput for [T; 2] {
     }
 }
 
-/// A case, and the source of its elements.
+/// A case, and where its elements come from.
 pub struct Job<'a> {
     pub case: Case,
     /// The array of a file; `None` for random elements.
@@ -91,7 +91,7 @@ pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::
     for_each_operator!(run_each)
 }
 
-/// The times of `start`: back to back, and alone. The executor measures only one.
+/// The times of `start`: back to back, and alone. In the executor there is only one time.
 fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Option<Timing>), Error> {
     match plan.first(gpu, start)? {
         first @ Some(_) => Ok((plan.time_after(gpu, first, start)?, None)),
@@ -104,9 +104,9 @@ fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) 
     let Case { extent, offset, .. } = job.case;
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
     let segment_offsets = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
-    // A result has at most 16 bytes, and CUB has two more buffers of 8 bytes each.
+    // A result has at most 16 bytes, and CUB needs two more buffers with 8 bytes for each result.
     let results = 32 * extent.results() as u128;
-    // The elements of a file are already in memory. Segments need 8 bytes for a weight beside each offset.
+    // The elements of a file are already in memory. For segments, each offset comes with a weight of 8 bytes.
     let own = if job.array.is_some() { 0 } else { input + 2 * segment_offsets };
     let need = Need {
         device: inputs * plan.copies(input) * input + segment_offsets + results,
@@ -179,7 +179,7 @@ where
 {
     let case = &job.case;
     let Case { extent, offset, .. } = *case;
-    anyhow::ensure!(extent.axis == Axis::All, "a dot product is over all of two vectors: give a length as --shape");
+    anyhow::ensure!(extent.axis == Axis::All, "a dot product takes two whole vectors: give only a length as --shape");
     check_memory::<T>(gpu, plan, job, 2)?;
     let (a, b): (Vec<T>, Vec<T>) =
         (numbers(Data::Whole, offset, extent.columns)?, numbers(Data::Whole, offset, extent.columns)?);

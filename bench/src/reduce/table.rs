@@ -30,7 +30,7 @@ pub struct Row {
     pub offset: usize,
     /// The kind of the elements, if the command line names one.
     pub data: Option<Kind>,
-    /// `None` without a result, because then the size may be unknown.
+    /// The size of the input. `None` without a result, because then the size may be unknown.
     pub bytes: Option<usize>,
     /// `None` without a result.
     pub correct: Option<bool>,
@@ -39,14 +39,14 @@ pub struct Row {
     pub result: Option<Results>,
     /// The reason why there is no result.
     pub error: Option<String>,
-    /// The time of one start, from many starts in one graph.
+    /// The time of a start, as the mean of many starts in one graph.
     pub back_to_back_us: Option<f64>,
-    /// The time of a single start, from event to event.
+    /// The time of a single start, between two events.
     pub alone_us: Option<f64>,
     pub gigabytes_per_second: Option<f64>,
     pub cub_back_to_back_us: Option<f64>,
     pub cub_alone_us: Option<f64>,
-    /// CUB's sum that is the same on every GPU, back to back.
+    /// CUB's sum with the same result on every GPU, back to back.
     pub cub_gpu_to_gpu_us: Option<f64>,
     pub pytorch_us: Option<f64>,
 }
@@ -117,7 +117,7 @@ impl Row {
         Some(self.cub_alone_us? / self.alone_us?)
     }
 
-    /// The better peer's time divided by warpfold's.
+    /// The faster peer's time divided by warpfold's.
     fn times_best(&self) -> Option<f64> {
         match (self.times(self.cub_back_to_back_us), self.times(self.pytorch_us)) {
             (Some(cub), Some(pytorch)) => Some(cub.min(pytorch)),
@@ -139,8 +139,8 @@ const GPU_TO_GPU_COLOR: RGBColor = RGBColor(190, 150, 40);
 const PYTORCH_COLOR: RGBColor = RGBColor(200, 80, 60);
 
 impl Section {
-    /// The horizontal axis of a chart of lines, if the rows differ in their length alone, or in the number of exponents
-    /// of their elements alone.
+    /// The horizontal axis of a chart of lines, if the rows differ only in their length, or only in the number of
+    /// exponents of their elements.
     fn sweep(&self) -> Option<Horizontal> {
         let first = self.rows.first()?;
         let is_one =
@@ -160,7 +160,7 @@ impl Section {
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub device: Device,
-    /// The bandwidth of reading 4 GiB, measured in the same run.
+    /// The bandwidth of a sum of 4 GiB, measured in the same run.
     pub read_gigabytes_per_second: Option<f64>,
     /// The version of CUB that was measured.
     pub cub_version: Option<String>,
@@ -241,7 +241,7 @@ impl Report {
     fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
         writeln!(out, "{}", layout.paragraph(&self.device.headline()))?;
         if let Some(read) = self.read_gigabytes_per_second {
-            writeln!(out, "Reading 4 GiB and adding them up moves {read:.0} GB/s.")?;
+            writeln!(out, "A sum of 4 GiB of integers reads {read:.0} GB/s.")?;
         }
         for section in &self.sections {
             writeln!(out, "\n{}\n{}", section.title, self.table(section, layout))?;
@@ -258,10 +258,10 @@ impl Report {
                 ("CUB", mean(section, |row| row.times(row.cub_back_to_back_us))),
                 ("CUB alone", mean(section, Row::times_alone)),
                 ("PyTorch", mean(section, |row| row.times(row.pytorch_us))),
-                ("the better of the two", mean(section, Row::times_best)),
+                ("the faster of the two", mean(section, Row::times_best)),
             ];
             for (peer, mean) in means.into_iter().filter_map(|(peer, mean)| Some((peer, mean?))) {
-                writeln!(out, "Geometric mean against {peer}: {mean:.2} x")?;
+                writeln!(out, "Geometric mean compared with {peer}: {mean:.2} x")?;
             }
         }
         layout.write_left_out(out)
@@ -355,7 +355,7 @@ mod tests {
     use crate::element::ElementType;
 
     #[test]
-    fn a_section_of_one_number_that_varies_is_drawn_as_lines() {
+    fn rows_that_differ_in_one_number_are_drawn_as_lines() {
         let case = |len, data| {
             let (operator, dtype) = (Operator::Sum, ElementType::F32);
             Row::without_result(

@@ -1,4 +1,4 @@
-//! Tallies: the operators' results on the CPU.
+//! Tallies: the results of the operators, computed on the CPU.
 
 use approx::abs_diff_eq;
 use warpfold::exact::integers;
@@ -11,7 +11,7 @@ use crate::number::Value;
 #[derive(Clone, Copy, Debug)]
 pub struct Expected {
     pub value: Value,
-    /// The maximum error of a float; infinite if any result is right.
+    /// The maximum error of a float; infinite if every result is accepted.
     pub bound: f64,
 }
 
@@ -20,8 +20,8 @@ impl Expected {
         Self { value, bound: 0.0 }
     }
 
-    /// A value with an error bound; an infinite or NaN value is expected exactly. If the order of the elements decides
-    /// whether a result leaves the range, any result is right.
+    /// A value with an error bound. An infinite or NaN value is expected exactly. If the order of the operations
+    /// decides whether a result overflows or underflows, every result is accepted.
     fn near(value: f64, error: f64, may_leave_range: bool) -> Self {
         let bound = if value.is_finite() { error } else { 0.0 };
         Self { value: Value::F64(value), bound: if may_leave_range { f64::INFINITY } else { bound } }
@@ -32,13 +32,13 @@ impl Expected {
         Self::exactly(self.value)
     }
 
-    /// Whether a result is as expected.
-    pub fn is(&self, found: Value) -> bool {
+    /// Whether a result is right.
+    pub fn accepts(&self, found: Value) -> bool {
         if let (Some(found), Some(expected)) = (found.whole(), self.value.whole()) {
             return found == expected;
         }
         let (found, expected) = (found.to_f64(), self.value.to_f64());
-        // The difference of two infinities is NaN, so they are compared.
+        // Infinities must be compared, because their difference is NaN.
         found == expected
             || found.is_nan() && expected.is_nan()
             || abs_diff_eq!(found, expected, epsilon = self.bound)
@@ -72,17 +72,18 @@ impl Total {
     }
 }
 
-/// The quantities of some numbers that the operators need.
+/// What the operators need to know about some numbers.
 #[derive(Clone, Copy)]
 pub struct Tally<W> {
     count: u64,
     sum: Total,
-    /// For integers: the exact sum, and the sum of squares as two words, the second in units of 2^128.
+    /// For integers: the exact sum.
     exact_sum: i128,
+    /// For integers: the exact sum of squares as two words, of which the second is in units of 2^128.
     exact_squares: [u128; 2],
     /// The sum of the absolute values of the finite numbers.
     magnitude: f64,
-    /// For integers: wrapping sums.
+    /// For integers: the sum and the sum of squares, wrapped to 64 bits.
     wrapped_sum: W,
     wrapped_squares: W,
     min: W,
@@ -94,7 +95,7 @@ pub struct Tally<W> {
     first_nan: u64,
     finite: u64,
     product: W,
-    /// The number of factors that are not a power of two. Their products may be rounded.
+    /// The number of factors that are not powers of two, whose products may be rounded.
     inexact_factors: u64,
     /// An upper bound of the sum of |log2| of the factors.
     exponents: f64,
@@ -106,7 +107,7 @@ fn long_sum(a: [u128; 2], b: [u128; 2]) -> [u128; 2] {
     [low, a[1] + b[1] + u128::from(carry)]
 }
 
-/// An index that no number has.
+/// The index of no number.
 const NONE: u64 = u64::MAX;
 
 impl<W: Wide> Tally<W> {
@@ -140,7 +141,7 @@ impl<W: Wide> Tally<W> {
         tally
     }
 
-    /// Adds the number at index `i`, as far as the operator needs.
+    /// Adds the number at index `i` to the quantities that the operator needs.
     pub fn count(&mut self, operator: Operator, i: usize, x: W) {
         match operator {
             Operator::Product => self.multiply(x),
@@ -187,7 +188,7 @@ impl<W: Wide> Tally<W> {
         }
     }
 
-    /// Joins the tally of later numbers, whose indices follow those of `self`.
+    /// The joint tally of these numbers and of later ones, whose indices are larger.
     pub fn join(self, later: Self) -> Self {
         let is_less = self.argmin == NONE || later.argmin != NONE && later.min < self.min;
         let is_more = self.argmax == NONE || later.argmax != NONE && later.max > self.max;
@@ -215,7 +216,7 @@ impl<W: Wide> Tally<W> {
         }
     }
 
-    /// The expected results of the operator: two for a minimum and a maximum.
+    /// The expected results of the operator: two for `MinMax`, one for any other.
     pub fn results<T: Number<Wide = W>>(&self, operator: Operator) -> impl Iterator<Item = Expected> + use<T, W> {
         let counted = |count: u64| Expected::exactly(Value::U64(count));
         let extreme = |value: W| {
@@ -223,7 +224,7 @@ impl<W: Wide> Tally<W> {
             Expected::exactly(if has_nan { Value::F64(f64::NAN) } else { value.value() })
         };
         // The first NaN is the index of both extremes.
-        let place = |place: u64| counted(if self.first_nan == NONE { place } else { self.first_nan });
+        let index = |index: u64| counted(if self.first_nan == NONE { index } else { self.first_nan });
         let first = match operator {
             Operator::Sum if !W::IS_FLOAT => Expected::exactly(self.wrapped_sum.value()),
             // Sums of squares of floats are exact, and need no tally.
@@ -238,8 +239,8 @@ impl<W: Wide> Tally<W> {
             Operator::Product => self.near_product(T::MEANS),
             Operator::Min | Operator::MinMax => extreme(self.min),
             Operator::Max => extreme(self.max),
-            Operator::Argmin => place(self.argmin),
-            Operator::Argmax => place(self.argmax),
+            Operator::Argmin => index(self.argmin),
+            Operator::Argmax => index(self.argmax),
             Operator::Any => counted(u64::from(self.nonzero > 0)),
             Operator::All => counted(u64::from(self.nonzero == self.count)),
             Operator::CountNonzero => counted(self.nonzero),
@@ -250,7 +251,7 @@ impl<W: Wide> Tally<W> {
         [first].into_iter().chain(second)
     }
 
-    /// The expected sum. A partial sum may be infinite even if the total is finite.
+    /// The expected sum, with an error bound. A partial sum may be infinite even if the sum is finite.
     fn near_sum(&self, format: Format) -> Expected {
         let value = format.round(self.sum.value());
         let error = relative_error(format) * self.magnitude + format.least();
@@ -262,20 +263,21 @@ impl<W: Wide> Tally<W> {
         integers::norm_of_words([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 
-    /// The expected product. A partial product may overflow or be subnormal even if the total is normal.
+    /// The expected product, with an error bound. A partial product may overflow or be subnormal even if the product is
+    /// normal.
     fn near_product(&self, format: Format) -> Expected {
         let product = format.round(self.product.to_f64());
         // The smallest normal number is 4 divided by the largest.
         let may_leave_range = self.exponents >= format.largest().log2() - 2.0;
-        let error = 2.0 * self.inexact_factors as f64 * format.rounding() * product.abs();
+        let error = 2.0 * self.inexact_factors as f64 * format.unit_roundoff() * product.abs();
         Expected::near(product, error, may_leave_range)
     }
 }
 
-/// The error bound of the rungs' float sums, relative to the sum of absolute values. The rungs add vectors of up to 16
-/// elements plainly, and the rest with compensation. The CPU computes in `f64`.
+/// The error bound of a few roundings, relative to the sum of absolute values: of those in a float sum, or, for `f64`,
+/// of those in the expected sum. `expected_by_rung` multiplies the bound for a rung with more roundings.
 fn relative_error(format: Format) -> f64 {
-    8.0 * format.rounding().max(f64::EPSILON)
+    8.0 * format.unit_roundoff().max(f64::EPSILON)
 }
 
 #[cfg(test)]
@@ -289,8 +291,8 @@ mod tests {
     }
 
     #[test]
-    fn results_that_are_no_number_are_compared_too() {
-        let is = |found: f64, value: f64| Expected { value: Value::F64(value), bound: 0.5 }.is(Value::F64(found));
+    fn nan_and_infinities_are_compared() {
+        let is = |found: f64, value: f64| Expected { value: Value::F64(value), bound: 0.5 }.accepts(Value::F64(found));
         let (infinite, nan) = (f64::INFINITY, f64::NAN);
         assert!(is(nan, nan) && is(infinite, infinite) && is(1.5, 1.0));
         assert!(!is(nan, 1.0) && !is(1.0, nan) && !is(infinite, -infinite) && !is(infinite, 1.0) && !is(1.6, 1.0));
@@ -302,61 +304,63 @@ mod tests {
         let numbers = [i64::MAX, i64::MAX - 1, 7];
         assert_eq!(whole(one(Operator::Sum, &numbers)), i128::from(i64::MAX.wrapping_add(i64::MAX - 1) + 7));
         assert_eq!(whole(one(Operator::Min, &numbers[..2])), i128::from(i64::MAX - 1));
-        assert!(!one(Operator::Max, &numbers).is(Value::I64(i64::MAX - 1)), "as f64 they are equal");
+        assert!(!one(Operator::Max, &numbers).accepts(Value::I64(i64::MAX - 1)), "as f64 they are equal");
         assert_eq!(whole(one(Operator::WrappingSum, &[200_u8, 100])), 44);
         assert_eq!(whole(one(Operator::SumOfSquares, &[-3_i8, 4])), 25);
         assert_eq!(whole(one(Operator::Product, &[-3_i8, 4])), -12);
         assert_eq!(whole(one(Operator::Product, &[u64::MAX, 2])), i128::from(u64::MAX - 1));
         // The mean does not wrap.
-        assert!(one(Operator::Mean, &[i64::MAX; 4]).is(Value::F64(i64::MAX as f64)));
+        assert!(one(Operator::Mean, &[i64::MAX; 4]).accepts(Value::F64(i64::MAX as f64)));
         let third = one(Operator::Mean, &[0, 0, 1]);
-        assert!(third.is(Value::F64(1.0 / 3.0)) && !third.is(Value::F64((1.0_f64 / 3.0).next_up())));
-        assert!(one(Operator::Norm, &[3, 4]).is(Value::F64(5.0)));
-        assert!(one(Operator::Norm, &[i64::MIN; 16]).is(Value::F64(2.0_f64.powi(65))));
+        assert!(third.accepts(Value::F64(1.0 / 3.0)) && !third.accepts(Value::F64((1.0_f64 / 3.0).next_up())));
+        assert!(one(Operator::Norm, &[3, 4]).accepts(Value::F64(5.0)));
+        assert!(one(Operator::Norm, &[i64::MIN; 16]).accepts(Value::F64(2.0_f64.powi(65))));
     }
 
     #[test]
-    fn nan_is_an_extreme_wherever_it_is() {
+    fn nan_is_an_extreme_at_every_index() {
         for numbers in [[f32::NAN, 1.0, -5.0], [1.0, f32::NAN, -5.0], [1.0, -5.0, f32::NAN]] {
             let place = numbers.iter().position(|x| x.is_nan()).unwrap();
             for operator in [Operator::Min, Operator::Max, Operator::Sum, Operator::Product] {
-                assert!(one(operator, &numbers).is(Value::F64(f64::NAN)), "{operator:?}");
-                assert!(!one(operator, &numbers).is(Value::F64(-5.0)), "{operator:?}");
+                assert!(one(operator, &numbers).accepts(Value::F64(f64::NAN)), "{operator:?}");
+                assert!(!one(operator, &numbers).accepts(Value::F64(-5.0)), "{operator:?}");
             }
             for operator in [Operator::Argmin, Operator::Argmax] {
-                assert!(one(operator, &numbers).is(Value::U64(place as u64)), "{operator:?}");
+                assert!(one(operator, &numbers).accepts(Value::U64(place as u64)), "{operator:?}");
             }
         }
         let (infinite, none) = ([f64::INFINITY; 2], [f64::INFINITY, f64::NEG_INFINITY]);
-        assert!(one(Operator::Argmin, &infinite).is(Value::U64(0)));
-        assert!(one(Operator::Sum, &infinite).is(Value::F64(f64::INFINITY)));
-        assert!(!one(Operator::Sum, &infinite).is(Value::F64(1.0)));
-        assert!(one(Operator::Sum, &none).is(Value::F64(f64::NAN)));
+        assert!(one(Operator::Argmin, &infinite).accepts(Value::U64(0)));
+        assert!(one(Operator::Sum, &infinite).accepts(Value::F64(f64::INFINITY)));
+        assert!(!one(Operator::Sum, &infinite).accepts(Value::F64(1.0)));
+        assert!(one(Operator::Sum, &none).accepts(Value::F64(f64::NAN)));
     }
 
     #[test]
-    fn sums_by_rungs_may_be_off_by_what_rounding_takes() {
+    fn sums_by_rungs_may_have_rounding_errors() {
         let sum = one(Operator::Sum, &[1e20_f64, 1.0, -1e20]);
-        assert!(sum.is(Value::F64(1.0)) && sum.is(Value::F64(0.0)) && !sum.is(Value::F64(1e6)));
+        assert!(sum.accepts(Value::F64(1.0)) && sum.accepts(Value::F64(0.0)) && !sum.accepts(Value::F64(1e6)));
         let sum = one(Operator::Sum, &[0.1_f32; 10]);
-        assert!(sum.is(Value::F32(1.0)) && sum.is(Value::F32(1.000_000_1)) && !sum.is(Value::F32(1.00001)));
+        assert!(
+            sum.accepts(Value::F32(1.0)) && sum.accepts(Value::F32(1.000_000_1)) && !sum.accepts(Value::F32(1.00001))
+        );
         // Some partial sums are infinite.
         let sum = one(Operator::Sum, &[f32::MAX, f32::MAX, -f32::MAX]);
-        assert!(sum.is(Value::F32(f32::MAX)) && sum.is(Value::F32(f32::INFINITY)));
+        assert!(sum.accepts(Value::F32(f32::MAX)) && sum.accepts(Value::F32(f32::INFINITY)));
         let sum = one(Operator::Sum, &[f32::INFINITY, f32::MAX]);
-        assert!(sum.is(Value::F32(f32::INFINITY)) && !sum.is(Value::F32(f32::MAX)));
+        assert!(sum.accepts(Value::F32(f32::INFINITY)) && !sum.accepts(Value::F32(f32::MAX)));
     }
 
     #[test]
     fn products_of_floats() {
         let product = one(Operator::Product, &[f16::from_f32(0.1), f16::from_f32(2.0), f16::from_f32(-1.0)]);
         let exact = f64::from(f16::from_f32(0.1)) * -2.0;
-        assert!(product.is(Value::F64(exact)) && !product.is(Value::F64(exact * 1.001)));
+        assert!(product.accepts(Value::F64(exact)) && !product.accepts(Value::F64(exact * 1.001)));
         assert_eq!(one(Operator::Product, &[2.0_f32, -1.0, 0.5, 4.0]).bound, 0.0);
         // Far from the limits of the range, a wrong factor is detected. Near them, any result is accepted.
-        assert!(!one(Operator::Product, &[1e18_f32, 1e18]).is(Value::F32(1e35)));
-        assert!(one(Operator::Product, &[1e30_f32, 1e30, 1e-30]).is(Value::F32(f32::INFINITY)));
-        assert!(one(Operator::Product, &[1e300_f64, 0.0]).is(Value::F64(0.0)));
-        assert!(one(Operator::Product, &[f32::INFINITY, 0.0]).is(Value::F64(f64::NAN)));
+        assert!(!one(Operator::Product, &[1e18_f32, 1e18]).accepts(Value::F32(1e35)));
+        assert!(one(Operator::Product, &[1e30_f32, 1e30, 1e-30]).accepts(Value::F32(f32::INFINITY)));
+        assert!(one(Operator::Product, &[1e300_f64, 0.0]).accepts(Value::F64(0.0)));
+        assert!(one(Operator::Product, &[f32::INFINITY, 0.0]).accepts(Value::F64(f64::NAN)));
     }
 }

@@ -6,7 +6,7 @@ use super::kind::Kind;
 use super::shape::Shape;
 use crate::number::counted;
 
-/// A shape, an element's size, and an operation.
+/// An operation, a shape, and the size of an element.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
     pub kind: Kind,

@@ -1,4 +1,5 @@
-//! What `bench transpose` does to matrices: transposes, also scaled and in place, and permutations of three axes.
+//! The operations of `bench transpose`: transposes, scaled transposes, transposes in place, and permutations of three
+//! axes.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -10,24 +11,24 @@ use super::shape::Shape;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
-    /// Each becomes its transpose
+    /// Each matrix becomes its transpose
     #[default]
     Transpose,
-    /// Each becomes -2 times its transpose; elements of 4 and 8 bytes are f32 and f64, of 16 complex f64
+    /// Each matrix becomes -2 times its transpose; elements of 4, 8 and 16 bytes are f32, f64 and complex f64
     Scaled,
-    /// Square matrices become their transposes, in place
+    /// Each matrix, which must be square, becomes its transpose, in place
     InPlace,
-    /// COUNTxROWSxCOLUMNS becomes ROWSxCOUNTxCOLUMNS
+    /// An array of COUNTxROWSxCOLUMNS becomes one of ROWSxCOUNTxCOLUMNS
     #[value(name = "permute-102")]
     #[serde(rename = "permute-102")]
     Permute102,
-    /// COUNTxROWSxCOLUMNS becomes COLUMNSxROWSxCOUNT
+    /// An array of COUNTxROWSxCOLUMNS becomes one of COLUMNSxROWSxCOUNT
     #[value(name = "permute-210")]
     #[serde(rename = "permute-210")]
     Permute210,
 }
 
-/// The factor of [`Kind::Scaled`]: exact, and distinguishable from a copy.
+/// The factor of [`Kind::Scaled`]. Products with it are exact, and differ from the elements.
 pub const FACTOR: f64 = -2.0;
 
 impl Kind {
@@ -42,7 +43,7 @@ impl Kind {
         }
     }
 
-    /// The suffix of the shape.
+    /// What a report adds to the shape.
     pub const fn suffix(self) -> &'static str {
         match self {
             Self::Transpose => "",
@@ -53,20 +54,20 @@ impl Kind {
         }
     }
 
-    /// Whether the operation applies to such matrices of elements of `size` bytes, or why not.
+    /// Checks that the operation is possible for matrices of this shape with elements of `size` bytes.
     pub fn fits(self, shape: &Shape, size: usize) -> Result<(), String> {
         match self {
             Self::Scaled if size < 4 => {
                 Err(format!("--kind scaled takes elements of 4, 8 and 16 bytes (f32, f64, complex f64), not of {size}"))
             }
             Self::InPlace if shape.rows != shape.columns => {
-                Err(format!("--kind in-place takes squares, and {shape} is not square"))
+                Err(format!("--kind in-place takes square matrices, and {shape} is not square"))
             }
             _ => Ok(()),
         }
     }
 
-    /// The order of the axes: the input's axis of each of the output's.
+    /// The permutation of the axes: for each of the output's axes, the input's axis.
     pub const fn axes(self) -> [usize; 3] {
         match self {
             Self::Transpose | Self::Scaled | Self::InPlace => [0, 2, 1],
@@ -75,7 +76,7 @@ impl Kind {
         }
     }
 
-    /// Starts it, unless it is [`Kind::Scaled`].
+    /// Starts the operation. [`Kind::Scaled`] is started elsewhere, because it needs the type of the elements.
     pub fn start<T: Plain>(
         self,
         gpu: &Gpu,
@@ -91,8 +92,8 @@ impl Kind {
         }
     }
 
-    /// The expected bits of an element.
-    pub fn change<T: Plain>(self, element: T) -> T {
+    /// The element of the output that corresponds to an element of the input.
+    pub fn expected_element<T: Plain>(self, element: T) -> T {
         let bits = element.to_pair();
         let times = |bits: u64| (f64::from_bits(bits) * FACTOR).to_bits();
         let pair = match (self, size_of::<T>()) {
@@ -104,8 +105,8 @@ impl Kind {
         T::from_pair(pair)
     }
 
-    /// The bits of an element: random ones, but small numbers for a product, which is then exact and not NaN.
-    pub fn element<T: Plain>(self, random: [u64; 2]) -> T {
+    /// An element with random bits. For [`Kind::Scaled`] it is a small integer, whose product is exact and not NaN.
+    pub fn random_element<T: Plain>(self, random: [u64; 2]) -> T {
         let number = |bits: u64| f64::from(bits as u16 | 1).to_bits();
         T::from_pair(match (self, size_of::<T>()) {
             (Self::Scaled, 4) => [u64::from(f32::from(random[0] as u16 | 1).to_bits()), 0],
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_are_those_of_the_command_line_and_of_json() {
+    fn names_are_the_same_on_the_command_line_and_in_json() {
         for kind in Kind::value_variants() {
             let value = kind.to_possible_value().unwrap();
             assert_eq!(value.get_name(), kind.name());

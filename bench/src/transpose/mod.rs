@@ -1,4 +1,5 @@
-//! `bench transpose`: one matrix of f32, from a file too, or many shapes of every size.
+//! `bench transpose`: transposes one matrix of f32, random or from a file; or matrices of many shapes and element
+//! sizes.
 
 mod case;
 mod kind;
@@ -29,7 +30,7 @@ use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct TransposeArguments {
-    /// Transposes the array in this NumPy file (.npy: f32, C order, two axes, or one with --rows and --cols)
+    /// Transposes the array in this NumPy file (.npy, f32, C order), which has two axes, or one with --rows and --cols
     #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
     /// Writes the transpose to this NumPy file
@@ -40,7 +41,7 @@ pub struct TransposeArguments {
     pub force: bool,
     #[command(flatten)]
     pub sides: Sides,
-    /// Transposes with this rung of the ladder instead of the library's own kernel
+    /// Transposes by this rung of the ladder instead of the library's kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
     #[command(flatten)]
@@ -77,7 +78,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let expected =
         if rung.is_some_and(TransposeRung::is_copy) { elements } else { data::transposed(&elements, rows, columns)? };
     let wrong =
-        (!data::same_bits(&transposed, &expected)).then(|| "the elements are not those of the transpose".to_owned());
+        (!data::same_bits(&transposed, &expected)).then(|| "some elements are not those of the transpose".to_owned());
 
     let mut section = Section::new("Transpose", format!("{rows} x {columns} f32"));
     let scale = Scale { device: &device, copy, bytes };
@@ -99,14 +100,14 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
 fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
     let Some(file) = &arguments.input else {
         let (rows, columns) = arguments.sides.get(gpu);
-        return Ok((data::random_bits(check_matrix(gpu, plan, rows, columns)?)?, rows, columns));
+        return Ok((data::random_floats(check_matrix(gpu, plan, rows, columns)?)?, rows, columns));
     };
     let array = npy::read(gpu, file, Some(ElementType::F32))?;
     let (rows, columns) = match (&array.shape[..], arguments.sides.rows, arguments.sides.cols) {
         (&[rows, columns], None, None) => (rows, columns),
         (_, Some(rows), Some(columns)) => (rows, columns),
         (axes, ..) => bail!(
-            "`{}` has {}, a matrix has two: give both --rows and --cols, or neither for a file with two axes",
+            "`{}` has {}, and a matrix has two: give both --rows and --cols, or neither for a file with two axes",
             file.display(),
             counted(axes.len(), "axis", "axes")
         ),

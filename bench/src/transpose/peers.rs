@@ -12,7 +12,7 @@ use super::kind::{FACTOR, Kind};
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 
-/// The peers that were asked for and found.
+/// The peers that were requested and found.
 #[derive(Default)]
 pub struct Peers {
     cublas: Option<Library>,
@@ -41,7 +41,7 @@ impl Peers {
         Self { cublas, pytorch: PyTorch::find(folder) }
     }
 
-    /// cuBLAS' time, if it has such a transpose.
+    /// The time of cuBLAS, if it has such a transpose.
     pub fn geam<T: Plain>(
         &self,
         gpu: &Gpu,
@@ -69,7 +69,7 @@ impl Peers {
             let input = inputs[i % inputs.len()].view().device_address() as *const c_void;
             // Inside a recording this is the recording's stream.
             let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
-            // SAFETY: the memory is the device's, and both have the case's elements.
+            // SAFETY: the input and the output are device memory, and both have the case's elements.
             let error = unsafe { transpose(case.size as c_int, factor, input, output, rows, columns, stream) };
             if error != 0 {
                 failed = error;

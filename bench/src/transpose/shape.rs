@@ -45,13 +45,13 @@ impl FromStr for Shape {
         let (batch, rows, columns) = match sides[..] {
             [rows, columns] => (1, rows, columns),
             [batch, rows, columns] => (batch, rows, columns),
-            _ => return Err("a shape is ROWSxCOLUMNS, or COUNTxROWSxCOLUMNS".to_owned()),
+            _ => return Err("expected ROWSxCOLUMNS, or COUNTxROWSxCOLUMNS".to_owned()),
         };
-        // The largest element has 16 bytes.
+        // The input and the output, with elements of 16 bytes.
         let bytes = sides.iter().try_fold(32_usize, |bytes, &side| bytes.checked_mul(side));
         match bytes {
             None => Err("too large for this machine".to_owned()),
-            Some(0) => Err("no side is 0".to_owned()),
+            Some(0) => Err("each side must be at least 1".to_owned()),
             Some(_) => Ok(Self { batch, rows, columns }),
         }
     }
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_are_read_as_they_are_written() {
+    fn shapes_are_parsed() {
         let shape = |text: &str| text.parse::<Shape>().unwrap();
         assert_eq!(shape("3x5"), Shape::of(3, 5));
         assert_eq!(shape("2^3x4x5").to_string(), "8 x 4 x 5");

@@ -1,4 +1,4 @@
-//! `bench transpose` over shapes and element sizes, beside a copy, cuBLAS and PyTorch.
+//! `bench transpose` for several shapes and element sizes, compared with a copy, cuBLAS and PyTorch.
 
 use std::io;
 use std::path::Path;
@@ -27,7 +27,7 @@ pub struct SweepArguments {
     /// Shapes, joined by commas: `4096x4096`, or `64x1024x2048` for 64 matrices
     #[arg(long, value_delimiter = ',', conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub shape: Vec<Shape>,
-    /// Bytes of an element, joined by commas: 1, 2, 4, 8, 16 [default: 4]
+    /// Element sizes in bytes, joined by commas: 1, 2, 4, 8, 16 [default: 4]
     #[arg(
         long,
         value_delimiter = ',',
@@ -49,8 +49,8 @@ pub struct SweepArguments {
         conflicts_with_all = ["all", "shape", "size", "kind", "input", "output", "rung", "rows", "cols"],
     )]
     pub table: Vec<TableName>,
-    /// Also times cuBLAS and PyTorch, if they are installed. FOLDER is the source's `peers`, whose build.sh builds the
-    /// call of cuBLAS
+    /// Also times cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
+    /// build.sh builds a library that calls cuBLAS
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
     pub peers: Option<std::path::PathBuf>,
 }
@@ -66,9 +66,9 @@ impl SweepArguments {
 /// A table of `docs/benchmarks`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum TableName {
-    /// Transposes, also scaled and in place
+    /// Transposes, including scaled ones and ones in place
     Transposes,
-    /// Three axes in another order
+    /// Permutations of three axes
     Permutations,
 }
 
@@ -92,7 +92,7 @@ impl TableName {
                 for size in [1, 2, 4, 8, 16] {
                     cases.extend(of(Kind::Transpose, size, &squares));
                     cases.extend(of(Kind::Transpose, size, &[unaligned]));
-                    // Elements of 16 bytes would make these 2 to 4 GiB each.
+                    // With elements of 16 bytes, most of these would have 2 to 4 GiB.
                     if size < 16 {
                         cases.extend(of(Kind::Transpose, size, &others));
                     }
@@ -116,18 +116,18 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Re
     let plan = Plan::new(gpu, output)?;
     let tables = if arguments.all { TableName::value_variants() } else { &arguments.table };
     let cases = match tables {
-        [] => asked_for(gpu, arguments)?,
+        [] => requested_cases(gpu, arguments)?,
         tables => tables.iter().flat_map(|table| table.cases()).collect(),
     };
     let folder: Option<&Path> = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
-    refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this is the executor")?;
+    refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     let bar = progress(cases.len());
     let mut report = Report { device: Device::of(gpu)?, rows: Vec::new() };
     let mut missing = Missing::default();
     for case in cases {
-        if !missing.goes_on() {
+        if !missing.can_continue() {
             break;
         }
         report.rows.push(measure_case(gpu, &plan, &mut peers, &case).unwrap_or_else(|error| {
@@ -160,7 +160,7 @@ fn measure_case(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyho
     }
 }
 
-fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>> {
+fn requested_cases(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>> {
     let usual = if gpu.is_cuda() { Shape::of(8192, 8192) } else { Shape::of(1024, 1024) };
     let shapes = if arguments.shape.is_empty() { vec![usual] } else { arguments.shape.clone() };
     let sizes: Vec<usize> = arguments.size.iter().filter_map(|size| size.parse().ok()).collect();
@@ -180,11 +180,11 @@ fn asked_for(gpu: &Gpu, arguments: &SweepArguments) -> anyhow::Result<Vec<Case>>
 
 /// Random elements.
 fn random<T: Plain>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
-    // Enough random elements that no row or column repeats its neighbour; the rest are copies that begin elsewhere.
+    // The elements repeat after a period that is long enough, and odd, so that no row or column repeats its neighbour.
     const PERIOD: usize = (1 << 20) + 7;
     let mut source = SmallRng::from_os_rng();
     let mut elements = memory::list(len)?;
-    elements.extend((0..len.min(PERIOD)).map(|_| kind.element::<T>([source.random(), source.random()])));
+    elements.extend((0..len.min(PERIOD)).map(|_| kind.random_element::<T>([source.random(), source.random()])));
     while elements.len() < len {
         let more = elements.len().min(len - elements.len());
         elements.extend_from_within(..more);
@@ -192,7 +192,7 @@ fn random<T: Plain>(kind: Kind, len: usize) -> anyhow::Result<Vec<T>> {
     Ok(elements)
 }
 
-/// The first element that is wrong or in the wrong place.
+/// A message about the first element that is wrong or in the wrong place, if there is one.
 fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<String> {
     const TILE: usize = 64;
     let Shape { batch, rows, columns } = case.shape;
@@ -205,7 +205,8 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
         strides[axis] = stride;
         stride *= sides[axis];
     }
-    // In panels of tiles, since a row of one matrix is a column of the other. Each processor has one panel at a time.
+    // The comparison goes by panels of tiles, because a row of one matrix is a column of the other. Each core compares
+    // one panel at a time.
     let panels = rows.div_ceil(TILE);
     (0..batch * panels).into_par_iter().find_map_first(|panel| {
         let (matrix, top) = (panel / panels, panel % panels * TILE);
@@ -214,9 +215,9 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
             for row in top..rows.min(top + TILE) {
                 for column in left..columns.min(left + TILE) {
                     let to = matrix * strides[0] + row * strides[1] + column * strides[2];
-                    let expected = case.kind.change(from[row * columns + column]);
+                    let expected = case.kind.expected_element(from[row * columns + column]);
                     if expected.to_pair() != output[to].to_pair() {
-                        return Some(format!("the element of row {row}, column {column} is missing or wrong"));
+                        return Some(format!("the element at row {row}, column {column} is missing or wrong"));
                     }
                 }
             }
@@ -282,7 +283,7 @@ fn measure<T: Plain>(
     }
     drop(elements);
     let copy = if gpu.is_cuda() {
-        // A long copy is faster in a stream, and a short one in a graph. The bound is the faster of the two.
+        // A long copy is faster in a stream, a short one in a graph. The faster of the two is the bound.
         let mut copy = |i: usize| gpu.copy(&inputs[i % inputs.len()], &mut result);
         let (recorded, streamed) = (plan.time_recorded(gpu, &mut copy)?, plan.time(gpu, &mut copy)?);
         Some(if recorded.median < streamed.median { recorded } else { streamed })
@@ -301,7 +302,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_tables_have_cases_that_fit() {
+    fn all_cases_of_the_tables_are_possible() {
         for table in TableName::value_variants() {
             assert!(table.cases().iter().all(|case| case.kind.fits(&case.shape, case.size).is_ok()), "{table:?}");
         }
@@ -324,11 +325,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_scaled_is_exact() {
-        let element: f64 = Kind::Scaled.element([7, 0]);
-        assert_eq!(Kind::Scaled.change(element), FACTOR * element);
-        let element: f32 = Kind::Scaled.element([8, 0]);
-        assert_eq!(Kind::Scaled.change(element), FACTOR as f32 * element);
+    fn scaled_elements_are_exact() {
+        let element: f64 = Kind::Scaled.random_element([7, 0]);
+        assert_eq!(Kind::Scaled.expected_element(element), FACTOR * element);
+        let element: f32 = Kind::Scaled.random_element([8, 0]);
+        assert_eq!(Kind::Scaled.expected_element(element), FACTOR as f32 * element);
         assert!(Kind::Scaled.fits(&Shape::of(2, 3), 2).is_err() && Kind::InPlace.fits(&Shape::of(2, 3), 4).is_err());
     }
 }

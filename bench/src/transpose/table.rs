@@ -29,7 +29,7 @@ pub struct Row {
     /// The reason why there is no result.
     pub error: Option<String>,
     pub median_us: Option<f64>,
-    /// Bytes read and written.
+    /// The bandwidth, of the bytes read and written.
     pub gigabytes_per_second: Option<f64>,
     /// The time of a copy of the same bytes on the device.
     pub copy_us: Option<f64>,
@@ -86,7 +86,7 @@ impl Row {
         format!("{}{}", self.shape, self.kind.suffix())
     }
 
-    /// A peer's time over ours.
+    /// A peer's time divided by warpfold's.
     fn times(&self, other: Option<f64>) -> Option<f64> {
         Some(other? / self.median_us?)
     }

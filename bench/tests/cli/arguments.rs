@@ -1,11 +1,11 @@
-//! The help, and arguments that are meaningless or ask for something that does not exist.
+//! The help, and arguments that are invalid, have no effect, or name something that does not exist.
 
 use std::process::Command;
 
 use crate::{BENCH, bench, refused, stderr, stdout};
 
 #[test]
-fn the_help_teaches() {
+fn the_help_has_examples() {
     let text = stdout(&bench(&["--help"]));
     for part in [
         "Examples:",
@@ -33,7 +33,7 @@ fn the_help_teaches() {
 }
 
 #[test]
-fn arguments_that_mean_nothing() {
+fn invalid_arguments() {
     refused(&["--n", "-5"], &["-5"]);
     refused(&["--n", "1.5"], &["1.5", "whole number"]);
     refused(&["--samples", "0"], &["--samples"]);
@@ -113,13 +113,13 @@ fn options_without_effect() {
     refused(&["device", "--nvtx"], &["--nvtx", "no effect"]);
     refused(&["profile", "sum", "--nvtx"], &["--nvtx", "no effect"]);
     refused(&["occupancy", "sequential", "--arch", "sm_90", "--check"], &["--check", "no effect"]);
-    // Two ladders have a `vectorized`: here each size has its kernel.
+    // Two ladders have a `vectorized`, so here each size is used by a kernel.
     let both = ["profile", "vectorized", "--n", "1000", "--block", "64", "--rows", "8", "--cols", "8"];
     assert_eq!(bench(&both).status.code(), Some(0));
 }
 
 #[test]
-fn sizes_that_no_machine_has() {
+fn sizes_larger_than_any_memory() {
     let memory = ["needs", "free", "choose"].as_slice();
     refused(&["sum", "--n", "2^50"], &[memory, &["8.0 PiB"]].concat());
     refused(&["sum", "--n", "2^63"], memory);
@@ -147,9 +147,9 @@ fn sizes_that_no_machine_has() {
 /// The input fits in memory, but the expected result does not.
 #[cfg(target_os = "linux")]
 #[test]
-fn sizes_that_fit_only_once() {
+fn inputs_that_fit_without_their_expected_results() {
     let info = std::fs::read_to_string("/proc/meminfo").expect("Linux has it");
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("it says what is free");
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:")).expect("it has the free memory");
     let free: u64 = line.trim_end_matches("kB").trim().parse::<u64>().expect("a number") * 1024;
     let elements = (free / 4 * 6 / 10).to_string();
     refused(&["sum", "--n", &elements], &["needs", "free"]);
@@ -158,11 +158,11 @@ fn sizes_that_fit_only_once() {
     refused(&["transpose", "--rows", "1", "--cols", &elements], &["needs", "free"]);
 }
 
-/// What the machine has and a limit of the process does not give is an error, no abort.
+/// If a limit of the process denies memory that the machine has, that is an error, not an abort.
 #[cfg(target_os = "linux")]
 #[test]
 fn allocations_that_fail() {
-    // The first allocation fails, or one after it.
+    // The first allocation fails, or a later one.
     for (kib, command) in [
         ("700000", "reduce --shape 2^28"),
         ("700000", "transpose --shape 2^14x2^14"),
@@ -178,7 +178,7 @@ fn allocations_that_fail() {
 }
 
 #[test]
-fn devices_that_are_not_there() {
+fn devices_that_do_not_exist() {
     let at = |device: &str, driver: &str| {
         Command::new(&*BENCH)
             .args(["device", "--device", device])
@@ -190,7 +190,7 @@ fn devices_that_are_not_there() {
     assert_eq!(none.status.code(), Some(2));
     assert!(stderr(&none).contains("driver"), "{}", stderr(&none));
     assert_eq!(at("gpu", "none").status.code(), Some(2));
-    // With a driver there is no tenth device; without one, no driver.
+    // A machine with a driver has no tenth device. On a machine without a driver, that is the error.
     let output = Command::new(&*BENCH).args(["device", "--device", "cuda:9"]).output().expect("bench starts");
     assert_eq!(output.status.code(), Some(2));
     assert!(
@@ -198,7 +198,7 @@ fn devices_that_are_not_there() {
         "{}",
         stderr(&output)
     );
-    // And without being asked for one, the executor.
+    // If no device is requested, the executor replaces it.
     let output = Command::new(&*BENCH).args(["device"]).env("WARPFOLD_LIBCUDA", "none").output().expect("bench starts");
     assert!(stdout(&output).contains("SIMT executor"), "{}", stderr(&output));
 }

@@ -33,7 +33,7 @@ const TYPES: [(&str, &str, BytesOf); 12] = [
     ("u64", "<u8", |x| bytes!([i64::from(x)])),
 ];
 
-/// The first row of a report in JSON, of a run that found nothing wrong.
+/// The first row of a report in JSON, whose results are right.
 fn row(arguments: &[&str]) -> Value {
     let output = bench(&[arguments, &["--format", "json"]].concat());
     assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
@@ -42,7 +42,7 @@ fn row(arguments: &[&str]) -> Value {
     report["sections"][0]["rows"][0].clone()
 }
 
-/// The type and the extents of a file as its header has them, and its elements.
+/// The type and the extents of a file, as text from its header, and the bytes of its elements.
 fn parts(file: &str) -> (String, String, Vec<u8>) {
     let bytes = fs::read(file).expect("the file exists");
     let len = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
@@ -66,11 +66,11 @@ fn files_of_every_type() {
         };
         let float = |number: f64| if descr.contains(['f', 'V']) { json!(number) } else { json!(number as u64) };
         assert_eq!(run(&["sum"])["result"], float(23.0), "{dtype}");
-        // A sum has more bits than such numbers.
+        // The type of a sum has more bits than the elements.
         let sums = if descr.contains(['f', 'V']) { "<f4" } else { &format!("<{}8", &descr[1..2]) };
         let sums = if dtype == "f64" { "<f8" } else { sums };
         assert_eq!((parts(&output).0, parts(&output).1), (sums.to_owned(), String::new()), "{dtype}");
-        // A maximum has the elements' type, and is read again.
+        // A maximum has the type of the elements. Its file is then read as an input.
         assert_eq!(
             run(&["reduce", "--op", "max", "--axis", "1"])["result"],
             json!([float(4.0), float(9.0)]),
@@ -89,7 +89,7 @@ fn every_operator_of_a_file() {
         let least = if dtype.starts_with('u') { 0 } else { -5 };
         let elements: Vec<u8> = (0..3 * 100 * 7).flat_map(|i| number((i * i % 11) as i8 + least)).collect();
         let input = files.write(&format!("{dtype}.npy"), &npy(descr, false, "(3, 100, 7)", &elements));
-        // A file is one input, and a dot product takes two.
+        // A dot product takes two inputs, and a file is only one.
         let takes = |(operator, types): &&(String, String)| operator != "dot" && types.split(',').any(|of| of == dtype);
         let names: Vec<_> = operators.iter().filter(takes).map(|(operator, _)| operator.as_str()).collect();
         for axis in [None, Some("0"), Some("1"), Some("2")] {
@@ -131,7 +131,7 @@ fn sums_along_each_axis() {
             assert_eq!((descr, format!("{},", shape.trim_end_matches(',')), data), expected, "axis {axis}");
         }
     }
-    // A table has the first of many, CSV all.
+    // A table shows the first results, CSV all of them.
     let arguments = ["sum", "--input", &input, "--axis", "0"];
     assert!(stdout(&bench(&arguments)).contains("sum = 100 102 104 106 120 122 124 126 ... (12 results)"));
     let csv = stdout(&bench(&[&arguments[..], &["--format", "csv"]].concat()));
@@ -153,7 +153,7 @@ fn extents_of_results() {
         row(&[&["reduce", "--input", input, "--output", &output, "--force"], arguments].concat());
         assert_eq!(parts(&output), ("<f4".to_owned(), shape.to_owned(), bytes!(numbers)), "{arguments:?}");
     }
-    // Of no elements a sum is 0, of no sums there is none.
+    // The sum of no elements is 0. An array without rows has no sums.
     let none = files.write("none.npy", &npy("<f4", false, "(0, 2)", &[]));
     assert_eq!(row(&["sum", "--input", &none, "--axis", "0"])["result"], json!([0.0, 0.0]));
     assert_eq!(row(&["sum", "--input", &none, "--axis", "1"])["result"], json!([]));
@@ -182,7 +182,7 @@ fn results_read_back_to_the_same_bits() {
         assert_eq!(json[i].as_f64().unwrap().to_bits(), number.to_bits(), "{number}");
         assert_eq!(words[i].parse::<f64>().unwrap().to_bits(), number.to_bits(), "{number}");
     }
-    // The digits that tell the last one from other f32 are not enough: read as f64 they are a tie.
+    // The shortest digits of the last number as an f32 are not enough: read as f64, they lie halfway between two f32.
     let (json, words) = check("f32.npy", "<f4", &bytes!(singles), singles.len());
     assert_eq!((json[0].to_string(), &words[0][..]), ("0.1".to_owned(), "0.1"), "not the digits of an f64");
     for (i, number) in singles.iter().enumerate() {
@@ -237,7 +237,7 @@ fn outputs_are_kept_without_force() {
 }
 
 #[test]
-fn axes_and_types_that_a_file_has_not() {
+fn axes_and_types_that_a_file_does_not_have() {
     let files = Files::new();
     let input = files.write("a.npy", &npy("<f4", false, "(1, 2)", &bytes!([1.0_f32, 2.0])));
     let point = files.write("point.npy", &npy("<f4", false, "()", &bytes!([1.0_f32])));
@@ -250,7 +250,7 @@ fn axes_and_types_that_a_file_has_not() {
         for axis in ["2", "-3", "9223372036854775807", "-9223372036854775808"] {
             refused(&input, &["--axis", axis], &["--axis", axis, "has 2 axes", "from 0 to 1, or from -1 to -2"]);
         }
-        refused(&point, &["--axis", "0"], &["no axis", "leave --axis out"]);
+        refused(&point, &["--axis", "0"], &["no axes", "leave --axis out"]);
         refused(&input, &["--axis", "x"], &["--axis", "x"]);
         refused(&input, &["--dtype", "i8"], &["<f4, not i8", "astype"]);
         refused(&bf16s, &["--dtype", "f16"], &["<V2, not f16"]);

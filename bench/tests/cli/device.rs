@@ -19,8 +19,8 @@ fn occupancy_without_a_gpu() {
     refused(&["occupancy", "sequential"], &["--arch"]);
     let files = Files::new();
     let folder = files.path("ptx");
-    // The bundle's `bench` contains PTX. Whether cargo's does depends on the environment: for it the PTX is built here,
-    // if necessary.
+    // The `bench` of a bundle contains PTX. Whether the one from cargo does depends on the environment, so for that one
+    // the PTX is built here.
     let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
     if !is_bundle {
         let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
@@ -48,7 +48,10 @@ fn occupancy_without_a_gpu() {
     // Two f32 for each of 2048 threads.
     assert_eq!(rows[2]["bytes_in_flight_per_thread"], 8);
     assert_eq!(rows[2]["bytes_in_flight_per_multiprocessor"], 8 * 2048);
-    assert!(rows[2]["share_of_bytes_in_flight_needed"].is_null(), "an architecture has no bandwidth");
+    assert!(
+        rows[2]["share_of_bytes_in_flight_needed"].is_null(),
+        "the bandwidth is that of a device, and there is none"
+    );
     let csv = stdout(&bench(&["occupancy", "unroll_last_warp_f32", "--arch", "sm_90", "--format", "csv"]));
     let row = csv.lines().nth(3).expect("a third block");
     assert!(row.starts_with("Sum in shared memory,unroll_last_warp_f32_256,256,"), "{csv}");

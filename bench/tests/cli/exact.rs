@@ -28,20 +28,20 @@ fn exact_sums_have_the_same_bits_in_any_order_and_layout() {
     assert_eq!(column(&report, "cancellation", "exact"), [200.0]);
     assert_eq!(column(&report, "cancellation", "bits"), ["0x43480000"]);
 
-    let cases = ["in order", "reversed", "shuffled", "off alignment by one", "in parts, merged"];
+    let cases = ["in order", "reversed", "shuffled", "misaligned by one element", "in parts, merged"];
     assert_eq!(column(&report, "orders", "case"), cases);
     assert_eq!(column(&report, "orders", "bits"), ["0xc2c52b52"; 5]);
     assert_eq!(column(&report, "orders", "exact"), [-98.58461; 5]);
     for field in ["f32_loop", "f64_loop"] {
         let loops: Vec<f64> = column(&report, "orders", field).iter().map(|sum| sum.as_f64().expect("sum")).collect();
-        assert_eq!(loops[0], loops[3], "a loop knows no alignment");
+        assert_eq!(loops[0], loops[3], "alignment does not affect a loop");
         for (i, sum) in loops.iter().enumerate() {
             assert!(*sum != -98.58461, "{loops:?}");
             assert_eq!(loops.iter().filter(|other| *other == sum).count(), if i % 3 == 0 { 2 } else { 1 }, "{loops:?}");
         }
     }
 
-    let cases = ["alone", "the second of 2 rows", "row 618 of 1000", "column 5 of 7"];
+    let cases = ["alone", "row 2 of 2", "row 618 of 1000", "column 5 of 7"];
     assert_eq!(column(&report, "neighbours", "case"), cases);
     assert_eq!(column(&report, "neighbours", "bits"), ["0x5785cfd4"; 4]);
 }
@@ -62,7 +62,7 @@ fn hashes_of_exact_results_do_not_depend_on_the_run() {
 }
 
 #[test]
-fn tables_and_csv_show_the_same() {
+fn tables_and_csv_have_the_same_results() {
     let output = bench(&["exact"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{text}");
@@ -89,10 +89,10 @@ fn tables_and_csv_show_the_same() {
 }
 
 #[test]
-fn options_that_exact_does_not_take() {
+fn options_without_effect_on_exact() {
     let file = env!("CARGO_MANIFEST_DIR").to_owned() + "/none.svg";
     for options in [["--samples", "5"].as_slice(), &["--plot", &file], &["--nvtx"]] {
-        refused(&[&["exact"], options].concat(), &[options[0], "no effect", "compares results, and times nothing"]);
+        refused(&[&["exact"], options].concat(), &[options[0], "no effect", "compares results and times nothing"]);
     }
     refused(&["exact", "--format", "csv", "--wide"], &["--wide", "no effect"]);
     refused(&["exact", "--n", "5"], &["--n"]);

@@ -28,9 +28,9 @@ fn sums_of_files() {
     assert_eq!(bench(&["sum", "--input", &nan]).status.code(), Some(0));
 }
 
-/// The rung of the library's kernel returns the exact sum; a rung that adds floats rounds each addition.
+/// The rung with the library's kernel returns the exact sum. A rung that adds floats rounds each addition.
 #[test]
-fn the_exact_rung_loses_nothing() {
+fn the_exact_rung_rounds_once() {
     let files = Files::new();
     let cancelling = [1e20_f32, 1.0, -1e20, 3.0].repeat(50);
     let file = files.write("cancelling.npy", &npy("<f4", false, "(200,)", &floats(&cancelling)));
@@ -41,7 +41,7 @@ fn the_exact_rung_loses_nothing() {
 }
 
 #[test]
-fn sums_that_are_no_finite_number() {
+fn infinite_sums_and_nan() {
     let files = Files::new();
     let infinite = f32::INFINITY;
     for (name, numbers, word) in [
@@ -71,11 +71,11 @@ fn transposes_of_files() {
     let written = fs::read(&output).expect("the output exists");
     assert!(written.ends_with(&floats(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0])), "{written:?}");
     assert!(String::from_utf8_lossy(&written).contains("(3, 2"));
-    // It can read its own output.
+    // `bench` can read its own output.
     let back = files.path("back.npy");
     assert_eq!(bench(&["transpose", "--input", &output, "--output", &back]).status.code(), Some(0));
     assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
-    // A flat file, with the shape on the command line.
+    // A file with one axis, with the shape on the command line.
     let flat = files.write("flat.npy", &npy("<f4", false, "(6,)", &floats(&[1.0; 6])));
     assert_eq!(bench(&["transpose", "--input", &flat, "--rows", "3", "--cols", "2"]).status.code(), Some(0));
     refused(&["transpose", "--input", &flat], &["1 axis", "--rows"]);
@@ -134,9 +134,9 @@ fn files_that_cannot_be_read() {
     refused(&["transpose", "--input", &i32s], &["<i4, not f32", "astype"]);
 }
 
-/// A general parser of Python literals takes minutes for these 152 bytes.
+/// For these 152 bytes, a general parser of Python literals takes minutes.
 #[test]
-fn headers_of_nested_brackets_take_no_time() {
+fn headers_with_nested_brackets_are_refused_quickly() {
     let files = Files::new();
     let nested = format!("{}{}", "[".repeat(36), "]".repeat(36));
     for (name, header) in [
@@ -159,7 +159,7 @@ fn headers_of_nested_brackets_take_no_time() {
 
 #[cfg(unix)]
 #[test]
-fn pipes_are_files() {
+fn pipes_are_read() {
     let files = Files::new();
     let good = npy("<f4", false, "(2, 3)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.5]));
     files.write("good.npy", &good);

@@ -1,11 +1,11 @@
-//! `bench ladder`: tables, output for machines, charts and pictures.
+//! `bench ladder`: tables, JSON and CSV, and charts as SVG and PNG.
 
 use std::fs;
 
 use crate::{Files, bench, refused, stderr, stdout};
 
 #[test]
-fn all_ladders_in_a_table_each() {
+fn each_ladder_has_a_table() {
     let output = bench(&["--n", "5000", "--rows", "70", "--cols", "50"]);
     let text = stdout(&output);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -23,12 +23,12 @@ fn all_ladders_in_a_table_each() {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
     assert!(!text.contains("WRONG"), "{text}");
-    assert!(!text.contains('\x1b'), "no colours where standard output is no terminal");
-    assert_eq!(stderr(&output), "", "no progress bar where standard error is no terminal");
+    assert!(!text.contains('\x1b'), "no colours if standard output is not a terminal");
+    assert_eq!(stderr(&output), "", "no progress bar if standard error is not a terminal");
 }
 
 #[test]
-fn a_ladder_for_machines() {
+fn a_ladder_as_json_and_csv() {
     let output = bench(&[
         "ladder",
         "reduce",
@@ -51,7 +51,7 @@ fn a_ladder_for_machines() {
         assert_eq!(row["correct"], true, "{row}");
         assert!(row["median_us"].as_f64().unwrap() > 0.0, "{row}");
     }
-    // 4097 = 32 blocks of 128 and one element; 33 partials need one more block.
+    // 4097 elements are 33 blocks of 128 threads; their 33 partials need a second launch.
     assert_eq!(rows[0]["launches"], 2);
     assert_eq!(rows[9]["launches"], 1);
 
@@ -78,7 +78,7 @@ fn one_rung_of_a_ladder() {
     );
     assert_eq!(of(&["transpose", "--rung", "tiled_8"], &[sides]), ["Transpose,9 x 7 f32,tiled_8"]);
     assert_eq!(of(&["control-flow", "--rung", "sync_or"], &[numbers]), ["Control flow,100 u32,sync_or"]);
-    // Two families have a rung of this name.
+    // Two ladders have a rung of this name.
     assert_eq!(
         of(&["--rung", "vectorized"], &[numbers, sides]),
         ["Sum in shared memory,100 f32,vectorized", "Transpose,9 x 7 f32,vectorized"]
@@ -97,13 +97,13 @@ fn ladders_as_charts() {
         "divergent_modulo",
         "single_launch",
         "Sum in shared memory of 1000 f32",
-        "bytes asked for, % of those moved",
+        "requested bytes, % of the bytes of their sectors",
         "bank conflicts: extra passes",
-        "lanes active",
+        "active lanes of 32",
     ] {
         assert!(svg.contains(part), "`{part}` is not in the plot");
     }
-    // The executor's times are a CPU's.
+    // The executor's times are those of a CPU, and are not drawn.
     assert!(!svg.contains("GB/s"), "{svg}");
     let nothing = files.path("nothing.svg");
     let output = bench(&["ladder", "transpose", "--rows", "0", "--plot", &nothing]);
@@ -115,7 +115,7 @@ fn ladders_as_charts() {
 }
 
 #[test]
-fn ladders_as_pictures_for_print() {
+fn ladders_as_png_for_print() {
     let files = Files::new();
     let file = files.path("ladder.png");
     let output = bench(&["ladder", "reduce", "--n", "1000", "--dtype", "f64", "--plot", &file]);
@@ -136,7 +136,7 @@ fn ladders_as_pictures_for_print() {
         })
         .sum::<usize>()
     };
-    // The kernels' names fill the first fifth, with nothing else that is dark: without a font it is empty.
+    // The first fifth has nothing dark but the names of the kernels: without a font it is empty.
     assert!(dark_in(0..width / 5) > 1000, "no names of kernels");
     let bar = pixels.chunks_exact(3).filter(|pixel| pixel == &[70, 110, 160]).count();
     assert!(bar > width * height / 50, "no bars");

@@ -37,7 +37,8 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Runs `bench` with unusable input: exit code 2, nothing on standard output, and a message that contains these parts.
+/// Runs `bench` with invalid input, and checks for exit code 2, an empty standard output, and a message with these
+/// parts.
 fn refused(arguments: &[&str], parts: &[&str]) {
     let output = bench(arguments);
     let message = stderr(&output);
@@ -54,7 +55,7 @@ const DTYPES: &str = "f32,f64,f16,bf16,i8,i16,i32,i64,u8,u16,u32,u64";
 
 /// The operators of `bench reduce`, and the element types that each takes, joined by commas.
 ///
-/// The program names them where it refuses others, so this list has every operator that the program has.
+/// They are taken from error messages in which the program lists what it accepts, so no operator can be missing.
 fn operators() -> Vec<(String, String)> {
     let between = |message: &str, before: &str, after: &str| {
         let rest = message.split_once(before).and_then(|(_, rest)| rest.split_once(after));

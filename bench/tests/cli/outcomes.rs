@@ -1,4 +1,4 @@
-//! Exit codes, and results that are printed whatever else fails.
+//! Exit codes, and results that are printed even if something else fails.
 
 use std::fs::{self, File};
 use std::process::{Command, Output, Stdio};
@@ -15,11 +15,11 @@ fn bench_after(setup: &str, arguments: &[&str]) -> Output {
 }
 
 #[test]
-fn outputs_that_cannot_be_written_are_told_before_the_work() {
+fn outputs_that_cannot_be_written_are_refused_before_any_work() {
     let files = Files::new();
     fs::create_dir(files.path("folder.svg")).expect("a folder");
     let (missing, folder) = (files.path("no/such/a.svg"), files.path("folder.svg"));
-    // Work that would take too long if it were started.
+    // With these arguments, the work would take too long if it were started.
     let long = ["--n", "2^26", "--samples", "1000"];
     for command in [["ladder", "reduce"].as_slice(), &["sum"], &["ladder", "control-flow"]] {
         refused(&[command, &long, &["--plot", &missing]].concat(), &["cannot write", "no folder", "create it"]);
@@ -32,7 +32,7 @@ fn outputs_that_cannot_be_written_are_told_before_the_work() {
 }
 
 #[test]
-fn tables_fit_where_there_is_no_terminal() {
+fn tables_fit_in_100_characters_without_a_terminal() {
     let lengths = |arguments: &[&str]| {
         let text = stdout(&bench(arguments));
         assert!(text.contains('│'), "{arguments:?}: {text}");
@@ -50,7 +50,7 @@ fn tables_fit_where_there_is_no_terminal() {
     }
     let (narrow, wide) =
         (lengths(&["ladder", "reduce", "--n", "100"]), lengths(&["ladder", "reduce", "--n", "100", "--wide"]));
-    assert!(narrow.1.contains("Left out, to fit the width: GB/s, change."), "{}", narrow.1);
+    assert!(narrow.1.contains("Left out to fit the width: GB/s, change."), "{}", narrow.1);
     assert!(wide.0 > 100 && wide.1.contains(" change ") && !wide.1.contains("Left out"), "{}", wide.1);
     let (_, profile) = lengths(&["profile", "sum", "--n", "5000"]);
     let mut rows = profile.lines().filter(|line| line.starts_with('│'));
@@ -60,10 +60,10 @@ fn tables_fit_where_there_is_no_terminal() {
     refused(&["sum", "--format", "csv", "--wide"], &["--wide", "no effect"]);
 }
 
-/// A limit on file sizes simulates a disk that is full when the work is done.
+/// A limit on the size of files simulates a disk that is full when the plot is written.
 #[cfg(unix)]
 #[test]
-fn a_plot_that_fails_costs_no_results() {
+fn results_are_printed_if_a_plot_cannot_be_written() {
     let files = Files::new();
     let plot = files.path("a.svg");
     let arguments = ["ladder", "reduce", "--rung", "sequential", "--n", "100", "--plot", &plot];
@@ -71,7 +71,7 @@ fn a_plot_that_fails_costs_no_results() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
     assert!(stderr(&output).contains("cannot write") && stderr(&output).contains(&plot), "{}", stderr(&output));
-    assert!(!fs::exists(&plot).unwrap(), "no half file");
+    assert!(!fs::exists(&plot).unwrap(), "no partial file");
     let matrix = files.path("t.npy");
     let arguments = ["transpose", "--rows", "10", "--cols", "10", "--output", &matrix];
     let output = bench_after("trap '' XFSZ; ulimit -f 0", &arguments);
@@ -91,7 +91,7 @@ fn results_that_cannot_be_printed_are_an_error() {
 }
 
 #[test]
-fn a_case_without_a_result_ends_no_other() {
+fn other_cases_run_after_a_case_without_a_result() {
     let arguments = ["reduce", "--op", "min,dot", "--shape", "0,3x4:rows,7"];
     let table = bench(&arguments);
     assert_eq!(table.status.code(), Some(2), "{}", stderr(&table));
@@ -112,7 +112,7 @@ fn a_case_without_a_result_ends_no_other() {
 }
 
 #[test]
-fn an_error_is_said_once() {
+fn an_error_is_printed_once() {
     let output = Command::new(&*BENCH)
         .args(["device", "--device", "cuda:0"])
         .env("WARPFOLD_LIBCUDA", "none")
@@ -138,7 +138,7 @@ fn a_second_interrupt_ends_at_once() {
     let interrupt = || Command::new("kill").args(["-INT", &bench.id().to_string()]).stderr(Stdio::null()).status();
     sleep(Duration::from_millis(500));
     interrupt().expect("kill starts");
-    // Within a second it would count as the same signal.
+    // Within a second, the second signal would be ignored.
     sleep(Duration::from_millis(1500));
     interrupt().expect("kill starts");
     let start = Instant::now();
@@ -162,16 +162,16 @@ fn interrupted(signal: &str, command: &[&str], seconds: u64) -> String {
     let output = bench.wait_with_output().expect("bench ends");
     let message = stderr(&output);
     assert_eq!(output.status.code(), Some(130), "{command:?}: {message}");
-    for part in ["stopping after this kernel", "interrupted: what was measured before is above"] {
+    for part in ["stopping after this kernel", "interrupted: the results so far are printed above"] {
         assert!(message.contains(part), "{command:?}: {message}");
     }
     stdout(&output)
 }
 
-/// Ctrl-C sends one, `timeout` the other.
+/// Ctrl-C sends SIGINT, and `timeout` sends SIGTERM.
 #[cfg(unix)]
 #[test]
-fn what_is_interrupted_prints_what_was_measured() {
+fn an_interrupted_run_prints_its_results() {
     let shapes = format!("2^20{}", ",2^25".repeat(100));
     for (signal, command) in [
         ("-INT", ["ladder", "reduce", "--n", "2^23"].as_slice()),
@@ -179,7 +179,8 @@ fn what_is_interrupted_prints_what_was_measured() {
         ("-INT", &["reduce", "--shape", &shapes]),
         ("-INT", &["sum", "--n", "2^14", "--samples", "100000"]),
     ] {
-        // Far too little time for all of it, even on 16 cores. A busy machine may need more for the first measurement.
+        // This is far too little time for the whole run, even on 16 cores. On a busy machine the first measurement may
+        // take longer, so the time is doubled until there is a result.
         let mut texts = [2, 4, 8, 16, 32].into_iter().map(|seconds| interrupted(signal, command, seconds));
         let text = texts.find(|text| text.contains("true"));
         let text = text.unwrap_or_else(|| panic!("{command:?} has measured nothing"));

@@ -19,10 +19,10 @@ fn a_profile_names_lines_and_what_to_change() {
     ] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
-    // Both launches have the finding, but it is printed once.
+    // Both launches have the finding, which is printed once.
     assert_eq!(text.matches("bank conflict: loads").count(), 1, "{text}");
     assert!(text.contains("(the worst of 2 launches)"), "{text}");
-    // A program that was moved has no source next to it.
+    // A `bench` from a bundle has no sources.
     if env::var_os("WARPFOLD_BENCH").is_none() {
         assert!(text.contains("tile.store(left, tile.load(left).plus(tile.load(left + stride)));"), "{text}");
     }
@@ -34,7 +34,7 @@ fn a_profile_names_lines_and_what_to_change() {
 }
 
 #[test]
-fn a_profile_for_machines() {
+fn a_profile_as_json_and_csv() {
     let output = bench(&["profile", "tiled_32", "--rows", "64", "--cols", "64", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let kernel = &report["kernels"][0];

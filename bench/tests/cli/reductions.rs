@@ -11,7 +11,7 @@ fn random_numbers_have_the_same_sum_everywhere() {
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
         report["sections"][0]["rows"][0]["result"].as_f64().expect("a result")
     };
-    // A fixed value: it must be the same on every machine, and must not change with an update of the generator.
+    // A fixed value, which must be the same on every machine, and must not change if the generator is updated.
     assert_eq!(result(&[]), 353.0);
     assert_eq!(result(&["--rung", "neighbored"]), 353.0);
     assert_eq!(result(&["--rung", "single_launch"]), 353.0);
@@ -31,7 +31,7 @@ fn random_numbers_have_the_same_sum_everywhere() {
 }
 
 #[test]
-fn the_sum_is_the_librarys_where_no_rung_is_named() {
+fn without_a_rung_the_library_sums() {
     let row = |arguments: &[&str]| {
         let output = bench(&[&["sum", "--n", "1000", "--format", "json"], arguments].concat());
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -43,7 +43,7 @@ fn the_sum_is_the_librarys_where_no_rung_is_named() {
 }
 
 #[test]
-fn lengths_around_a_warp_and_none_at_all() {
+fn lengths_around_a_warp_and_zero() {
     for n in ["0", "1", "31", "33"] {
         for arguments in [["sum", "--n", n].as_slice(), &["ladder", "reduce", "--n", n]] {
             let output = bench(arguments);
@@ -57,7 +57,7 @@ fn lengths_around_a_warp_and_none_at_all() {
 }
 
 #[test]
-fn the_sum_of_nothing_is_zero() {
+fn the_sum_of_no_elements_is_zero() {
     for rung in ["neighbored", "sequential", "single_launch", "exact_long_rows"] {
         let output = bench(&["sum", "--n", "0", "--rung", rung, "--format", "json"]);
         let report: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
@@ -102,13 +102,13 @@ fn every_operator_of_every_type() {
             let cases = types.split(',').count() * shapes.split(',').count();
             assert_eq!(stdout(&output).matches(",true,").count(), cases, "{operator}: {}", stdout(&output));
         }
-        // A minimum of no elements has no value.
+        // An operator like `min` has no value for no elements.
         let empty = run("0", "0");
         let is_refused = empty.status.code() == Some(2) && stderr(&empty).contains("of no elements has no value");
         let is_right = stdout(&empty).matches(",true,").count() == types.split(',').count();
         assert!(is_refused || is_right, "{operator}: {}{}", stdout(&empty), stderr(&empty));
     }
-    // By default, a type that the operator accepts.
+    // By default the type is one that the operator accepts.
     let usual = stdout(&bench(&["reduce", "--op", "sum,wrapping-sum,count-nan", "--shape", "9", "--format", "csv"]));
     for row in ["sum,f32,9", "wrapping-sum,i32,9", "count-nan,f32,9"] {
         assert!(usual.contains(row), "{usual}");
@@ -131,7 +131,7 @@ fn the_times_of_a_cpu_are_not_drawn() {
 }
 
 #[test]
-fn reductions_that_there_are_not() {
+fn reductions_that_do_not_exist() {
     refused(&["reduce", "--op", "median"], &["median", "argmin"]);
     refused(&["reduce", "--dtype", "f8"], &["f8", "bf16"]);
     refused(&["reduce", "--shape", "3x4"], &["3x4", "rows"]);

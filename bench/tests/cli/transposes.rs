@@ -1,4 +1,4 @@
-//! `bench transpose` over shapes, sizes and kinds.
+//! `bench transpose` for several shapes, element sizes and operations.
 
 use crate::{bench, refused, stderr, stdout};
 
@@ -21,8 +21,8 @@ fn every_kind_of_every_size_it_takes() {
 }
 
 #[test]
-fn what_a_kind_does_not_take_is_said() {
-    refused(&["transpose", "--kind", "in-place", "--shape", "3x4"], &["in-place takes squares", "3 x 4"]);
+fn an_impossible_operation_is_refused() {
+    refused(&["transpose", "--kind", "in-place", "--shape", "3x4"], &["in-place takes square matrices", "3 x 4"]);
     refused(&["transpose", "--kind", "scaled", "--size", "2"], &["4, 8 and 16 bytes", "not of 2"]);
     refused(&["transpose", "--kind", "sideways"], &["sideways", "permute-102"]);
     refused(&["transpose", "--kind", "scaled", "--all"], &["--all"]);

@@ -1,5 +1,5 @@
-//! A stand-in for a profiler, as NVTX sees one: a library that replaces the functions of the program's NVTX. This one
-//! writes every range to standard error.
+//! A stand-in for a profiler. For NVTX, a profiler is a library that replaces the functions of NVTX in the program.
+//! This one writes every range to standard error.
 //!
 //! The types are those of NVTX 3's `nvtxTypes.h`.
 
@@ -21,7 +21,7 @@ pub struct Callbacks {
     function_table: extern "C" fn(module: c_int, table: *mut FunctionTable, len: *mut c_uint) -> c_int,
 }
 
-/// NVTX calls it at the program's first range, with a function that returns the tables.
+/// NVTX calls this function at the program's first range, with a function that returns the tables.
 #[unsafe(no_mangle)]
 pub extern "C" fn InitializeInjectionNvtx2(export_table: extern "C" fn(c_int) -> *const Callbacks) -> c_int {
     let (mut table, mut len): (FunctionTable, c_uint) = (ptr::null_mut(), 0);

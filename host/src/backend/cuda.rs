@@ -18,12 +18,12 @@ use cust::stream::{Stream, StreamFlags};
 
 use crate::backend::limits::Limits;
 use crate::backend::once_map::OnceMap;
-use crate::backend::{Backend, Call, KernelOccupancy, Recorded, SharedMemory};
+use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
 use crate::{DeviceInfo, Error, KernelId};
 
-/// A device, and the one stream of all work on this handle.
+/// A device, and the stream that all work of this handle goes to.
 pub(crate) struct CudaDevice {
     // Fields are dropped in this order, and the context must be last.
     stream: Stream,
@@ -39,7 +39,7 @@ struct Shared {
     compute: u32,
     limits: Limits,
     driver: &'static Driver,
-    /// Whether the driver supports programmatic dependent launches, in graphs, too.
+    /// Whether the driver supports programmatic dependent launches, including in graphs.
     has_dependent_launches: bool,
     libraries: Vec<&'static Library>,
     context: Context,
@@ -62,7 +62,7 @@ unsafe impl Send for Loaded {}
 const FIRST_FAULT: CUresult = CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR;
 const LAST_FAULT: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
 
-/// An error of the driver in `operation`.
+/// Converts a driver error that occurred in `operation`.
 fn failed<E: Into<CudaError>>(operation: &'static str) -> impl Fn(E) -> Error {
     move |error| {
         let error = error.into();
@@ -77,7 +77,7 @@ fn failed<E: Into<CudaError>>(operation: &'static str) -> impl Fn(E) -> Error {
     }
 }
 
-/// The driver's name for an error, or the function that it lacks.
+/// The driver's name for an error, or the function that the driver lacks.
 fn name(error: CudaError) -> String {
     match error {
         CudaError::MissingFunction(missing) => missing.to_string(),
@@ -115,27 +115,27 @@ impl CudaDevice {
         let device = Device::get_device(ordinal).map_err(failed("find the CUDA device"))?;
         let context = Context::new(device).map_err(failed("create a context on the CUDA device"))?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
-        let ask = |attribute| attribute_of(device, attribute);
+        let query = |attribute| attribute_of(device, attribute);
         let compute =
-            10 * ask(DeviceAttribute::ComputeCapabilityMajor)? + ask(DeviceAttribute::ComputeCapabilityMinor)?;
+            10 * query(DeviceAttribute::ComputeCapabilityMajor)? + query(DeviceAttribute::ComputeCapabilityMinor)?;
         let limits = Limits {
-            threads_per_block: ask(DeviceAttribute::MaxThreadsPerBlock)?,
+            threads_per_block: query(DeviceAttribute::MaxThreadsPerBlock)?,
             block: (
-                ask(DeviceAttribute::MaxBlockDimX)?,
-                ask(DeviceAttribute::MaxBlockDimY)?,
-                ask(DeviceAttribute::MaxBlockDimZ)?,
+                query(DeviceAttribute::MaxBlockDimX)?,
+                query(DeviceAttribute::MaxBlockDimY)?,
+                query(DeviceAttribute::MaxBlockDimZ)?,
             )
                 .into(),
             grid: (
-                ask(DeviceAttribute::MaxGridDimX)?,
-                ask(DeviceAttribute::MaxGridDimY)?,
-                ask(DeviceAttribute::MaxGridDimZ)?,
+                query(DeviceAttribute::MaxGridDimX)?,
+                query(DeviceAttribute::MaxGridDimY)?,
+                query(DeviceAttribute::MaxGridDimZ)?,
             )
                 .into(),
             shared: SharedMemory {
-                of_block: ask(DeviceAttribute::MaxSharedMemoryPerBlockOptin)? as usize,
-                of_multiprocessor: ask(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)? as usize,
-                reserved: ask(DeviceAttribute::ReservedSharedMemoryPerBlock)? as usize,
+                of_block: query(DeviceAttribute::MaxSharedMemoryPerBlockOptin)? as usize,
+                of_multiprocessor: query(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)? as usize,
+                reserved: query(DeviceAttribute::ReservedSharedMemoryPerBlock)? as usize,
             },
         };
         let has_dependent_launches = driver.version() >= DEPENDENT_LAUNCHES;
@@ -152,9 +152,9 @@ impl CudaDevice {
         Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
     }
 
-    /// Makes the context current in this thread. Every call that reaches the driver begins with it.
+    /// Makes the context current in this thread. Every call that reaches the driver begins with this one.
     fn enter(&self) -> Result<(), Error> {
-        CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))
+        CurrentContext::set_current(&self.shared.context).map_err(failed("make the device's context current"))
     }
 
     /// The same device with its own stream.
@@ -211,29 +211,29 @@ impl Shared {
 }
 
 fn attribute_of(device: Device, attribute: DeviceAttribute) -> Result<u32, Error> {
-    let value = device.get_attribute(attribute).map_err(failed("ask for an attribute of the CUDA device"))?;
+    let value = device.get_attribute(attribute).map_err(failed("query an attribute of the CUDA device"))?;
     Ok(value.max(0) as u32)
 }
 
 impl Backend for CudaDevice {
     fn info(&self) -> Result<DeviceInfo, Error> {
-        let ask = |attribute| attribute_of(self.shared.device, attribute);
+        let query = |attribute| attribute_of(self.shared.device, attribute);
         let known = Multiprocessor::of(self.shared.compute);
         Ok(DeviceInfo {
-            name: self.shared.device.name().map_err(failed("ask for the CUDA device's name"))?,
+            name: self.shared.device.name().map_err(failed("query the CUDA device's name"))?,
             compute_capability: Some((self.shared.compute / 10, self.shared.compute % 10)),
-            multiprocessors: ask(DeviceAttribute::MultiprocessorCount)?,
-            memory_bytes: self.shared.device.total_memory().map_err(failed("ask for the CUDA device's memory"))?,
-            l2_bytes: Some(ask(DeviceAttribute::L2CacheSize)? as usize),
-            memory_clock_khz: Some(ask(DeviceAttribute::MemoryClockRate)?),
-            memory_bus_bits: Some(ask(DeviceAttribute::GlobalMemoryBusWidth)?),
-            clock_khz: Some(ask(DeviceAttribute::ClockRate)?),
+            multiprocessors: query(DeviceAttribute::MultiprocessorCount)?,
+            memory_bytes: self.shared.device.total_memory().map_err(failed("query the CUDA device's memory"))?,
+            l2_bytes: Some(query(DeviceAttribute::L2CacheSize)? as usize),
+            memory_clock_khz: Some(query(DeviceAttribute::MemoryClockRate)?),
+            memory_bus_bits: Some(query(DeviceAttribute::GlobalMemoryBusWidth)?),
+            clock_khz: Some(query(DeviceAttribute::ClockRate)?),
             multiprocessor: Some(Multiprocessor {
                 compute: self.shared.compute,
-                threads: ask(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
-                blocks: ask(DeviceAttribute::MaxBlocksPerMultiprocessor)?,
-                registers: ask(DeviceAttribute::MaxRegistersPerMultiprocessor)?,
-                shared_bytes: ask(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?,
+                threads: query(DeviceAttribute::MaxThreadsPerMultiprocessor)?,
+                blocks: query(DeviceAttribute::MaxBlocksPerMultiprocessor)?,
+                registers: query(DeviceAttribute::MaxRegistersPerMultiprocessor)?,
+                shared_bytes: query(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)?,
                 // The architecture's numbers, as in the executor: the driver does not report the granularity.
                 reserved_shared_bytes: known.map_or(1024, |known| known.reserved_shared_bytes),
                 shared_granularity: known.map_or(128, |known| known.shared_granularity),
@@ -251,7 +251,7 @@ impl Backend for CudaDevice {
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two sizes.
         unsafe { self.shared.driver.cuMemGetInfo_v2(&mut free, &mut total) }
-            .map_err(failed("ask how much memory is free"))?;
+            .map_err(failed("query the free memory"))?;
         Ok(free)
     }
 
@@ -272,8 +272,8 @@ impl Backend for CudaDevice {
 
     unsafe fn free(&self, address: u64, _bytes: usize) {
         if self.enter().is_ok() {
-            // SAFETY: as promised by the caller. The driver waits for work that uses the memory. An error here is from
-            // earlier work, and another call has reported or will report it.
+            // SAFETY: as promised by the caller. The driver waits for work that uses the memory. An error here comes
+            // from earlier work, and another call reports it.
             let _ = unsafe { self.shared.driver.cuMemFree_v2(address) };
         }
     }
@@ -310,13 +310,13 @@ impl Backend for CudaDevice {
             .map_err(failed("fill memory of the device"))
     }
 
-    unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        self.shared.limits.check(call)?;
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), Error> {
+        self.shared.limits.check(launch)?;
         self.enter()?;
-        let Loaded { function, is_dependent, .. } = self.shared.kernel(call.kernel)?;
-        let mut arguments = Vec::with_capacity(call.slots.len());
-        let mut slots = call.slots;
-        for parameter in call.parameters {
+        let Loaded { function, is_dependent, .. } = self.shared.kernel(launch.kernel)?;
+        let mut arguments = Vec::with_capacity(launch.slots.len());
+        let mut slots = launch.slots;
+        for parameter in launch.parameters {
             let (own, rest) = slots.split_at(parameter.slots);
             slots = rest;
             // A memory argument is two parameters of the entry: an address and a length. Any other argument is one
@@ -326,7 +326,7 @@ impl Backend for CudaDevice {
                 arguments.push(own[1..].as_ptr().cast_mut().cast());
             }
         }
-        let Call { grid, block, .. } = call;
+        let Launch { grid, block, .. } = launch;
         if is_dependent {
             let mut attribute = CUlaunchAttribute::programmatic_stream_serialization();
             let config = CUlaunchConfig {
@@ -336,7 +336,7 @@ impl Backend for CudaDevice {
                 blockDimX: block.x,
                 blockDimY: block.y,
                 blockDimZ: block.z,
-                sharedMemBytes: call.dynamic_shared as u32,
+                sharedMemBytes: launch.dynamic_shared as u32,
                 hStream: self.stream.as_inner(),
                 attrs: &mut attribute,
                 numAttrs: 1,
@@ -356,7 +356,7 @@ impl Backend for CudaDevice {
                 block.x,
                 block.y,
                 block.z,
-                call.dynamic_shared as u32,
+                launch.dynamic_shared as u32,
                 self.stream.as_inner(),
                 arguments.as_mut_ptr(),
                 std::ptr::null_mut(),
@@ -368,17 +368,17 @@ impl Backend for CudaDevice {
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
         self.enter()?;
         let function = self.shared.kernel(kernel)?.function;
-        let ask = |attribute| {
+        let query = |attribute| {
             let mut value = 0;
-            // SAFETY: writes one integer; the function is of a module that is loaded.
+            // SAFETY: writes one integer; the function belongs to a loaded module.
             unsafe { self.shared.driver.cuFuncGetAttribute(&mut value, attribute, function) }
-                .map_err(failed("ask for a kernel's attribute"))?;
+                .map_err(failed("query a kernel's attribute"))?;
             Ok::<_, Error>(value.max(0) as u32)
         };
         let resources = Resources {
             threads_per_block,
-            registers_per_thread: ask(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
-            shared_bytes: ask(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+            registers_per_thread: query(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+            shared_bytes: query(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         };
         let mut blocks = 0;
         // SAFETY: as above.
@@ -390,7 +390,7 @@ impl Backend for CudaDevice {
                 0,
             )
         }
-        .map_err(failed("ask for a kernel's occupancy"))?;
+        .map_err(failed("query a kernel's occupancy"))?;
         Ok(Some(KernelOccupancy { resources, blocks: blocks.max(0) as u32 }))
     }
 
@@ -412,8 +412,8 @@ impl Backend for CudaDevice {
     }
 
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
-        // Only this recording uses the stream, so the work of other threads is done as usual, not recorded. The mode is
-        // relaxed, because those threads may call any function of the driver.
+        // Only this recording uses the stream, so the work of other threads runs as usual and is not recorded. The mode
+        // is relaxed, because those threads may call any function of the driver.
         let recorder = self.with_own_stream(true)?;
         recorder.stream.begin_capture(CaptureMode::Relaxed).map_err(failed("begin a recording"))?;
         Ok(Arc::new(recorder))
@@ -459,8 +459,8 @@ impl Recorded for Graph {
     unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error> {
         const OPERATION: &str = "start a recording";
         let Some(stream) = backend.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
-        CurrentContext::set_current(&self.shared.context).map_err(failed("enter the device's context"))?;
-        // SAFETY: the graph is whole, and its memory exists, as promised by the caller.
+        CurrentContext::set_current(&self.shared.context).map_err(failed("make the device's context current"))?;
+        // SAFETY: the graph is complete, and its memory exists, as promised by the caller.
         unsafe { self.shared.driver.cuGraphLaunch(self.executable.as_raw(), stream.cast()) }.map_err(failed(OPERATION))
     }
 }

@@ -1,4 +1,4 @@
-//! The SIMT executor as a backend: memory of the host, kernels on its cores.
+//! The SIMT executor as a backend: host memory, and kernels on the CPU's cores.
 
 use std::alloc::{self, Layout};
 use std::any::Any;
@@ -12,7 +12,7 @@ use cuda_std::launch::NamedParameter;
 use simt::Profile;
 
 use crate::backend::host_memory::{free_bytes, meminfo};
-use crate::backend::{Backend, Call, KernelOccupancy, Recorded, SharedMemory};
+use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId};
 
@@ -29,8 +29,8 @@ pub(crate) struct Executor {
 /// What all handles of an executor share.
 struct Shared {
     options: SimtOptions,
-    /// Orders everything that touches memory, including the work of forks: two threads must not write the host's memory
-    /// at once.
+    /// Held while memory is accessed, by the work of forks too: two threads must not write the same host memory at
+    /// once.
     order: Mutex<()>,
 }
 
@@ -69,7 +69,7 @@ impl Step {
 }
 
 impl Executor {
-    /// An executor with the options' order of lanes, with or without checks.
+    /// An executor that runs kernels as `options` say.
     pub(crate) fn new(options: SimtOptions) -> Self {
         Self { recording: None, shared: Arc::new(Shared { options, order: Mutex::default() }) }
     }
@@ -104,9 +104,9 @@ fn cores() -> u32 {
     thread::available_parallelism().map_or(1, |cores| cores.get() as u32)
 }
 
-/// The launch as the executor takes it.
-fn launch_of<'a>(call: &Call<'a>) -> simt::Launch<'a> {
-    let Call { kernel, grid, block, dynamic_shared, .. } = *call;
+/// The executor's description of a launch.
+fn simt_launch<'a>(launch: &Launch<'a>) -> simt::Launch<'a> {
+    let Launch { kernel, grid, block, dynamic_shared, .. } = *launch;
     simt::Launch { dynamic_shared, ..simt::Launch::new(kernel.entry, grid, block) }
 }
 
@@ -143,14 +143,14 @@ impl Backend for Executor {
             return Err(refusal());
         }
         let layout = Layout::from_size_align(bytes, ALIGNMENT).map_err(|_| refusal())?;
-        // SAFETY: the layout's size is not 0. Zeroed, because reading uninitialized memory of the host is undefined
-        // behaviour, and memory of a device just has arbitrary bits.
+        // SAFETY: the layout's size is not 0. The memory is zeroed, because reading uninitialized host memory is
+        // undefined behaviour, whereas new device memory only has arbitrary bits.
         let address = unsafe { alloc::alloc_zeroed(layout) };
         if address.is_null() { Err(refusal()) } else { Ok(address.expose_provenance() as u64) }
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) {
-        // SAFETY: `allocate` has made this layout.
+        // SAFETY: `allocate` used this layout.
         unsafe {
             let layout = Layout::from_size_align_unchecked(bytes, ALIGNMENT);
             alloc::dealloc(ptr::with_exposed_provenance_mut(address as usize), layout);
@@ -183,9 +183,9 @@ impl Backend for Executor {
         unsafe { self.step(Step::Fill { address, byte, bytes }) }
     }
 
-    unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error> {
-        let Call { kernel, grid, block, dynamic_shared, slots, parameters, thread } = *call;
-        launch_of(call).check().map_err(Error::from)?;
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), Error> {
+        let Launch { kernel, grid, block, dynamic_shared, slots, parameters, thread } = *launch;
+        simt_launch(launch).check().map_err(Error::from)?;
         // SAFETY: as promised by the caller.
         unsafe {
             self.step(Step::Launch { kernel, grid, block, dynamic_shared, slots: slots.to_vec(), parameters, thread })
@@ -247,7 +247,7 @@ fn pointer_to(address: u64) -> *mut u8 {
 }
 
 impl Shared {
-    /// Waits until nothing else touches memory. A call inside a kernel cannot wait: it would wait for its own launch.
+    /// Waits until nothing else accesses memory. A call inside a kernel cannot wait: it would wait for its own launch.
     fn in_order(&self, operation: &'static str) -> Result<MutexGuard<'_, ()>, Error> {
         if simt::lane::is_running() {
             return Err(Error::InsideKernel { operation });
@@ -261,7 +261,7 @@ impl Shared {
     /// The memory that the step names exists.
     unsafe fn run(&self, step: &Step) -> Result<(), Error> {
         let _in_order = self.in_order(step.operation())?;
-        // SAFETY: as promised by the caller; a lane of the launch calls its thread with its slots.
+        // SAFETY: as promised by the caller; each lane calls the launch's thread function with the launch's slots.
         unsafe {
             match step {
                 Step::Copy { from, to, bytes } => {
@@ -273,7 +273,7 @@ impl Shared {
                     Ok(())
                 }
                 Step::Launch { kernel, grid, block, dynamic_shared, slots, parameters, thread } => {
-                    let call = Call {
+                    let launch = Launch {
                         kernel: *kernel,
                         grid: *grid,
                         block: *block,
@@ -282,21 +282,21 @@ impl Shared {
                         parameters,
                         thread: *thread,
                     };
-                    self.launch(&call, &|| thread(slots))
+                    self.launch(&launch, &|| thread(slots))
                 }
             }
         }
     }
 
     /// Runs a launch with the options, and counts it if a profile is open.
-    fn launch(&self, call: &Call<'_>, lane: &(dyn Fn() + Sync)) -> Result<(), Error> {
+    fn launch(&self, launch: &Launch<'_>, lane: &(dyn Fn() + Sync)) -> Result<(), Error> {
         let SimtOptions { checks, schedule } = self.options;
-        let arguments = arguments(call);
+        let arguments = arguments(launch);
         let launch = simt::Launch {
             watch: if checks { simt::Watch::CHECKS } else { simt::Watch::NOTHING },
             schedule,
             arguments: &arguments,
-            ..launch_of(call)
+            ..simt_launch(launch)
         };
         let device = ptr::from_ref(self).addr();
         if OpenProfile::is_open(device) {
@@ -309,13 +309,12 @@ impl Shared {
 }
 
 thread_local! {
-    /// The open profiles in which this thread's launches are counted, each with its device's number. The last profile
-    /// of a device is the innermost.
+    /// The open profiles in which this thread's launches are counted, each with the identifier of its device. The last
+    /// profile of a device is the innermost.
     static PROFILES: RefCell<Vec<(usize, Profile)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A profile that counts this thread's launches on one device. The counting ends when it is dropped, also after a
-/// panic.
+/// A profile that counts this thread's launches on one device. The counting ends when it is dropped, even by a panic.
 struct OpenProfile {
     device: usize,
     is_open: bool,
@@ -360,11 +359,11 @@ impl Drop for OpenProfile {
     }
 }
 
-/// The memory that a call's slots name.
-fn arguments(call: &Call<'_>) -> Vec<simt::Argument<'static>> {
-    let mut slots = call.slots;
+/// The memory that a launch's slots refer to.
+fn arguments(launch: &Launch<'_>) -> Vec<simt::Argument<'static>> {
+    let mut slots = launch.slots;
     let mut arguments = Vec::new();
-    for parameter in call.parameters {
+    for parameter in launch.parameters {
         let Some((own, rest)) = slots.split_at_checked(parameter.slots) else { break };
         slots = rest;
         if let (Some(element), &[address, len]) = (parameter.element, own) {
@@ -386,7 +385,7 @@ impl Recorded for Steps {
         let Some(executor) = backend.downcast_ref::<Executor>() else {
             return Err(Error::OtherDevice { operation: "start a recording" });
         };
-        // A CUDA graph cannot be started into another one, either.
+        // As on CUDA, where a graph cannot be launched into a stream that is being captured.
         executor.refuse_to_record("start a recording")?;
         // SAFETY: as promised by the caller.
         self.steps.iter().try_for_each(|step| unsafe { executor.shared.run(step) })

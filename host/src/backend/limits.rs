@@ -1,6 +1,6 @@
 //! The limits of a launch on a CUDA device.
 
-use crate::backend::Call;
+use crate::backend::Launch;
 use crate::{Dim3, Error};
 
 /// A device's limits.
@@ -33,30 +33,30 @@ impl SharedMemory {
 }
 
 impl Limits {
-    /// Checks a launch, so that its error names the limit: the driver's own error does not.
-    pub(crate) fn check(&self, call: &Call<'_>) -> Result<(), Error> {
+    /// Checks a launch before the driver does, because the driver's own error does not name the limit.
+    pub(crate) fn check(&self, launch: &Launch<'_>) -> Result<(), Error> {
         let invalid = |what, value: String, limit: String| {
-            Err(Error::InvalidLaunch { kernel: call.kernel.entry.to_owned(), what, value, limit })
+            Err(Error::InvalidLaunch { kernel: launch.kernel.entry.to_owned(), what, value, limit })
         };
         let sides = [
-            ("the grid's size along x", call.grid.x, self.grid.x),
-            ("the grid's size along y", call.grid.y, self.grid.y),
-            ("the grid's size along z", call.grid.z, self.grid.z),
-            ("the block's size along x", call.block.x, self.block.x),
-            ("the block's size along y", call.block.y, self.block.y),
-            ("the block's size along z", call.block.z, self.block.z),
+            ("the grid's size along x", launch.grid.x, self.grid.x),
+            ("the grid's size along y", launch.grid.y, self.grid.y),
+            ("the grid's size along z", launch.grid.z, self.grid.z),
+            ("the block's size along x", launch.block.x, self.block.x),
+            ("the block's size along y", launch.block.y, self.block.y),
+            ("the block's size along z", launch.block.z, self.block.z),
         ];
         for (what, value, limit) in sides {
             if value == 0 || value > limit {
                 return invalid(what, value.to_string(), format!("1 to {limit}"));
             }
         }
-        let threads = call.block.count();
+        let threads = launch.block.count();
         if threads > u128::from(self.threads_per_block) {
             return invalid("the block", format!("{threads} threads"), self.threads_per_block.to_string());
         }
-        if call.dynamic_shared > self.shared.of_block {
-            let (value, limit) = (call.dynamic_shared, self.shared.of_block);
+        if launch.dynamic_shared > self.shared.of_block {
+            let (value, limit) = (launch.dynamic_shared, self.shared.of_block);
             return invalid("dynamic shared memory", format!("{value} bytes"), format!("{limit} bytes"));
         }
         Ok(())
@@ -78,8 +78,8 @@ mod tests {
         };
         let check = |grid: Dim3, block: Dim3, dynamic_shared| {
             let kernel = KernelId { library: "k", entry: "a" };
-            let call = Call { kernel, grid, block, dynamic_shared, slots: &[], parameters: &[], thread: |_| () };
-            limits.check(&call).map_err(|error| error.to_string())
+            let launch = Launch { kernel, grid, block, dynamic_shared, slots: &[], parameters: &[], thread: |_| () };
+            limits.check(&launch).map_err(|error| error.to_string())
         };
         let one = Dim3::from(1);
         assert_eq!(check((1 << 30, 65535, 65535).into(), (32, 32).into(), 48 * 1024), Ok(()));

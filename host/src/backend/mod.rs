@@ -20,7 +20,7 @@ use crate::{DeviceInfo, Error};
 
 pub use limits::SharedMemory;
 
-/// A backend. It does all of its work in one order: a call sees the effects of all earlier calls.
+/// A backend. Its work runs in stream order: a call sees the effects of all earlier calls.
 pub trait Backend: Send + Sync + Any {
     /// The device's description.
     fn info(&self) -> Result<DeviceInfo, Error>;
@@ -31,7 +31,7 @@ pub trait Backend: Send + Sync + Any {
     /// Bytes of memory that are free.
     fn free_memory(&self) -> Result<usize, Error>;
 
-    /// Allocates `bytes` bytes, not 0. Returns the address, a multiple of 256.
+    /// Allocates `bytes` bytes, at least 1. Returns the address, which is a multiple of 256.
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
 
     /// Frees memory.
@@ -67,9 +67,9 @@ pub trait Backend: Send + Sync + Any {
     /// Starts a kernel.
     ///
     /// # Safety
-    /// `call.slots` are the slots of arguments for `call.thread` and for the PTX entry `call.kernel`, and the memory in
-    /// them belongs to this backend.
-    unsafe fn launch(&self, call: &Call<'_>) -> Result<(), Error>;
+    /// `launch.slots` hold the arguments of `launch.thread` and of the PTX entry `launch.kernel`, and the memory that
+    /// they refer to belongs to this backend.
+    unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), Error>;
 
     /// The resources of a kernel in blocks of `threads_per_block` threads, and how many blocks a multiprocessor runs at
     /// once. `None` in the executor, which has no registers.
@@ -78,10 +78,10 @@ pub trait Backend: Send + Sync + Any {
     /// The device's shared memory.
     fn shared_memory(&self) -> SharedMemory;
 
-    /// Waits for everything that was started.
+    /// Waits until all started work is done.
     fn synchronize(&self) -> Result<(), Error>;
 
-    /// Another backend on the same device and memory, with its own order of work.
+    /// Another backend on the same device and memory, with a stream of its own.
     fn fork(&self) -> Result<Arc<dyn Backend>, Error>;
 
     /// An identifier that backends on one device and memory share.
@@ -114,7 +114,7 @@ pub trait Recorded: Send + Sync {
     unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error>;
 }
 
-/// A kernel's resources, and, by the driver, how many of its blocks a multiprocessor runs at once.
+/// A kernel's resources, and how many of its blocks a multiprocessor runs at once, as the driver computes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct KernelOccupancy {
     /// The kernel's resources.
@@ -124,8 +124,8 @@ pub struct KernelOccupancy {
 }
 
 /// A launch, checked as far as its types allow.
-#[cfg_attr(not(feature = "simt"), expect(dead_code, reason = "only the executor reads the last two"))]
-pub struct Call<'a> {
+#[cfg_attr(not(feature = "simt"), expect(dead_code, reason = "only the executor reads `thread`"))]
+pub struct Launch<'a> {
     /// The kernel.
     pub kernel: KernelId,
     /// Blocks.
@@ -134,15 +134,15 @@ pub struct Call<'a> {
     pub block: Dim3,
     /// Bytes of dynamic shared memory.
     pub dynamic_shared: usize,
-    /// The arguments.
+    /// The arguments, as 64-bit words.
     pub slots: &'a [u64],
-    /// The parameters of the slots.
+    /// The parameters that the slots belong to.
     pub parameters: &'static [NamedParameter],
     /// Runs one thread on the CPU.
     pub thread: unsafe fn(&[u64]),
 }
 
-/// Memory of a backend. A clone is the same memory, which is freed when the last clone is dropped.
+/// Memory of a backend. Clones share the memory, which is freed when the last of them is dropped.
 #[derive(Clone)]
 pub struct Memory(Arc<Allocation>);
 
@@ -150,16 +150,16 @@ struct Allocation {
     backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
-    /// For a workspace, which kernels find zeroed and leave zeroed: whether a kernel has failed, and may not have left
-    /// it zeroed.
+    /// `None` for ordinary memory. A workspace is zeroed before and after each kernel: whether a failed kernel may have
+    /// left it otherwise.
     is_dirty: Option<AtomicBool>,
 }
 
 /// The address of empty memory: aligned for everything, and never accessed.
 const EMPTY_ADDRESS: u64 = 256;
 
-/// The bytes of a kernel's widest access. The size of an allocation is a multiple of it, so that an access that begins
-/// inside also ends inside.
+/// The width of the widest access of a kernel, in bytes. The size of an allocation is a multiple of it, so that an
+/// access that begins inside the allocation also ends inside it.
 const MAX_ACCESS_BYTES: usize = 16;
 
 /// The size of an allocation for `bytes` bytes.
@@ -173,12 +173,12 @@ fn padded(backend: &dyn Backend, bytes: usize, operation: &'static str) -> Resul
 }
 
 impl Memory {
-    /// New memory with any contents.
+    /// New memory with arbitrary contents.
     pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         Self::allocate(backend, bytes, operation, None)
     }
 
-    /// New zeroed memory. Every kernel finds it zeroed, and leaves it zeroed unless the kernel fails.
+    /// New zeroed memory. Every kernel leaves it zeroed, unless the kernel fails.
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         let memory = Self::allocate(backend, bytes, operation, Some(AtomicBool::new(true)))?;
         memory.clean()?;
@@ -197,7 +197,8 @@ impl Memory {
         };
         let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_dirty }));
         if !bytes.is_multiple_of(MAX_ACCESS_BYTES) {
-            // Kernels load 16 bytes even if they use fewer, and a checker would report the others as unwritten.
+            // Kernels load 16 bytes even if they use fewer, and compute-sanitizer would report the padding as
+            // uninitialized.
             let last = (bytes / MAX_ACCESS_BYTES * MAX_ACCESS_BYTES) as u64;
             // SAFETY: the memory's own last 16 bytes.
             unsafe { backend.fill(address + last, 0, MAX_ACCESS_BYTES)? };
@@ -205,14 +206,14 @@ impl Memory {
         Ok(memory)
     }
 
-    /// Records that work with this memory has failed.
-    pub(crate) fn note_failure(&self) {
+    /// Records that work on this memory has failed.
+    pub(crate) fn mark_dirty(&self) {
         if let Some(is_dirty) = &self.0.is_dirty {
             is_dirty.store(true, Ordering::SeqCst);
         }
     }
 
-    /// Zeroes a workspace if work with it has failed.
+    /// Zeroes a workspace if work on it has failed.
     pub(crate) fn clean(&self) -> Result<(), Error> {
         let Allocation { backend, address, bytes, is_dirty } = &*self.0;
         if *bytes > 0 && is_dirty.as_ref().is_some_and(|is_dirty| is_dirty.load(Ordering::SeqCst)) {
@@ -232,7 +233,7 @@ impl Memory {
     }
 
     /// Whether the memory belongs to `backend`, or to another backend on the same device.
-    pub(crate) fn is_of(&self, backend: &Arc<dyn Backend>) -> bool {
+    pub(crate) fn belongs_to(&self, backend: &Arc<dyn Backend>) -> bool {
         Arc::ptr_eq(&self.0.backend, backend) || self.0.backend.device_id() == backend.device_id()
     }
 }

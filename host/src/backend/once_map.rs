@@ -46,7 +46,7 @@ mod tests {
         let ask = || {
             barrier.wait();
             map.get("sum", || {
-                // Long enough for the others to ask meanwhile.
+                // Long enough for the other threads to ask for the value meanwhile.
                 thread::sleep(Duration::from_millis(20));
                 Ok(calls.fetch_add(1, Ordering::SeqCst))
             })

@@ -5,7 +5,7 @@ use kernels::ladder::control_flow::{self as lab, BLOCK, STEPS, multiply, shift};
 use super::{find, grid_of};
 use crate::{Buffer, Error, Gpu};
 
-/// The kernels of the lab. Each maps one number for each thread to one number.
+/// The kernels of the lab. In each of them, every thread reads one number and writes one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ControlFlowRung {
@@ -54,7 +54,7 @@ impl ControlFlowRung {
         }
     }
 
-    /// What the kernel shows, in a few words.
+    /// A short description of what the kernel shows.
     pub fn summary(self) -> &'static str {
         match self {
             Self::BranchByThread => "every 2nd lane: a warp runs both branches",
@@ -91,8 +91,8 @@ impl ControlFlowRung {
             return Err(Error::Length { operation: "run a lab kernel", what: "the output", found, expected });
         }
         if input.is_empty() {
-            gpu.own(input.view().memory(), "run a lab kernel")?;
-            return gpu.own(output.view().memory(), "run a lab kernel");
+            gpu.use_memory(input.view().memory(), "run a lab kernel")?;
+            return gpu.use_memory(output.view().memory(), "run a lab kernel");
         }
         let plain = match self {
             Self::BranchByThread | Self::BranchByWarp | Self::LoopRolled => {

@@ -12,7 +12,7 @@ mod single_launch;
 mod transpose;
 
 pub use control_flow::ControlFlowRung;
-pub use reduce::{BLOCKS, LadderElement, ReduceRung, Reduction};
+pub use reduce::{BLOCKS, LadderElement, PreparedSum, ReduceRung};
 pub use transpose::TransposeRung;
 
 use cuda_std::launch::KernelId;

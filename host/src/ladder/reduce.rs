@@ -12,10 +12,10 @@ use crate::{Buffer, Element, Error, Gpu, Reducer, Shape, ops};
 /// The block sizes of the rungs that have a choice.
 pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
 
-/// A rung that reads its input and leaves a partial sum for each block.
+/// A kernel that reads its input and writes a partial sum for each block.
 type Reading<T> = Kernel<shared::FoldArgs<'static, T>>;
 
-/// A rung that folds its input in place, and leaves a partial sum for each block.
+/// A kernel that folds its input in place, and writes a partial sum for each block.
 type InPlace<T> = Kernel<global::FoldInPlaceArgs<'static, T>>;
 
 /// A type of number that the ladders' kernels sum: every type in shared memory, `f32` and `i32` in global memory.
@@ -29,7 +29,7 @@ pub trait LadderElement: Number {
     fn reading(rung: ReduceRung, block: usize) -> Option<Reading<Self>>;
     #[doc(hidden)]
     fn in_place(rung: ReduceRung, block: usize) -> Option<InPlace<Self>>;
-    /// The library's exact sum of `len` elements, planned as [`Gpu::sum`] plans it.
+    /// The library's exact sum of `len` elements, with the plan of [`Gpu::sum`].
     #[doc(hidden)]
     fn exact(gpu: &Gpu, len: usize) -> Result<Reducer<Self, Self>, Error>;
 }
@@ -134,7 +134,7 @@ where
     gpu.reducer(ops::Sum, Shape::all(len))
 }
 
-/// The error for integers: every rung's sum of integers is exact.
+/// The error for integers, whose sums are exact in every rung.
 fn no_exact_sum<T: Number>(_: &Gpu, _: usize) -> Result<Reducer<T, T>, Error> {
     Err(Error::NoSuchRung {
         what: "kernel for exact sums of",
@@ -147,7 +147,7 @@ fn no_exact_sum<T: Number>(_: &Gpu, _: usize) -> Result<Reducer<T, T>, Error> {
 /// and [`kernels::ladder::reduce_shared`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-#[allow(missing_docs)] // each is documented at its kernel, and in a few words by `summary`
+#[allow(missing_docs)] // each is documented at its kernel and by `summary`
 pub enum ReduceRung {
     Neighbored,
     NeighboredLess,
@@ -231,7 +231,7 @@ impl ReduceRung {
         }
     }
 
-    /// What the rung changes, compared with the rung before it, in a few words.
+    /// A short description of what the rung changes, compared with the rung before it.
     pub fn summary(self) -> &'static str {
         match self {
             Self::Neighbored => "every 2nd, 4th, ... thread adds",
@@ -266,22 +266,22 @@ impl ReduceRung {
         find(&all, name, Self::name)
     }
 
-    /// Whether the rung folds its input in place; it then gets a copy.
+    /// Whether the rung folds its input in place. It then works on a copy.
     pub fn is_in_place(self) -> bool {
         Self::GLOBAL.contains(&self)
     }
 
-    /// Whether the rung's float sum is the exact one, rounded once. Sums of integers are exact by every rung.
+    /// Whether the rung's float sum is exact, rounded once. Sums of integers are exact in every rung.
     pub fn is_exact(self) -> bool {
         self == Self::ExactLongRows
     }
 
     /// Whether the rung's block size is fixed.
-    pub fn has_own_block(self) -> bool {
+    pub fn has_fixed_block(self) -> bool {
         matches!(self, Self::SingleLaunch | Self::ExactLongRows)
     }
 
-    /// The blocks of `block` threads for `len` elements.
+    /// The number of blocks of `block` threads for `len` elements.
     fn blocks(self, len: usize, block: usize) -> usize {
         let elements_per_block = match self {
             Self::FirstAddOnLoad | Self::UnrollLastWarp | Self::CompleteUnroll | Self::Unroll2 => 2 * block,
@@ -291,7 +291,7 @@ impl ReduceRung {
         };
         let blocks = len.div_ceil(elements_per_block).max(1);
         match self {
-            // At most the threads of `single_launch`, whatever the block; and one block for the last launch.
+            // No more threads than `single_launch` has, for any block size; one block for the last launch.
             Self::GridStride | Self::WarpShuffle | Self::Vectorized => {
                 if len <= MAX_BLOCKS * SINGLE_LAUNCH_BLOCK / 64 {
                     1
@@ -303,13 +303,13 @@ impl ReduceRung {
         }
     }
 
-    /// Prepares a sum of `len` elements by this rung. Allocates all that the sum needs.
+    /// Prepares a sum of `len` elements by this rung, and allocates its memory.
     ///
-    /// `block` is one of [`BLOCKS`]. A rung with a [fixed block](ReduceRung::has_own_block) ignores it.
+    /// `block` is one of [`BLOCKS`]. A rung with a [fixed block](ReduceRung::has_fixed_block) ignores it.
     ///
     /// # Errors
     /// There is no instance for that type or block, or no memory.
-    pub fn prepare<T: LadderElement>(self, gpu: &Gpu, len: usize, block: usize) -> Result<Reduction<T>, Error> {
+    pub fn prepare<T: LadderElement>(self, gpu: &Gpu, len: usize, block: usize) -> Result<PreparedSum<T>, Error> {
         let stages = |kernel_id| {
             let mut stages = Vec::new();
             let mut left = len;
@@ -331,17 +331,17 @@ impl ReduceRung {
             let kernel = T::reading(self, block).ok_or_else(|| no_instance::<T>(block))?;
             Steps::Reading { kernel, stages: stages(kernel.id())? }
         };
-        Ok(Reduction { len, steps })
+        Ok(PreparedSum { len, steps })
     }
 }
 
 /// A prepared sum by one rung, which can be started any number of times.
-pub struct Reduction<T: Element> {
+pub struct PreparedSum<T: Element> {
     len: usize,
     steps: Steps<T>,
 }
 
-/// The launches of a sum: the same kernel over the partials of the launch before, or one launch.
+/// The launches of a sum: one, or several of the same kernel, each over the partials of the previous launch.
 enum Steps<T: Element> {
     Reading { kernel: Reading<T>, stages: Vec<Buffer<T>> },
     InPlace { kernel: InPlace<T>, scratch: Buffer<T>, stages: Vec<Buffer<T>> },
@@ -349,10 +349,10 @@ enum Steps<T: Element> {
     Exact { reducer: Reducer<T, T>, output: Buffer<T> },
 }
 
-impl<T: LadderElement> Reduction<T> {
-    /// Copies `input` for a rung that works in place. Does nothing for other rungs.
+impl<T: LadderElement> PreparedSum<T> {
+    /// Copies `input`, if the rung works in place.
     ///
-    /// Call it before each start whose result is read. A start that is only timed does not need it.
+    /// Call this before each start whose result is read. A start that is only timed does not need it.
     ///
     /// # Errors
     /// The reduction was prepared for another length than that of `input`, or `input` belongs to another device.
@@ -411,7 +411,7 @@ impl<T: LadderElement> Reduction<T> {
     /// Earlier work has failed.
     pub fn finish(&self, gpu: &Gpu) -> Result<T, Error> {
         if self.len == 0 {
-            // The kernels' neutral element is -0.0.
+            // The kernels' sum of no elements is their neutral element, -0.0.
             return Ok(T::ZERO);
         }
         match &self.steps {
@@ -424,7 +424,7 @@ impl<T: LadderElement> Reduction<T> {
         }
     }
 
-    /// The launches of one sum.
+    /// The number of launches of one sum.
     pub fn launches(&self) -> usize {
         match &self.steps {
             Steps::Single(_) | Steps::Exact { .. } => 1,

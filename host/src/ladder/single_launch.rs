@@ -10,7 +10,7 @@ use crate::{Buffer, Element, Error, Gpu, Kernel};
 pub struct SingleLaunch<T: Element> {
     kernel: Kernel<single_launch::Args<'static, T>>,
     partials: Buffer<T>,
-    /// 0 between launches, as the kernel resets it.
+    /// 0 between launches: the kernel resets it.
     ticket: Buffer<u32>,
     output: Buffer<T>,
 }

@@ -56,7 +56,7 @@ impl TransposeRung {
         Self::Vectorized,
     ];
 
-    /// The kernel's name, with its tile if the rung chooses one.
+    /// The kernel's name, with the side of its tile if the rung is one of several.
     pub fn name(self) -> &'static str {
         match self {
             Self::CopyRow => "copy_row",
@@ -74,7 +74,7 @@ impl TransposeRung {
         }
     }
 
-    /// What the rung changes, compared with the rung before it, in a few words.
+    /// A short description of what the rung changes, compared with the rung before it.
     pub fn summary(self) -> &'static str {
         match self {
             Self::CopyRow => "a copy along the rows: the ceiling",
@@ -147,8 +147,8 @@ impl TransposeRung {
             }
         }
         if rows == 0 || columns == 0 {
-            gpu.own(matrix.buffer().view().memory(), "transpose")?;
-            return gpu.own(result.buffer().view().memory(), "transpose");
+            gpu.use_memory(matrix.buffer().view().memory(), "transpose")?;
+            return gpu.use_memory(result.buffer().view().memory(), "transpose");
         }
         let kernel = self.kernel();
         let grid = grid_of(kernel.id(), self.blocks(rows, columns))?;

@@ -77,7 +77,7 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, splits, .. } => {
-                // At most the grid's blocks.
+                // Fits in a `u32`, because the grid has at least this number of blocks.
                 let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize) as u32;
                 let partials = workspace.partials.view_mut().cast::<S>();
                 let tickets = workspace.tickets.view_mut();
@@ -111,12 +111,12 @@ mod tests {
     use crate::SimtOptions;
 
     #[test]
-    fn there_may_be_more_shared_rows_than_a_grid_is_high() {
+    fn split_rows_may_exceed_the_height_of_a_grid() {
         const ROWS: usize = 65_537;
         const LEN: usize = 257;
         let gpu = Gpu::simt_with(SimtOptions { checks: false, ..SimtOptions::default() });
         let Kernels::OfStates(kernels) = Reduction::<f64>::kernels(Product) else { panic!("it has no states") };
-        // One of two splits is a tile, the other one element.
+        // Each row has two splits: one tile, and one element.
         let blocks = Blocks { splits: 2, tiles: 1, longer_splits: 0, threads: 32 };
         let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
         let planned: Planned<f64, f64> = Planned::new(ByStates { kernels, plan });

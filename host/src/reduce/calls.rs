@@ -1,4 +1,4 @@
-//! Blocking calls, one for each reduction.
+//! Calls that reduce and wait for the result, one for each operator.
 
 use cuda_std::element::Element;
 use kernels::ops::{
@@ -12,7 +12,7 @@ use super::{Reduction, Shape};
 use crate::{Buffer, Error, Gpu, View};
 
 impl Gpu {
-    /// A reduction of one shape with its workspace, to be started any number of times.
+    /// A reduction of one shape with its workspace, which can be started any number of times.
     ///
     /// # Errors
     /// The operator has no result for this shape, or memory for the workspace runs out.
@@ -27,8 +27,8 @@ impl Gpu {
     /// Reduces a whole view, a buffer or a matrix to one value.
     ///
     /// # Errors
-    /// There is nothing to reduce and the operator has no result for that, the view belongs to another device, memory
-    /// for the workspace (128 KiB, once for each device) runs out, or earlier work has failed.
+    /// The view is empty and the operator has no result for no elements, the view belongs to another device, memory for
+    /// the workspace (about 80 KiB for most reductions, once for each handle) runs out, or earlier work has failed.
     pub fn reduce<'a, O: Reduction<T>, T: Element>(
         &self,
         operator: O,
@@ -38,12 +38,13 @@ impl Gpu {
         Ok(self.download(&self.reduce_to_buffer(operator, input, Shape::all(input.len()))?)?[0])
     }
 
-    /// Reduces a view to a buffer with one output for each row, column or segment of its shape.
+    /// Reduces a view to a buffer with one output for each row, column or segment of the shape.
     ///
-    /// The sum of squares and the norm of columns of `f64` first transpose the view, to memory as large as the view.
+    /// The sum of squares and the norm of columns of `f64` first transpose the view, to temporary memory of the view's
+    /// size.
     ///
     /// # Errors
-    /// As for [`Gpu::reduce`]; and the view is shorter than the shape. Elements past the shape are ignored.
+    /// As for [`Gpu::reduce`]; or the view is shorter than the shape. Elements past the shape are ignored.
     pub fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
         &self,
         operator: O,
@@ -110,14 +111,15 @@ calls! {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
-    /// A running or stored sum is [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
-    /// ([`Gpu::partial_sum`]), and [`ExactSums`](crate::ExactSums) on the device.
+    /// For a sum that is continued or stored, use [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
+    /// ([`Gpu::partial_sum`]), or [`ExactSums`](crate::ExactSums) on the device.
     sum by Sum;
     /// The product; 1 for no elements. Integers are multiplied in 64 bits, `f16` and `bf16` in `f32`. See [`Product`].
     product by Product;
-    /// The mean; NaN for no elements. The exact sum over the number of elements, rounded once. See [`Mean`].
+    /// The mean; NaN for no elements. It is the exact sum divided by the number of elements, rounded once. See
+    /// [`Mean`].
     mean by Mean;
-    /// The sum of squares; 0 for no elements. Of floats it is exact, rounded once. See [`SumOfSquares`].
+    /// The sum of squares; 0 for no elements. For floats it is exact, rounded once. See [`SumOfSquares`].
     sum_of_squares by SumOfSquares;
     /// The Euclidean norm; 0 for no elements. Exact, rounded once. See [`Norm`].
     ///

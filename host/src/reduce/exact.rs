@@ -10,7 +10,7 @@ use kernels::reduce::tuning::exact_rows::COALESCED_LANES;
 
 use super::Shape;
 use super::lane_memory::lane_memory_bytes;
-use super::plan::{AtOnce, Blocks, Tiles};
+use super::plan::{Blocks, Concurrency, Tiles};
 use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
@@ -20,7 +20,8 @@ use crate::{Error, Gpu, MULTIPROCESSORS, Transposition, View, ViewMut};
 pub(super) struct Exact<T: Element, R: Plain> {
     kernels: ExactKernels<T, R>,
     plan: Plan,
-    /// How columns become rows, and the elements of the input and of its copy. None if there is a kernel for columns.
+    /// The transposition that makes rows of the columns, and the numbers of elements of the input and of its transposed
+    /// copy. `None` if there is a kernel for columns.
     transposed: Option<(Transposition, usize, usize)>,
 }
 
@@ -56,10 +57,10 @@ impl Plan {
         let size = size_of::<T>();
         if rows == 0 {
             Self::Nothing
-        } else if rows > 1 && len > 0 && Lanes::take(len, size) {
+        } else if rows > 1 && len > 0 && Lanes::can_reduce(len, size) {
             Self::Rows { rows, len, pitch }
         } else {
-            // Empty rows do not use the pitch, which may be beyond any address.
+            // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
             let pitch = if len == 0 { 0 } else { pitch };
             Self::LongRows { rows, len, pitch, blocks: Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT) }
         }
@@ -80,15 +81,19 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.has_columns() {
                 true => {
-                    let at_once = AtOnce { rows: rows_in_flight(size), blocks: MIN_BLOCKS * MULTIPROCESSORS };
-                    let tiles = Tiles::filling(rows, columns, batches, size, at_once);
-                    // A single batch does not use its pitch, so the pitch must not make it look misaligned.
+                    let concurrency = Concurrency {
+                        rows_in_flight: rows_in_flight(size),
+                        resident_blocks: MIN_BLOCKS * MULTIPROCESSORS,
+                    };
+                    let tiles = Tiles::filling(rows, columns, batches, size, concurrency);
+                    // A single matrix has no use for the batch pitch, which must not make the input look misaligned.
                     let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                     Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
                 }
                 false => {
-                    let turned = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
-                    transposed = Some((turned, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
+                    let transposition = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
+                    transposed =
+                        Some((transposition, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
                     Plan::of_rows::<T>(batches * columns, rows, rows)
                 }
             },
@@ -154,7 +159,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     batch_pitch,
                     folded_rows,
                     lanes,
-                    // At most the grid's blocks.
+                    // Fits in a `u32`, because the grid has at least this number of blocks.
                     tiles: count as u32,
                     splits,
                     superaccumulators,
@@ -193,12 +198,12 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         let output = output.cast::<u8>();
-        let (Some((turned, elements, of_copy)), Some(mut copy)) = (self.transposed, workspace.copy.take()) else {
+        let (Some((transposition, elements, copied)), Some(mut copy)) = (self.transposed, workspace.copy.take()) else {
             return self.reduce(gpu, workspace, input, output);
         };
         let started = gpu
-            .transpose_views(turned, input.slice(0, elements)?, copy.view_mut().cast::<T>().slice(0, of_copy)?)
-            .and_then(|()| self.reduce(gpu, workspace, copy.view().cast::<T>().slice(0, of_copy)?, output));
+            .transpose_views(transposition, input.slice(0, elements)?, copy.view_mut().cast::<T>().slice(0, copied)?)
+            .and_then(|()| self.reduce(gpu, workspace, copy.view().cast::<T>().slice(0, copied)?, output));
         workspace.copy = Some(copy);
         started
     }
@@ -209,18 +214,18 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
 pub(super) struct Lanes {
     /// Lanes of a row.
     pub lanes: u32,
-    /// Vectors of a row for each of these lanes.
+    /// Vectors of each of these lanes.
     pub vectors: u32,
     pub rows_per_block: usize,
 }
 
 impl Lanes {
-    /// Whether lanes reduce rows of `len` elements of `size` bytes. Blocks reduce longer rows.
-    pub fn take(len: usize, size: usize) -> bool {
+    /// Whether the lanes of a warp can reduce a row of `len` elements of `size` bytes. Blocks reduce longer rows.
+    pub fn can_reduce(len: usize, size: usize) -> bool {
         len / (16 / size) <= 32 * rows::VECTORS
     }
 
-    /// The lanes of such rows, which may have singles outside whole vectors.
+    /// The lanes of such rows. If `has_singles`, rows may have single elements outside of whole vectors.
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
         let vectors_of_row = len / (16 / size);
         let least = if has_singles { min_lanes(size) as usize } else { 1 };
@@ -245,7 +250,7 @@ mod tests {
             for len in 1..=1100 {
                 for has_singles in [false, true] {
                     let len = if has_singles { len } else { len * 16 / size };
-                    if !Lanes::take(len, size) {
+                    if !Lanes::can_reduce(len, size) {
                         assert!(len * size > 32 * 4 * 16, "{len} of {size} bytes");
                         continue;
                     }
@@ -263,6 +268,6 @@ mod tests {
             (lanes, vectors)
         };
         assert_eq!([4, 16, 64, 512].map(of), [(1, 1), (4, 1), (4, 4), (32, 4)]);
-        assert_eq!([512, 516].map(|len| Lanes::take(len, 4)), [true, false]);
+        assert_eq!([512, 516].map(|len| Lanes::can_reduce(len, 4)), [true, false]);
     }
 }

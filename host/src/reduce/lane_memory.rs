@@ -4,8 +4,8 @@ use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
 
 use crate::Gpu;
 
-/// The dynamic shared memory, in bytes, of a block of `threads` threads, if a multiprocessor is to run `threads_at_once`
-/// threads at once: as much as the device has for it, and the sums can use.
+/// The bytes of dynamic shared memory of a block of `threads` threads: as many as its sums can use, and the device has
+/// if a multiprocessor is to run `threads_at_once` threads at once.
 pub(super) fn lane_memory_bytes(gpu: &Gpu, memory: LaneMemory, threads: usize, threads_at_once: usize) -> usize {
     memory.bytes(threads, gpu.backend().shared_memory().available(threads, threads_at_once))
 }

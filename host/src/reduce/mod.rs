@@ -15,11 +15,11 @@
 //! let means = gpu.reduce_to_buffer(Mean, &x, Shape::columns(2, 3))?;
 //! assert_eq!(gpu.download(&means)?, [1.5, 4.5, 4.5]);
 //!
-//! // Without waiting and without allocating, any number of times.
+//! // A reducer can be started any number of times, and neither waits nor allocates.
 //! let mut reducer = gpu.reducer(ArgMax, Shape::rows(2, 3))?;
-//! let mut places = gpu.zeroed::<u64>(2)?;
-//! reducer.start(&x, &mut places)?;
-//! assert_eq!(gpu.download(&places)?, [1, 2]);
+//! let mut indices = gpu.zeroed::<u64>(2)?;
+//! reducer.start(&x, &mut indices)?;
+//! assert_eq!(gpu.download(&indices)?, [1, 2]);
 //!
 //! // Sums of floats are exact, and rounded once.
 //! assert_eq!(gpu.sum(&gpu.upload(&[1e20_f32, 1.0, -1e20, 3.0].repeat(50))?)?, 200.0);
@@ -35,18 +35,18 @@
 //! norms of integers are exact, and rounded once to `f64`. Products of floats and custom operators have an order that
 //! is a function of three things: the number of elements reduced to the result, the types, and whether the elements are
 //! contiguous (a row, the whole input), a column, or a segment by offsets. So every result has the same bits on every
-//! device, in every run, on every stream, in the executor, at every alignment, and with any other rows or columns.
-//! Every NaN has the same bits.
+//! device, in every run, on every stream, in the executor, at every alignment, and whatever the other rows or columns
+//! are. Every NaN has the same bits.
 //!
-//! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. A
-//! minimum, a maximum, or the index of either of no elements does not exist: the call returns
-//! [`Error::Empty`](crate::Error::Empty). For a shape without outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4],
-//! 1)`) every operator returns an empty buffer. NumPy raises there for minima, maxima and their indices; here a program
-//! that reduces a batch of any size needs no special case.
+//! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. Minima,
+//! maxima and their indices do not exist for no elements: the call returns [`Error::Empty`](crate::Error::Empty). For a
+//! shape without outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) every operator returns an empty buffer.
+//! NumPy raises an error for minima, maxima and their indices of such a shape; here a program that reduces a batch of
+//! any size needs no special case.
 //!
-//! **Special numbers.** As in NumPy: a sum, minimum or maximum of elements with NaN is NaN; an index is that of the
-//! first NaN, else of the first of equal elements; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits unless
-//! [`WrappingSum`](crate::ops::WrappingSum) says otherwise.
+//! **Special numbers.** As in NumPy: if an element is NaN, so is the sum, minimum or maximum; an index is that of the
+//! first NaN, or else of the first of equal elements; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits, or
+//! in their own type with [`WrappingSum`](crate::ops::WrappingSum).
 
 mod by_states;
 mod calls;
@@ -71,6 +71,6 @@ pub use states::{ExactElement, ExactSums};
 pub(crate) use workspace::Workspaces;
 
 mod private {
-    /// Only this crate can name it.
+    /// Only this crate can name this type, so only this crate can call the functions that take it.
     pub struct Token;
 }

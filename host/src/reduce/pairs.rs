@@ -36,10 +36,10 @@ pub trait PairReduction<T: Element>: Sized {
 /// The kernel of an operator on pairs, and the memory that its blocks share.
 #[doc(hidden)]
 pub enum PairKernel<T: Element, R: Plain> {
-    /// Combines states, each of which takes `states_per_split` tile states.
+    /// Combines states in a fixed order. Each takes `states_per_split` tile states.
     InOrder { kernel: AnyBlock<PairArgs<'static, T, R>>, states_per_split: usize },
-    /// Sums exactly: `words` are those of a superaccumulator, `lane_memory` is dynamic shared memory, and `finish` selects
-    /// the result.
+    /// Sums exactly. A superaccumulator has `words` words, `lane_memory` is the dynamic shared memory, and `finish`
+    /// selects the result.
     Exact {
         kernel: AnyBlock<exact_pairs::Args<'static, T>>,
         states_per_split: usize,
@@ -91,7 +91,7 @@ exact_dots! {
     InElementType<Dot>: bf16, to bf16, IN_OTHER_FORMAT;
 }
 
-/// A reduction of two inputs of one shape, with all of its memory. Starting it neither allocates nor waits. It reduces
+/// A reduction of two inputs of one shape, with its workspace. Starting it neither allocates nor waits. It reduces
 /// elements of type `T` to outputs of type `R`.
 ///
 /// Made by [`Gpu::pair_reducer`].
@@ -102,8 +102,8 @@ pub struct PairReducer<T: Element, R: Plain> {
 }
 
 impl Gpu {
-    /// The dot product of two vectors; 0 for no elements. Floats give the exact product, rounded once (of `f16` and
-    /// `bf16` to `f32`); integers are summed in 64 bits. See [`Dot`].
+    /// The dot product of two vectors; 0 for no elements. For floats it is exact, rounded once (of `f16` and `bf16` to
+    /// `f32`); for integers it is computed in 64 bits. See [`Dot`].
     ///
     /// ```
     /// use warpfold::Gpu;
@@ -117,7 +117,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Their lengths differ; and as for [`Gpu::reduce`].
+    /// The lengths of `x` and `y` differ; or as for [`Gpu::reduce`].
     pub fn dot<'x, 'y, T: Element>(
         &self,
         x: impl Into<View<'x, T>>,
@@ -138,7 +138,7 @@ impl Gpu {
     /// Reduces two inputs of one shape, whole or row by row, to a buffer with one output for each row.
     ///
     /// # Errors
-    /// A view is shorter than the shape, or the shape is one of columns; and as for [`Gpu::reduce`].
+    /// A view is shorter than the shape, or the shape is one of columns; or as for [`Gpu::reduce`].
     pub fn reduce_pairs<'x, 'y, O: PairReduction<T>, T: Element>(
         &self,
         _operator: O,
@@ -155,7 +155,7 @@ impl Gpu {
         Ok(output)
     }
 
-    /// A reduction of two inputs of one shape, with all of its memory, to be started any number of times.
+    /// A reduction of two inputs of one shape with its workspace, which can be started any number of times.
     ///
     /// # Errors
     /// The shape is one of columns, or memory for the workspace runs out.
@@ -171,12 +171,12 @@ impl Gpu {
 }
 
 impl<T: Element, R: Plain> PairReducer<T, R> {
-    /// The shape that it reduces.
+    /// The shape of each input.
     pub fn shape(&self) -> Shape {
         self.planned.shape
     }
 
-    /// Starts the reduction of the two inputs into `output`, after all work started earlier.
+    /// Starts the reduction of the two inputs to `output`, after all work that was started earlier.
     ///
     /// # Errors
     /// An input is shorter than the shape (elements past the shape are ignored), `output` does not have one element for
@@ -195,7 +195,7 @@ impl<T: Element, R: Plain> PairReducer<T, R> {
 pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_, T>) -> Result<(), Error> {
     let expected = shape.elements().unwrap_or(usize::MAX);
     for (what, input) in [("the first input", x), ("the second input", y)] {
-        gpu.own(input.memory(), OPERATION)?;
+        gpu.use_memory(input.memory(), OPERATION)?;
         if let Some((rows, columns)) = input.matrix() {
             shape.check_matrix(OPERATION, rows, columns)?;
         }
@@ -213,7 +213,7 @@ struct PlannedPairs<T: Element, R: Plain> {
     rows: usize,
     len: usize,
     pitch: usize,
-    /// None if there is no output.
+    /// `None` if there is no output.
     blocks: Option<Blocks>,
 }
 
@@ -226,10 +226,10 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
                 operation: OPERATION,
                 what: "the number of columns",
                 found: shape.outputs(),
-                expected: "and pairs are reduced as a whole or row by row, not by columns".to_owned(),
+                expected: "but pairs are reduced as a whole or by rows, not by columns".to_owned(),
             });
         };
-        // Empty rows do not use the pitch, which may be beyond any address.
+        // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (rows > 0).then(|| match kernel {
             PairKernel::InOrder { .. } => Blocks::of_rows(rows, len, size, VECTORS_IN_FLIGHT),
@@ -256,7 +256,7 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
     ) -> Result<(), Error> {
         let Self { ref kernel, shape, rows, len, pitch, blocks } = *self;
         check_inputs(gpu, shape, x, y)?;
-        gpu.own(output.memory(), OPERATION)?;
+        gpu.use_memory(output.memory(), OPERATION)?;
         if output.len() != shape.outputs() {
             let (found, expected) = (output.len(), shape.outputs());
             return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });

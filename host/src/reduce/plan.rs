@@ -1,8 +1,9 @@
 //! Chooses the kernel that reduces a shape, and its grid.
 //!
-//! The kernel and the grid are part of the order in which elements are combined. An operator that keeps an order has
-//! the kernel and grid of a single row or column of the same length, so its order is a function of the length and the
-//! types. Any other operator has those that are fastest for the shape. Neither depends on the device.
+//! The kernel and the grid determine the order in which elements are combined. If an operator's result depends on that
+//! order, its kernel and grid are those of a single row or column of the same length, so that the order is a function
+//! of the length and the types. For any other operator, they are the fastest for the shape. No plan depends on the
+//! device.
 
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
@@ -48,7 +49,7 @@ pub(super) enum Plan {
         folded_rows: u32,
         lanes: u32,
         splits: u32,
-        /// Matrices in which a block has a tile.
+        /// The number of matrices in which a block reduces a tile.
         batches_of_block: usize,
     },
 }
@@ -68,26 +69,26 @@ impl Plan {
                         rows_per_block(rows, rows::rows_per_block(len, pitch, lanes, size), lanes) as u32;
                     return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_per_block };
                 }
-                // Empty rows do not use the pitch, which may be beyond any address.
+                // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
                 let pitch = if len == 0 { 0 } else { pitch };
                 // The elements are combined in the order of a single row.
-                let beside = if is_any_order { rows } else { 1 };
+                let planned_rows = if is_any_order { rows } else { 1 };
                 Self::LongRows {
                     rows,
                     len,
                     pitch,
-                    blocks: Blocks::of_rows(beside, len, size, long_rows::VECTORS_IN_FLIGHT),
+                    blocks: Blocks::of_rows(planned_rows, len, size, long_rows::VECTORS_IN_FLIGHT),
                 }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
                 let (Tiles { folded_rows, lanes, splits }, batches_of_block) = if is_any_order {
-                    let at_once = AtOnce { rows: in_flight, blocks: RESIDENT_SMALL_BLOCKS };
-                    (Tiles::of(rows, columns, batches, size, at_once), 1)
+                    let concurrency = Concurrency { rows_in_flight: in_flight, resident_blocks: RESIDENT_SMALL_BLOCKS };
+                    (Tiles::of(rows, columns, batches, size, concurrency), 1)
                 } else {
                     Tiles::in_order(rows, columns, in_flight)
                 };
-                // A single batch does not use its pitch, so the pitch must not make it look misaligned.
+                // A single matrix has no use for the batch pitch, which must not make the input look misaligned.
                 let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
                 Self::Columns {
                     batches,
@@ -126,7 +127,7 @@ impl Plan {
         }
     }
 
-    /// Blocks in each direction of the grid; of the largest grid, if there are several launches.
+    /// The grid's width and height in blocks; those of the largest grid, if there are several launches.
     pub(super) fn grid(&self) -> (usize, usize) {
         match *self {
             Self::Nothing => (0, 0),
@@ -143,8 +144,9 @@ impl Plan {
 /// What a plan depends on besides the shape.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Elements {
-    /// Bytes of an element, and of a state.
+    /// Bytes of an element.
     pub size: usize,
+    /// Bytes of a state.
     pub size_of_state: usize,
     /// Whether the operator's results are the same [in any order](kernels::ops::Operator::ANY_ORDER).
     pub is_any_order: bool,
@@ -154,9 +156,10 @@ pub(super) struct Elements {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Blocks {
     pub splits: u32,
-    /// Tiles of the shorter splits, and how many splits have one more. A tile has [`long_rows::VECTORS_IN_FLIGHT`]
-    /// vectors for each thread; that of an exact sum has one.
+    /// Tiles of the shorter splits. A tile has [`long_rows::VECTORS_IN_FLIGHT`] vectors for each thread; in an exact
+    /// sum, one.
     pub tiles: u32,
+    /// The number of splits that have one more tile.
     pub longer_splits: u32,
     pub threads: u32,
 }
@@ -166,12 +169,12 @@ impl Blocks {
     /// thread has `in_flight` vectors in flight.
     pub(super) fn of_rows(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
         let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight);
-        // The last tile may not be whole.
+        // The last tile may be incomplete.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
         Self::of(threads, tiles, splits_of_row(tiles, rows))
     }
 
-    /// The blocks that sum rows exactly, at least one. They do not change the results.
+    /// The blocks that sum `rows` rows exactly; `rows` is at least 1. The blocks do not change the results.
     pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
         use exact_long_rows::{MAX_THREADS, THREADS};
         const { assert!(MAX_THREADS <= 32 * MAX_WARPS) };
@@ -179,7 +182,8 @@ impl Blocks {
         let steps = |threads: usize| vectors.div_ceil(threads * in_flight).max(1);
         let alone = vectors.div_ceil(in_flight).next_power_of_two().max(32);
         let threads = if rows > 1 {
-            // Small blocks, so that other blocks load while one rounds: all rows run at once, or each has one warp.
+            // Blocks small enough that all rows run at once, but of at least one warp. Other blocks load while one
+            // rounds.
             let of_row = (MAX_THREADS * MULTIPROCESSORS / rows).clamp(32, MAX_THREADS);
             alone.min(1 << of_row.ilog2())
         } else if alone <= MAX_THREADS {
@@ -189,7 +193,7 @@ impl Blocks {
         } else {
             THREADS
         };
-        // A block has at least what its threads have in flight, and at most a tile more than any other.
+        // Each block has at least one load by all of its threads, and at most one tile more than any other block.
         let splits = steps(threads).min((MAX_THREADS / threads * MULTIPROCESSORS / rows).max(1));
         Self::of(threads, vectors.div_ceil(threads).max(1), splits)
     }
@@ -200,7 +204,7 @@ impl Blocks {
         Self { splits: splits as u32, tiles, longer_splits, threads: threads as u32 }
     }
 
-    /// The memory that blocks of shared rows need. Each state takes `states_per_split` tile states, each row a
+    /// The workspace of blocks that share a row. Each state takes `states_per_split` tile states, and each row takes a
     /// superaccumulator of `words` words.
     pub(super) fn workspace_size(&self, rows: usize, states_per_split: usize, words: usize) -> WorkspaceSize {
         let shared = if self.splits > 1 { rows } else { 0 };
@@ -211,32 +215,33 @@ impl Blocks {
         }
     }
 
-    /// How many of `rows` rows a launch folds: all, unless blocks share a row and the grid would be too high.
+    /// How many of `rows` rows a launch folds: all, unless blocks share a row and the grid would exceed its maximum
+    /// height.
     pub(super) fn rows_of_launch(&self, rows: usize) -> usize {
-        const HIGHEST_GRID: usize = 65_535;
-        if self.splits > 1 { rows.min(HIGHEST_GRID) } else { rows }
+        const MAX_GRID_HEIGHT: usize = 65_535;
+        if self.splits > 1 { rows.min(MAX_GRID_HEIGHT) } else { rows }
     }
 
-    /// Blocks in each direction of the grid.
+    /// The grid's width and height in blocks.
     pub(super) fn grid(&self, rows: usize) -> (usize, usize) {
         if self.splits > 1 { (self.splits as usize, rows) } else { (rows, 1) }
     }
 }
 
-/// Rows that a block folds, of `rows` and up to `most`. The blocks are one wave, and each group of `lanes` lanes has
-/// the same number of rows. It does not change how a row is folded.
-fn rows_per_block(rows: usize, most: usize, lanes: usize) -> usize {
-    let places = RESIDENT_SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
-    rows.div_ceil(places).next_multiple_of(rows::BLOCK / lanes).min(most)
+/// How many of `rows` rows a block folds, at most `max_rows`. If possible, all blocks run in one wave. Each group of
+/// `lanes` lanes has the same number of rows. The number does not change how a row is folded.
+fn rows_per_block(rows: usize, max_rows: usize, lanes: usize) -> usize {
+    let resident_blocks = RESIDENT_SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
+    rows.div_ceil(resident_blocks).next_multiple_of(rows::BLOCK / lanes).min(max_rows)
 }
 
-/// How much of a kernel for columns a device runs at once.
+/// How much work of a kernel for columns a device has in progress at once.
 #[derive(Clone, Copy)]
-pub(super) struct AtOnce {
+pub(super) struct Concurrency {
     /// Rows that a thread has in flight.
-    pub rows: usize,
+    pub rows_in_flight: usize,
     /// Blocks that run at once.
-    pub blocks: usize,
+    pub resident_blocks: usize,
 }
 
 /// How blocks share a matrix's columns.
@@ -248,16 +253,16 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// The tiles of `batches` matrices of `rows` rows of `columns` elements of `size` bytes, for operators of any
-    /// order.
-    pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
-        let folded_rows = rows_to_fold(rows, columns, batches, size, at_once);
-        let (lanes, splits) = blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, at_once);
+    /// The tiles of `batches` matrices of `rows` x `columns` elements of `size` bytes, for operators whose results do
+    /// not depend on the order.
+    pub(super) fn of(rows: usize, columns: usize, batches: usize, size: usize, concurrency: Concurrency) -> Self {
+        let folded_rows = rows_to_fold(rows, columns, batches, size, concurrency);
+        let (lanes, splits) = blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, concurrency);
         Self { folded_rows: folded_rows as u32, lanes: lanes as u32, splits: splits as u32 }
     }
 
-    /// The tiles for an operator that keeps an order, and the matrices of which a block has a tile. The number of
-    /// splits depends on the number of rows alone.
+    /// The tiles for an operator whose results depend on the order, and the number of matrices in which a block reduces
+    /// a tile. The number of splits depends on the number of rows alone.
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> (Self, usize) {
         let order = Order::new(rows, in_flight);
         let lanes = order.lanes(columns.div_ceil(columns::COLUMNS).next_power_of_two());
@@ -265,21 +270,23 @@ impl Tiles {
         (tiles, order.batches_of_block(lanes))
     }
 
-    /// The tiles for exact sums. If [`Tiles::of`] gives fewer blocks than the device runs at once, tiles are two or
-    /// four times as wide, if that gives more blocks.
-    pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> Self {
-        let first = Self::of(rows, columns, batches, size, at_once);
+    /// The tiles for exact sums: those of [`Tiles::of`], or, if these are fewer blocks than the device runs at once,
+    /// tiles that are two or four times as wide and give more blocks.
+    pub(super) fn filling(rows: usize, columns: usize, batches: usize, size: usize, concurrency: Concurrency) -> Self {
+        let first = Self::of(rows, columns, batches, size, concurrency);
         let blocks = |tiles: &Self| tiles.count(columns).saturating_mul(tiles.splits as usize).saturating_mul(batches);
         let wider = |lanes: u32| {
             let tiles = Self { lanes, ..first };
-            let rounds = (rows / tiles.folded_rows as usize).div_ceil(columns::BLOCK / lanes as usize * at_once.rows);
-            let splits = (at_once.blocks / (tiles.count(columns) * batches).max(1)).clamp(1, rounds.max(1));
+            let rounds = (rows / tiles.folded_rows as usize)
+                .div_ceil(columns::BLOCK / lanes as usize * concurrency.rows_in_flight);
+            let splits =
+                (concurrency.resident_blocks / (tiles.count(columns) * batches).max(1)).clamp(1, rounds.max(1));
             Self { splits: splits as u32, ..tiles }
         };
         [2, 4]
             .map(|times| first.lanes * times)
             .into_iter()
-            .filter(|&lanes| lanes as usize <= columns::BLOCK && blocks(&first) < at_once.blocks)
+            .filter(|&lanes| lanes as usize <= columns::BLOCK && blocks(&first) < concurrency.resident_blocks)
             .map(wider)
             .fold(first, |best, tiles| if blocks(&tiles) * 10 > blocks(&best) * 11 { tiles } else { best })
     }
@@ -292,26 +299,28 @@ impl Tiles {
 
 /// How many rows are folded into one.
 ///
-/// A folded row consists of whole lines of memory, so that two tiles share none. It has columns for many tiles, each
-/// shared by few blocks.
+/// A folded row consists of whole cache lines, so that no two tiles share a line. It is so wide that there are many
+/// tiles, each shared by few blocks.
 ///
 /// Folding takes another ticket, about 2 us. So rows are folded only if a block would otherwise have many partials to
-/// fold, or if there is enough to read. At the end one block folds a state of each of the columns: the more there is to
-/// read, the more columns are allowed.
-fn rows_to_fold(rows: usize, columns: usize, batches: usize, size: usize, at_once: AtOnce) -> usize {
-    let (lanes, splits) = blocks_of_columns(rows, columns, batches, at_once);
+/// fold, or if the input is large. At the end one block folds a state for each column of the folded row, so its width
+/// is limited: the larger the input, the wider it may be.
+fn rows_to_fold(rows: usize, columns: usize, batches: usize, size: usize, concurrency: Concurrency) -> usize {
+    let (lanes, splits) = blocks_of_columns(rows, columns, batches, concurrency);
     let elements = rows.saturating_mul(columns).saturating_mul(batches);
-    let is_much = elements >= at_once.blocks * columns::BLOCK * columns::COLUMNS * at_once.rows;
-    if splits == 1 || !is_much && splits * lanes * columns::COLUMNS <= PARTIALS_PER_THREAD * columns::BLOCK {
+    let is_large =
+        elements >= concurrency.resident_blocks * columns::BLOCK * columns::COLUMNS * concurrency.rows_in_flight;
+    if splits == 1 || !is_large && splits * lanes * columns::COLUMNS <= PARTIALS_PER_THREAD * columns::BLOCK {
         return 1;
     }
-    let most = if is_much { MAX_FOLDED_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { MIN_FOLDED_COLUMNS };
+    let max_columns =
+        if is_large { MAX_FOLDED_COLUMNS.max(elements.saturating_mul(size) >> 17) } else { MIN_FOLDED_COLUMNS };
     let is_even = |folded_rows: usize| {
         (columns * folded_rows * size).is_multiple_of(CACHE_LINE) && columns * folded_rows >= MIN_FOLDED_COLUMNS
     };
     let is_possible = |folded_rows: usize| {
-        columns * folded_rows <= most
-            && blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, at_once).1 > 1
+        columns * folded_rows <= max_columns
+            && blocks_of_columns(rows / folded_rows, columns * folded_rows, batches, concurrency).1 > 1
     };
     let mut folded_rows = 1;
     while !is_even(folded_rows) && is_possible(2 * folded_rows) {
@@ -321,12 +330,12 @@ fn rows_to_fold(rows: usize, columns: usize, batches: usize, size: usize, at_onc
 }
 
 /// Lanes of a tile of columns, and blocks that share its rows.
-fn blocks_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> (usize, usize) {
-    let lanes = lanes_of_columns(rows, columns, batches, at_once);
+fn blocks_of_columns(rows: usize, columns: usize, batches: usize, concurrency: Concurrency) -> (usize, usize) {
+    let lanes = lanes_of_columns(rows, columns, batches, concurrency);
     let tiles = tiles_of_columns(columns, lanes).saturating_mul(batches);
     // Each split has at least one round of loads.
-    let rounds = rows.div_ceil(columns::BLOCK / lanes * at_once.rows).max(1);
-    (lanes, (at_once.blocks / tiles).clamp(1, rounds))
+    let rounds = rows.div_ceil(columns::BLOCK / lanes * concurrency.rows_in_flight).max(1);
+    (lanes, (concurrency.resident_blocks / tiles).clamp(1, rounds))
 }
 
 /// The number of tiles of a matrix's columns.
@@ -334,37 +343,37 @@ pub(super) fn tiles_of_columns(columns: usize, lanes: usize) -> usize {
     columns.div_ceil(lanes * columns::COLUMNS)
 }
 
-/// The number of lanes of a row of threads, at most as many as the columns need.
+/// The number of lanes of a row of threads, which is the width of a tile. It is no more than the columns need.
 ///
 /// If all blocks have enough columns, it is half a block: the longer the contiguous segment of a row that a block
-/// reads, the better. Otherwise several blocks share a tile's rows, and fewer columns mean fewer partials. It is then
-/// half a warp, or a warp if accesses are of single elements, so that a warp's accesses are contiguous. It is more, up
-/// to the whole block, if there are too few rows for more rows of threads with four rounds of loads each.
-fn lanes_of_columns(rows: usize, columns: usize, batches: usize, at_once: AtOnce) -> usize {
+/// reads, the better. Otherwise several blocks share a tile's rows, and narrower tiles mean fewer partials. The width
+/// is then half a warp, or a warp if accesses are of single elements, so that a warp's accesses are contiguous. It is
+/// more, up to the whole block, if there are too few rows for more rows of threads with four rounds of loads each.
+fn lanes_of_columns(rows: usize, columns: usize, batches: usize, concurrency: Concurrency) -> usize {
     let needed = columns.div_ceil(columns::COLUMNS).next_power_of_two();
-    let fewest = if tiles_of_columns(columns, WIDE_TILE_LANES).saturating_mul(batches) >= at_once.blocks {
+    let fewest = if tiles_of_columns(columns, WIDE_TILE_LANES).saturating_mul(batches) >= concurrency.resident_blocks {
         WIDE_TILE_LANES
     } else if columns.is_multiple_of(columns::COLUMNS) {
         16
     } else {
         32
     };
-    let rows_of_threads = (rows / (4 * at_once.rows)).max(1);
+    let rows_of_threads = (rows / (4 * concurrency.rows_in_flight)).max(1);
     let widest = columns::BLOCK.div_ceil(rows_of_threads).next_power_of_two().clamp(fewest, columns::BLOCK);
     needed.min(widest)
 }
 
-/// Threads of a block that folds a row of `vectors` vectors, one of `rows`; at most [`MAX_THREADS`].
+/// Threads of a block that folds one of `rows` rows of `vectors` vectors; at most [`MAX_THREADS`].
 ///
-/// A thread has two tiles in flight. A row that one block can load this way has no partials, and gets no more threads
-/// than its loads take, since every further warp lengthens the block's last fold. A single longer row is first spread
-/// over the multiprocessors in small blocks. If it is long enough for all of them, blocks have 512 threads, and two fit
-/// a multiprocessor. With many rows, blocks are small, so that other blocks load while one folds its last states. With
-/// very many rows, the last blocks are a small part of all: long rows have as many threads as load them in two rounds,
-/// and so fewer last folds. (`docs/notes/whole-inputs.md`)
+/// A thread has two tiles in flight. A row that one block can load this way has no partials, and gets only the threads
+/// that its loads need, since every further warp makes the block's last fold longer. A single longer row is spread over
+/// the multiprocessors in small blocks. If it is long enough for all multiprocessors, blocks have 512 threads, and two
+/// fit on a multiprocessor. With many rows, blocks are small, so that other blocks load while one folds its last
+/// states. With very many rows, the last wave is a small part of all: a long row gets the threads that load it in two
+/// rounds, and so has fewer last folds. (`docs/notes/whole-inputs.md`)
 fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
     let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
-    let most = match rows {
+    let max_threads = match rows {
         1 if of_one_round <= MAX_THREADS => MAX_THREADS,
         1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MAX_THREADS),
         2..RESIDENT_LARGE_BLOCKS => MAX_THREADS,
@@ -372,13 +381,13 @@ fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
         RESIDENT_SMALL_BLOCKS..ROWS_WITHOUT_TAIL_EFFECT => 128,
         _ => (of_one_round / 2).clamp(128, MAX_THREADS),
     };
-    of_one_round.clamp(32, most)
+    of_one_round.clamp(32, max_threads)
 }
 
-/// How many blocks share a row of `tiles` tiles, one of `rows`.
+/// How many blocks share a row of `tiles` tiles, if there are `rows` rows.
 ///
-/// As many as run at once, but at most one for each two tiles: two tiles in flight take less time than the partials of
-/// two blocks.
+/// Together the blocks of all rows fill the device once, but each block has at least two tiles: a block loads two tiles
+/// in less time than two blocks take to exchange partials.
 fn splits_of_row(tiles: usize, rows: usize) -> usize {
     (RESIDENT_LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
 }

@@ -9,7 +9,7 @@ use crate::{Error, Gpu, View, ViewMut};
 /// A reduction of one shape by an operator's kernels.
 pub(super) struct Planned<T, R>(Box<dyn Launches<T, R>>);
 
-/// What a [`Planned`] reduction needs, and its launch.
+/// The workspace and the launches of a [`Planned`] reduction.
 pub(super) trait Launches<T, R>: Send + Sync {
     fn workspace_size(&self) -> WorkspaceSize;
 
@@ -43,7 +43,7 @@ impl<T: Element, R: Plain> Planned<T, R> {
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         check_input(gpu, shape, input)?;
-        gpu.own(output.memory(), OPERATION)?;
+        gpu.use_memory(output.memory(), OPERATION)?;
         if output.len() != shape.outputs() {
             let (found, expected) = (output.len(), shape.outputs());
             return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
@@ -55,22 +55,22 @@ impl<T: Element, R: Plain> Planned<T, R> {
 /// The operation's name, for messages.
 pub(super) const OPERATION: &str = "reduce";
 
-/// Checks that some memory could hold a shape's elements.
+/// Checks that the size of a shape's elements does not overflow.
 pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
     if shape.elements().and_then(|elements| elements.checked_mul(size_of::<T>())).is_none() {
         return Err(Error::Shape {
             operation: OPERATION,
             what: "the number of elements of each output",
             found: shape.elements_each(),
-            expected: "and no memory holds that many for each output".to_owned(),
+            expected: "but no memory could hold that many for each output".to_owned(),
         });
     }
     Ok(())
 }
 
-/// Checks that an input belongs to this device and has the shape's elements, before outputs are allocated.
+/// Checks that an input belongs to this device and is long enough for the shape, before outputs are allocated.
 pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
-    gpu.own(input.memory(), OPERATION)?;
+    gpu.use_memory(input.memory(), OPERATION)?;
     if let Some((rows, columns)) = input.matrix() {
         shape.check_matrix(OPERATION, rows, columns)?;
     }
@@ -80,7 +80,7 @@ pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T
     }
 }
 
-/// The grid's extents, if a grid can have them.
+/// The grid's width and height, if they fit.
 pub(super) fn grid((x, y): (usize, usize), operation: &'static str) -> Result<(u32, u32), Error> {
     let too_many = |_| Error::Shape {
         operation,

@@ -1,4 +1,4 @@
-//! A reduction that is made once and started any number of times.
+//! A reduction that is planned once and started any number of times.
 
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::reduction::{Kernels, Reduction};
@@ -27,12 +27,12 @@ impl<T: Element, R: Plain> Reducer<T, R> {
         Ok(Self { gpu: gpu.clone(), shape, planned, workspace })
     }
 
-    /// The shape that it reduces.
+    /// The shape of the input.
     pub fn shape(&self) -> Shape {
         self.shape
     }
 
-    /// Starts the reduction of `input` into `output`, after all work started earlier.
+    /// Starts the reduction of `input` to `output`, after all work that was started earlier.
     ///
     /// # Errors
     /// `input` is shorter than the shape (elements past the shape are ignored), `output` does not have one element for

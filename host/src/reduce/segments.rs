@@ -12,15 +12,15 @@ use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// The resident warps of the first kernel on an H200, and the resident blocks of the second. Each of these warps gets a
-/// segment before any gets a second one.
+/// The resident warps of the first kernel on an H200, and the resident blocks of the second. No warp gets a second
+/// segment before each of the resident warps has one.
 fn resident(is_exact: bool) -> (usize, usize) {
     let (warps, blocks) = if is_exact { (32, 3) } else { (64, 4) };
     (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
 }
 
-/// The kernels of a reduction to results of type `R`, for any kind of states. The first queues long segments, which the
-/// second reduces.
+/// The two kernels of a reduction to results of type `R`. The first reduces short segments and queues long ones, which
+/// the second reduces.
 enum SegmentKernels<T: Element, R: Plain> {
     OfStates {
         /// The operator's value.
@@ -71,12 +71,13 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
 
 /// A reduction of segments by one operator, with its workspace. Starting it neither allocates nor waits.
 ///
-/// Segment `i` is the elements `offsets[i]..offsets[i + 1]`, so there is one offset more than segments, as in a sparse
-/// matrix in CSR. An empty segment gives the operator's result for no elements: a sum 0, a product 1, a mean NaN, a
-/// minimum the largest value and a maximum the smallest (for floats the infinities), an index of either [`u64::MAX`].
+/// Segment `i` is the elements `offsets[i]..offsets[i + 1]`, so there is one more offset than segments, as in a sparse
+/// matrix in CSR format. The result of an empty segment is the operator's result for no elements: 0 for a sum, 1 for a
+/// product, NaN for a mean, the largest value for a minimum and the smallest for a maximum (the infinities, for
+/// floats), and [`u64::MAX`] for the index of either.
 ///
-/// A segment's bits depend on its own elements alone. An operator that keeps an order has one for segments by offsets,
-/// which may differ from that of a row of the same length.
+/// The bits of a segment's result depend on the segment's elements alone. If an operator's result depends on the order
+/// of the elements, the order in a segment by offsets may differ from that in a row of the same length.
 ///
 /// Made by [`Gpu::segment_reducer`].
 ///
@@ -103,14 +104,14 @@ pub struct SegmentReducer<T: Element, R: Plain> {
     partials: Buffer<[u64; 2]>,
     /// 0 between launches.
     tickets: Buffer<u32>,
-    /// What does not fit in the partials of exact sums; 0 between launches.
+    /// For the parts of exact sums that do not fit in partials; 0 between launches.
     superaccumulators: Buffer<i64>,
 }
 
 impl Gpu {
-    /// A reduction of `segments` segments, to be started any number of times.
+    /// A reduction of `segments` segments with its workspace, which can be started any number of times.
     ///
-    /// Each input has up to `elements` elements. The workspace takes about 1/140 of the input's memory.
+    /// Each input has at most `elements` elements. The workspace takes about 1/140 of the input's memory.
     ///
     /// # Errors
     /// Memory for the workspace runs out, or no memory could hold the input.
@@ -123,12 +124,15 @@ impl Gpu {
         let kernels = SegmentKernels::of(operator)?;
         let size = size_of::<T>();
         if elements.checked_mul(size).is_none() || segments == usize::MAX {
-            let (what, found) =
-                if segments == usize::MAX { ("the number of segments", segments) } else { ("the input", elements) };
-            let expected = "more than any memory has".to_owned();
+            let (what, found) = if segments == usize::MAX {
+                ("the number of segments", segments)
+            } else {
+                ("the input's length", elements)
+            };
+            let expected = "more than any memory could hold".to_owned();
             return Err(Error::Shape { operation: OPERATION, what, found, expected });
         }
-        // If one warp folds the input, there is nothing to queue.
+        // If one warp could fold the whole input, no segment is queued.
         let has_long = elements > segments::MAX_WARP_SEGMENT_VECTORS * (16 / size);
         let capacity = if has_long { segments::max_chunks(elements, size) } else { 0 };
         let (entries_per_state, superaccumulators) = match &kernels {
@@ -149,8 +153,8 @@ impl Gpu {
         })
     }
 
-    /// Reduces segments to a buffer with one output each. [`SegmentReducer`] says what the offsets mean, and what an
-    /// empty segment gives. Waits for the result, to check all offsets.
+    /// Reduces segments to a buffer with one output for each. [`SegmentReducer`] describes the offsets, and the result
+    /// of an empty segment. Waits for the result, to check all offsets.
     ///
     /// ```
     /// use warpfold::{Gpu, ops::Max};
@@ -163,7 +167,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// There are no offsets, some are not in order or beyond the input, a view belongs to another device, memory runs
+    /// There are no offsets, they are not ascending or exceed the input, a view belongs to another device, memory runs
     /// out, or earlier work has failed.
     pub fn reduce_segments<'i, 'o, O: Reduction<T>, T: Element>(
         &self,
@@ -173,7 +177,7 @@ impl Gpu {
     ) -> Result<Buffer<O::Output>, Error> {
         let (input, offsets) = (input.into(), offsets.into());
         let Some(segments) = offsets.len().checked_sub(1) else {
-            return Err(Error::Length { operation: OPERATION, what: "the offsets", found: 0, expected: 1 });
+            return Err(Error::Length { operation: OPERATION, what: "the array of offsets", found: 0, expected: 1 });
         };
         let mut reducer = self.segment_reducer(operator, segments, input.len())?;
         let mut output = self.zeroed(segments)?;
@@ -189,15 +193,16 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         self.segments
     }
 
-    /// The most elements of an input.
+    /// The maximum number of elements of an input.
     pub fn elements(&self) -> usize {
         self.elements
     }
 
-    /// Starts the reduction of `input`'s segments into `output`, after all work started earlier.
+    /// Starts the reduction of `input`'s segments to `output`, after all work that was started earlier.
     ///
-    /// The device reads the offsets, so [`SegmentReducer::check`] reports faults in them later. A segment whose offsets
-    /// are not in order or beyond the input counts as empty, and the outputs of the others are unreliable.
+    /// Only the device reads the offsets, so errors in them are reported later, by [`SegmentReducer::check`]. A segment
+    /// whose offsets are not ascending or exceed the input counts as empty, and the outputs of the other segments are
+    /// unreliable.
     ///
     /// # Errors
     /// A view has the wrong length, or belongs to another device; the launch is refused.
@@ -214,17 +219,17 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                 operation: OPERATION,
                 what: "the input's length",
                 found: input.len(),
-                expected: format!("and the reducer is for up to {}", self.elements),
+                expected: format!("but the reducer was made for at most {}", self.elements),
             });
         }
         if offsets.len() != self.segments + 1 {
-            return length("the offsets", offsets.len(), self.segments + 1);
+            return length("the array of offsets", offsets.len(), self.segments + 1);
         }
         if output.len() != self.segments {
             return length("the output", output.len(), self.segments);
         }
         for memory in [input.memory(), offsets.memory(), output.memory()] {
-            self.gpu.own(memory, OPERATION)?;
+            self.gpu.use_memory(memory, OPERATION)?;
         }
         if self.segments == 0 {
             return Ok(());
@@ -235,7 +240,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
             operation: OPERATION,
             what: "the number of segments",
             found: self.segments,
-            expected: "more than a grid has blocks for".to_owned(),
+            expected: "more than the blocks of a grid can reduce".to_owned(),
         })?;
         let has_long = !self.chunks.is_empty();
         let long_grid = blocks.min(self.partials.len()) as u32;
@@ -292,8 +297,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     /// Waits for the reductions started so far, and checks all of their offsets.
     ///
     /// # Errors
-    /// Some offsets were not in order, or beyond their input (the error names the first such segment, and the next
-    /// check begins anew); or work has failed.
+    /// Some offsets were not ascending or exceeded their input, or work has failed. The error names the first segment
+    /// with such offsets, and is reported only once.
     pub fn check(&mut self) -> Result<(), Error> {
         let fault = self.gpu.download(&self.status)?[INVALID_SEGMENT];
         if fault == 0 {
@@ -304,7 +309,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
     }
 }
 
-/// Segments of each warp: several only if all warps have one.
+/// Segments of each warp: more than one only if every resident warp has one.
 fn segments_per_warp(segments: usize, warps: usize) -> usize {
     let each = (segments / warps).clamp(1, 32);
     1 << each.ilog2()

@@ -2,9 +2,9 @@
 
 use crate::Error;
 
-/// Which elements of a view are reduced to one output each.
+/// The elements of a view that are reduced to each output.
 ///
-/// | shape | outputs | each over |
+/// | shape | outputs | each of |
 /// |---|---|---|
 /// | [`Shape::all`] | 1 | everything |
 /// | [`Shape::rows`] | one for each row | the row's elements |
@@ -12,8 +12,9 @@ use crate::Error;
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
 /// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
 ///
-/// A [`Matrix`](crate::Matrix) takes the shapes of the whole matrix and of its own rows or columns: all of them, or the
-/// first ones. Its [`buffer`](crate::Matrix::buffer) has no rows or columns, and takes any shape that is not longer.
+/// For a [`Matrix`](crate::Matrix), the shape is that of the whole matrix, or of its own rows or columns: of all of
+/// them, or of the first ones. For its [`buffer`](crate::Matrix::buffer), which has no rows or columns, any shape is
+/// possible that is not longer than the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -49,16 +50,16 @@ impl Shape {
         Self { kind: Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch } }
     }
 
-    /// The same rows or columns of a matrix whose rows are `pitch` elements apart, at least a row's length.
+    /// The same rows or columns, of a matrix whose rows begin `pitch` elements apart.
     ///
     /// # Errors
-    /// A smaller pitch: rows would overlap.
+    /// `pitch` is smaller than the length of a row, so rows would overlap.
     pub fn with_pitch(self, pitch: usize) -> Result<Self, Error> {
         let check = |columns: usize| {
             if pitch >= columns {
                 return Ok(());
             }
-            let expected = format!("and rows of {columns} elements need at least {columns}");
+            let expected = format!("but rows of {columns} elements need a pitch of at least {columns}");
             Err(Error::Shape { operation: "reduce", what: "the pitch", found: pitch, expected })
         };
         let kind = match self.kind {
@@ -74,14 +75,14 @@ impl Shape {
         Ok(Self { kind })
     }
 
-    /// Axis `axis` of an array with these extents, in C order: the last axis is contiguous. The outputs are those of
-    /// the other axes, in their order.
+    /// Reduces along axis `axis` of an array with these extents in C order, in which the last axis is contiguous. The
+    /// outputs are an array of the other axes, in their order.
     ///
     /// # Errors
     /// There is no such axis, or the array has more elements than a `usize` holds.
     pub fn axis(extents: &[usize], axis: usize) -> Result<Self, Error> {
         let Some(&rows) = extents.get(axis) else {
-            let expected = format!("and the array has {} axes, counted from 0", extents.len());
+            let expected = format!("but the array has {} axes, counted from 0", extents.len());
             return Err(Error::Shape { operation: "reduce", what: "the axis", found: axis, expected });
         };
         let product = |extents: &[usize]| {
@@ -90,12 +91,12 @@ impl Shape {
                     operation: "reduce",
                     what: "an extent",
                     found: extents.iter().copied().max().unwrap_or(0),
-                    expected: "and the array has more elements than any memory".to_owned(),
+                    expected: "but the array then has more elements than any memory could hold".to_owned(),
                 }
             })
         };
         let (batches, columns) = (product(&extents[..axis])?, product(&extents[axis + 1..])?);
-        // The product of all extents, so that nothing below overflows. Extents of 0 are left out.
+        // Checks the product of all extents other than 0, so that nothing below overflows.
         let others: Vec<usize> = extents.iter().copied().filter(|&extent| extent > 0).collect();
         product(&others)?;
         if columns == 1 {
@@ -120,9 +121,9 @@ impl Shape {
         }
     }
 
-    /// Checks that the rows of this shape are those of a matrix, or the first elements of them.
+    /// Checks that the rows of this shape are rows of a matrix, or the first elements of these rows.
     pub(super) fn check_matrix(&self, operation: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
-        let (own_rows, width, distance) = match self.kind {
+        let (own_rows, width, own_pitch) = match self.kind {
             // The whole input, or the start of it.
             Kind::Rows { rows: 0 | 1, .. } | Kind::Columns { batches: 1, rows: 0 | 1, .. } => return Ok(()),
             Kind::Rows { rows, len, pitch } => (rows, len, pitch),
@@ -132,27 +133,27 @@ impl Shape {
                 (batches, rows.saturating_mul(columns), batch_pitch)
             }
         };
-        if distance == columns && width <= columns && own_rows <= rows {
+        if own_pitch == columns && width <= columns && own_rows <= rows {
             return Ok(());
         }
         let expected = format!(
-            "and {own_rows} rows of {width} elements, that far apart, are none of a matrix of {rows} x {columns}: \
-             reduce its buffer, if its elements are meant as those of another shape"
+            "and it has {own_rows} rows of {width} elements, but the matrix is {rows} x {columns}: use at most its \
+             rows and columns, at its pitch of {columns}, or reduce its buffer, which takes any shape"
         );
-        Err(Error::Shape { operation, what: "the distance of the rows", found: distance, expected })
+        Err(Error::Shape { operation, what: "the shape's pitch", found: own_pitch, expected })
     }
 
-    /// The fewest elements that a view needs for this shape; none if no memory is that large.
+    /// The number of elements that a view needs for this shape; `None` if the number overflows.
     pub(super) fn elements(&self) -> Option<usize> {
-        let span = |count: usize, pitch: usize, len: usize| match count {
+        let extent = |count: usize, pitch: usize, len: usize| match count {
             0 => Some(0),
             _ if len == 0 => Some(0),
             _ => (count - 1).checked_mul(pitch)?.checked_add(len),
         };
         match self.kind {
-            Kind::Rows { rows, len, pitch } => span(rows, pitch, len),
+            Kind::Rows { rows, len, pitch } => extent(rows, pitch, len),
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                span(batches, batch_pitch, span(rows, pitch, columns)?)
+                extent(batches, batch_pitch, extent(rows, pitch, columns)?)
             }
         }
     }

@@ -20,9 +20,9 @@ pub(super) struct WorkspaceSize {
 pub(super) struct Workspace {
     /// Empty between launches: the kernels clear them.
     pub(super) tile_states: Buffer<[u64; 2]>,
-    /// What does not fit in the tile states of exact sums; 0 between launches: the kernels clear them.
+    /// For the parts of exact sums that do not fit in tile states; 0 between launches: the kernels clear them.
     pub(super) superaccumulators: Buffer<i64>,
-    /// 16 bytes for each state, which may need fewer.
+    /// At least 16 bytes for each state, even for a smaller one.
     pub(super) partials: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels clear them.
     pub(super) tickets: Buffer<u32>,
@@ -31,7 +31,7 @@ pub(super) struct Workspace {
 }
 
 impl WorkspaceSize {
-    /// The larger of both amounts of each kind, without copies.
+    /// The larger of the two sizes of each kind of memory, without copies.
     fn max(self, other: Self) -> Self {
         Self {
             tile_states: self.tile_states.max(other.tile_states),
@@ -56,7 +56,7 @@ impl Workspace {
         })
     }
 
-    /// The capacity, without a copy.
+    /// The workspace's size, without a copy.
     fn workspace_size(&self) -> WorkspaceSize {
         WorkspaceSize {
             tile_states: self.tile_states.len(),
@@ -68,7 +68,7 @@ impl Workspace {
     }
 }
 
-/// Memory for a copy of `words` words; none for 0.
+/// Memory for a copy of `words` words; `None` for 0.
 fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
     (words > 0).then(|| gpu.zeroed(words)).transpose()
 }
@@ -77,29 +77,29 @@ fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
 const INITIAL_SIZE: WorkspaceSize =
     WorkspaceSize { tile_states: 1024, superaccumulators: 16, partials: 4096, tickets: 64, copy: 0 };
 
-/// Workspaces for the next blocking calls.
+/// Workspaces that no call uses at the moment, for the next blocking calls.
 #[derive(Default)]
 pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     /// Takes a workspace with at least this capacity, or makes one.
     pub(super) fn take(&self, gpu: &Gpu, size: WorkspaceSize) -> Result<Workspace, Error> {
-        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(at) =
-            waiting.iter().position(|workspace| workspace.workspace_size().max(size) == workspace.workspace_size())
+            idle.iter().position(|workspace| workspace.workspace_size().max(size) == workspace.workspace_size())
         {
-            let workspace = waiting.swap_remove(at);
-            drop(waiting);
+            let workspace = idle.swap_remove(at);
+            drop(idle);
             return Ok(Workspace { copy: copy_of(gpu, size.copy)?, ..workspace });
         }
-        // This workspace is too small for this call and for similar ones, so a larger one replaces it.
-        let before = waiting.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
-        drop(waiting);
-        Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..before.max(size) })
+        // A workspace that is too small for this call is too small for similar ones, so a larger one replaces it.
+        let previous = idle.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
+        drop(idle);
+        Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..previous.max(size) })
     }
 
-    /// Keeps a workspace whose work ended without an error: after an error, tile states may not be empty, nor tickets
-    /// 0. Memory for a copy is as large as an input, and is freed.
+    /// Keeps a workspace whose work ended without an error: after an error, tile states may not be empty and tickets
+    /// not 0. Memory for a copy is freed, because it is as large as an input.
     pub(super) fn put_back(&self, workspace: Workspace) {
         let workspace = Workspace { copy: None, ..workspace };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);

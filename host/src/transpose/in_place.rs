@@ -23,14 +23,14 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The matrix is not square, or belongs to another device. (In other shapes elements move along long cycles, which
-    /// is slower than [`Gpu::transpose`], which writes a second matrix.)
+    /// The matrix is not square, or belongs to another device. (For other shapes, elements would move along long
+    /// cycles. [`Gpu::transpose`], which writes a second matrix, is faster than that.)
     pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::new(matrix.rows(), matrix.columns());
         self.transpose_views_in_place(shape, matrix.buffer_mut())
     }
 
-    /// Transposes square matrices in place. `shape`'s two pitches are equal.
+    /// Transposes a batch of square matrices in place. The two pitches of `shape` must be equal.
     ///
     /// # Errors
     /// The matrices are not square, the pitches differ, the view is shorter than the shape or belongs to another
@@ -41,16 +41,17 @@ impl Gpu {
         matrices: impl Into<ViewMut<'m, T>>,
     ) -> Result<(), Error> {
         let matrices = matrices.into();
-        self.own(matrices.memory(), OPERATION)?;
+        self.use_memory(matrices.memory(), OPERATION)?;
         let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
         if rows != columns {
             let expected = format!(
-                "and in place only a square can be transposed: it has {rows} rows. Use `transpose`, to a new matrix"
+                "but the matrix has {rows} rows, and only square matrices can be transposed in place: use `transpose`, \
+                 which writes a new matrix"
             );
             return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
         }
         if input_pitch != output_pitch {
-            let expected = format!("and in place it is the input's, {input_pitch}");
+            let expected = format!("but the input's is {input_pitch}, and in place the two must be equal");
             return Err(Error::Shape {
                 operation: OPERATION,
                 what: "the output's pitch",
@@ -127,8 +128,8 @@ impl Gpu {
         }
     }
 
-    /// Launches `kernel`, or one of `aligned` if everything begins at multiples of 16 bytes; the second of those has
-    /// smaller tiles.
+    /// Launches `kernel`, or one of `aligned` if all rows begin and end at multiples of 16 bytes. The second of
+    /// `aligned` has smaller tiles.
     fn launch_in_place<T: Plain>(
         &self,
         kernel: Kernel<InPlaceArgs<'static, T>>,
@@ -148,10 +149,10 @@ impl Gpu {
             true if has_small_tiles => (aligned[1], pairs(small_in_place_elements(size))),
             true => (aligned[0], pairs(elements_of_tile(size))),
         };
-        let distance = side * pitch;
+        let batch_pitch = side * pitch;
         for range in grids(batch, pairs) {
-            let matrix = matrices.reborrow().skip(range.start * distance)?;
-            let arguments = InPlaceArgs { matrix, side, pitch, batch: distance };
+            let matrix = matrices.reborrow().skip(range.start * batch_pitch)?;
+            let arguments = InPlaceArgs { matrix, side, pitch, batch: batch_pitch };
             self.launch(kernel, (pairs * range.len()) as u32, arguments)?;
         }
         Ok(())

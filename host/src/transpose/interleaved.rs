@@ -11,7 +11,7 @@ use super::strides::{MAX_BLOCKS, Strides};
 use super::tiling::Tiling;
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A matrix to transpose, with the numbers of interleaved rows on the input's and the output's side.
+/// A matrix to transpose, and the numbers of rows (ways) that are interleaved in the input and in the output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct InterleavedMatrix {
     pub rows: usize,
@@ -21,9 +21,9 @@ pub(super) struct InterleavedMatrix {
 }
 
 impl InterleavedMatrix {
-    /// The matrix whose transpose reverses the axes of an array of that shape, if one of the outer axes is short and
-    /// the other is not. If both are short, nothing is gained: the long parts of rows on one side are short ones on the
-    /// other.
+    /// The matrix whose transpose reverses the axes of an array of this shape, if exactly one of the first and the last
+    /// axis is short. If both are short, interleaving does not help: the contiguous segments are short on one side or
+    /// the other.
     pub fn of_reversal([a, b, c]: [usize; 3], size: usize) -> Option<Self> {
         let is_short = |axis: usize| axis < long_axis(size);
         const { assert!(long_axis(1) <= MAX_WAYS) };
@@ -38,7 +38,7 @@ impl InterleavedMatrix {
 }
 
 impl Gpu {
-    /// Launches the transpose with interleaved rows. The views have the matrix' elements.
+    /// Launches the transpose with interleaved rows. The views have the matrix's elements.
     pub(super) fn transpose_interleaved<T: Plain>(
         &self,
         matrix: InterleavedMatrix,
@@ -95,7 +95,7 @@ impl Gpu {
         }
     }
 
-    /// Launches the first of `kernels`, or the second if everything begins at multiples of 16 bytes.
+    /// Launches the first of `kernels`, or the second if all rows begin and end at multiples of 16 bytes.
     fn launch_interleaved<T: Plain>(
         &self,
         kernels: [Kernel<InterleavedArgs<'static, T>>; 2],
@@ -138,6 +138,6 @@ mod tests {
         assert_eq!(InterleavedMatrix::of_reversal([3, 20, 5], 4), None);
         assert_eq!(InterleavedMatrix::of_reversal([300, 20, 500], 4), None);
         assert_eq!(InterleavedMatrix::of_reversal([300, 20, 16], 16), None, "long enough");
-        assert_eq!(InterleavedMatrix::of_reversal([1 << 40, 1 << 20, 3], 1), None, "no grid has so many blocks");
+        assert_eq!(InterleavedMatrix::of_reversal([1 << 40, 1 << 20, 3], 1), None, "more blocks than a grid can have");
     }
 }

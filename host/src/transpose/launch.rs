@@ -19,7 +19,7 @@ use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_enough, vect
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Transposes the matrices, moving elements as unsigned integers of their size. The shape is not empty, and the
+    /// Transposes the matrices, with elements as unsigned integers of the same size. The shape is not empty, and the
     /// views are long enough for it.
     pub(super) fn transpose_by_tiles<T: Plain>(
         &self,
@@ -162,7 +162,8 @@ impl Gpu {
         }
     }
 
-    /// Launches the best kernel for the shape, of elements of up to 8 bytes: the first of these that takes it.
+    /// Launches the best kernel for the shape, of elements of up to 8 bytes: the first in the table's column that takes
+    /// the shape.
     ///
     /// | rows begin and end at multiples of 16 bytes | rows begin anywhere |
     /// |---|---|

@@ -20,13 +20,13 @@ use strides::Strides;
 const OPERATION: &str = "transpose";
 const PERMUTE: &str = "permute";
 
-/// The shape of a transpose: the sides of the matrices, their number, and their pitches.
+/// The shape of a transpose: the rows and columns of the matrices, the number of matrices, and the pitches.
 ///
 /// ```
 /// use warpfold::{Gpu, Transposition};
 ///
 /// let gpu = Gpu::first_or_simt()?;
-/// // Two matrices of 2 x 3 bytes, whose rows begin 4 apart: each becomes one of 3 x 2.
+/// // Two matrices of 2 x 3 bytes, whose rows begin 4 bytes apart: each becomes a matrix of 3 x 2.
 /// let input = gpu.upload(b"abc.def.ABC.DEF.")?;
 /// let mut output = gpu.upload(b"------------")?;
 /// gpu.transpose_views(Transposition::new(2, 3).batch(2).with_input_pitch(4)?, &input, &mut output)?;
@@ -48,30 +48,31 @@ impl Transposition {
         Self { rows, columns, batch: 1, input_pitch: columns, output_pitch: rows }
     }
 
-    /// A batch of such matrices, one after the other.
+    /// A batch of `matrices` such matrices, one after the other.
     pub const fn batch(self, matrices: usize) -> Self {
         Self { batch: matrices, ..self }
     }
 
-    /// The same, with rows of the input `pitch` elements apart.
+    /// The same shape, with rows of the input that begin `pitch` elements apart.
     ///
     /// # Errors
-    /// Rows would overlap.
+    /// `pitch` is smaller than the length of a row, so rows would overlap.
     pub fn with_input_pitch(self, pitch: usize) -> Result<Self, Error> {
         check_pitch("the input's pitch", pitch, self.columns)?;
         Ok(Self { input_pitch: pitch, ..self })
     }
 
-    /// The same, with rows of the output `pitch` elements apart. Elements between rows are not written.
+    /// The same shape, with rows of the output that begin `pitch` elements apart. Elements between rows are not
+    /// written.
     ///
     /// # Errors
-    /// Rows would overlap.
+    /// `pitch` is smaller than the length of a row, so rows would overlap.
     pub fn with_output_pitch(self, pitch: usize) -> Result<Self, Error> {
         check_pitch("the output's pitch", pitch, self.rows)?;
         Ok(Self { output_pitch: pitch, ..self })
     }
 
-    /// The transpose of a matrix to one of the transposed shape.
+    /// The shape of the transpose of `matrix`, if `result` has the transposed shape.
     fn between<T: Plain>(matrix: &Matrix<T>, result: &Matrix<T>) -> Result<Self, Error> {
         let (rows, columns) = (matrix.rows(), matrix.columns());
         let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
@@ -83,12 +84,12 @@ impl Transposition {
         Ok(Self::new(rows, columns))
     }
 
-    /// Whether the transpose is a copy: of one row or one column, without gaps.
+    /// Whether the transpose is a copy, because the matrices are one row or one column without gaps.
     const fn is_copy(&self) -> bool {
         (self.rows == 1 || self.columns == 1) && self.input_pitch == self.columns && self.output_pitch == self.rows
     }
 
-    /// The strides of the shape. The pitch of a single row may be any number, and is replaced.
+    /// The strides of the shape. The pitch of a single row may be any number, so its length replaces it.
     const fn strides(&self) -> Strides {
         let Self { rows, columns, batch, .. } = *self;
         let input_pitch = if batch * rows == 1 { columns } else { self.input_pitch };
@@ -100,8 +101,8 @@ impl Transposition {
     /// Checks that both views belong to the device and are long enough for the shape. Returns the number of the input's
     /// elements, 0 if there is nothing to do.
     fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
-        gpu.own(input.memory(), OPERATION)?;
-        gpu.own(output.memory(), OPERATION)?;
+        gpu.use_memory(input.memory(), OPERATION)?;
+        gpu.use_memory(output.memory(), OPERATION)?;
         let Self { rows, columns, batch, .. } = *self;
         let size = size_of::<T>();
         let (Some(needed_in), Some(needed_out)) = (self.input_elements(size), self.output_elements(size)) else {
@@ -128,11 +129,11 @@ impl Transposition {
 }
 
 fn check_pitch(what: &'static str, found: usize, length: usize) -> Result<(), Error> {
-    let expected = || format!("and rows of {length} elements need at least {length}");
+    let expected = || format!("but rows of {length} elements need a pitch of at least {length}");
     if found >= length { Ok(()) } else { Err(Error::Shape { operation: OPERATION, what, found, expected: expected() }) }
 }
 
-/// Elements up to the end of the last row of the last matrix.
+/// The number of elements up to the end of the last row of the last matrix, if memory could hold them.
 fn needed(batch: usize, rows: usize, pitch: usize, columns: usize, size: usize) -> Option<usize> {
     if batch == 0 || rows == 0 || columns == 0 {
         return Some(0);
@@ -162,12 +163,12 @@ impl Gpu {
         self.transpose_views(shape, matrix, result.buffer_mut())
     }
 
-    /// Writes the transposes of the input's matrices to the output, one after the other, each of `columns` rows.
-    /// Elements may be of any [`Plain`] type of 1, 2, 4, 8 or 16 bytes: numbers, arrays of them, and user-defined types
-    /// that implement it. Their bits are copied. Allocates nothing.
+    /// Writes the transposes of the input's matrices to the output, one after the other. Elements may be of any
+    /// [`Plain`] type of 1, 2, 4, 8 or 16 bytes: numbers, arrays of numbers, and user-defined types that implement
+    /// `Plain`. Their bits are copied. Allocates nothing.
     ///
     /// # Errors
-    /// A view is shorter than the shape, or belongs to another device; or no memory could hold the shape.
+    /// A view is shorter than the shape, or belongs to another device, or no memory could hold the shape.
     pub fn transpose_views<'i, 'o, T: Plain>(
         &self,
         shape: Transposition,
@@ -191,7 +192,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_that_no_memory_has_are_refused() {
+    fn shapes_larger_than_any_memory_are_refused() {
         let shape = |rows, columns| Transposition::new(rows, columns);
         assert_eq!(shape(1 << 40, 1 << 40).input_elements(1), None);
         assert_eq!(shape(1 << 40, 1 << 20).input_elements(16), None);

@@ -26,8 +26,8 @@ pub(super) enum Packed {
 }
 
 impl Packed {
-    /// The kernel for the matrices, if they are tall-skinny or short-wide, and contiguous on the side of the short
-    /// rows.
+    /// The kernel for the matrices, if they are tall-skinny or short-wide, and the side with the short rows has no
+    /// gaps.
     pub(super) fn of(strides: &Strides) -> Option<Self> {
         let Strides { rows, columns, input_pitch, output_pitch, .. } = *strides;
         let has_ratio =
@@ -41,19 +41,20 @@ impl Packed {
         }
     }
 
-    /// [`Packed::of`] matrices whose rows begin and end at multiples of 16 bytes, if packing is better than tiles:
-    /// tall-skinny ones whose rows are one or two vectors. Tiles would load each row in another lane, far apart.
+    /// [`Packed::of`] matrices whose rows begin and end at multiples of 16 bytes, if packing is better than tiles: for
+    /// tall-skinny matrices whose rows are one or two vectors. In a tile, each lane would load another row, far from
+    /// those of its neighbours.
     pub(super) fn of_vectors(strides: &Strides, size: usize) -> Option<Self> {
         let [columns, bytes] = MAX_PACKED_ROW_OF_VECTORS;
         Self::of(strides).filter(|&packed| packed == Self::TallSkinny && strides.columns <= columns && size <= bytes)
     }
 }
 
-/// A block's elements along the long side: at most `most`, and so few that there are enough blocks.
-fn extent_of_block(long: usize, batch: usize, most: usize, size: usize) -> usize {
+/// The extent of a block along the long side, in elements: at most `max`, or less if there would be too few blocks.
+fn extent_of_block(long: usize, batch: usize, max: usize, size: usize) -> usize {
     let sector = SECTOR / size;
     let enough = long.saturating_mul(batch).div_ceil(RESIDENT_PACKED_BLOCKS).next_multiple_of(sector);
-    enough.clamp((MIN_SECTORS * sector).min(most), most)
+    enough.clamp((MIN_SECTORS * sector).min(max), max)
 }
 
 impl Gpu {

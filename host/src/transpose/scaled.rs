@@ -17,7 +17,8 @@ use super::strides::Strides;
 use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_enough};
 use crate::{Error, Gpu, Matrix, View, ViewMut};
 
-/// The operations on each element of a transpose: `factor * conj(x)`, or one of the two.
+/// The operations on each element of a transpose: multiplication by a factor, conjugation, or both (`factor *
+/// conj(x)`).
 ///
 /// ```
 /// use warpfold::{Gpu, Scaling, Transposition, num_complex::Complex32};
@@ -37,19 +38,19 @@ pub struct Scaling<T> {
 }
 
 impl<T> Scaling<T> {
-    /// The product with `factor`, rounded as the type's own product is. f16 and bf16 are multiplied in f32. A complex
-    /// product rounds each of its four products and two sums. Every NaN has the same bits. NaN and infinities
-    /// times a factor of 0 are NaN, too.
+    /// Multiplication by `factor`, rounded as a product of the type is. f16 and bf16 are multiplied in f32. A complex
+    /// product rounds each of its four products and two sums. Every NaN has the same bits. A factor of 0 makes NaN of
+    /// NaN and infinities.
     pub const fn by(factor: T) -> Self {
         Self { factor: Some(factor), conjugate: false }
     }
 
-    /// The complex conjugate: only the sign of the imaginary part changes. A real number is its own conjugate.
+    /// Complex conjugation: only the sign of the imaginary part changes. A real number is its own conjugate.
     pub const fn conjugate() -> Self {
         Self { factor: None, conjugate: true }
     }
 
-    /// The same, applied to the conjugate.
+    /// The same factor, applied to the conjugate.
     pub fn and_conjugate(self) -> Self {
         Self { factor: self.factor, conjugate: true }
     }
@@ -58,9 +59,9 @@ impl<T> Scaling<T> {
 /// The kernels for a type of number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: Plain> {
-    /// `in_registers`, in small and in large blocks, and `aligned` take matrices whose rows begin and end at multiples
-    /// of 16 bytes. `unaligned` takes others.
+    /// For small matrices whose rows begin and end at multiples of 16 bytes: in small blocks, and in large ones.
     in_registers: [Kernel<ScaledRegisterTileArgs<'static, B>>; 2],
+    /// For other matrices whose rows begin and end at multiples of 16 bytes.
     aligned: Kernel<ScaledTileArgs<'static, B>>,
     unaligned: Unaligned<B>,
 }
@@ -68,24 +69,25 @@ pub struct ScaledKernels<B: Plain> {
 /// The kernels for matrices whose rows do not begin and end at multiples of 16 bytes.
 #[derive(Clone, Copy, Debug)]
 enum Unaligned<B: Plain> {
-    /// Sector-aligned tiles if there are enough, else tiles of unaligned vectors.
+    /// For types of less than 4 bytes: sector-aligned tiles if there are enough, else tiles of unaligned vectors.
     Tiles { sector_aligned: Kernel<ScaledTileArgs<'static, B>>, tiles: Kernel<ScaledTileArgs<'static, B>> },
-    /// Sector-aligned tiles if there are enough, else narrow tiles. The second of the narrow kernels has small tiles.
+    /// For types of 4 and 8 bytes: sector-aligned tiles if there are enough, else narrow tiles. The second of the
+    /// narrow kernels has small tiles.
     Narrow { sector_aligned: Kernel<ScaledTileArgs<'static, B>>, narrow: [Kernel<ScaledTileArgs<'static, B>>; 2] },
-    /// Elements are vectors, so they are always aligned.
+    /// For types of 16 bytes: each element is a vector, so rows are always aligned.
     Never,
 }
 
-/// A number that a transpose can scale: f16, bf16, f32, f64, and complex numbers of the last two.
+/// A type that a transpose can scale: f16, bf16, f32, f64, and complex numbers of f32 and f64.
 pub trait ScaledElement: private::Sealed {}
 
 mod private {
     use super::{Scale, ScaledKernels};
 
     pub trait Sealed: Scale {
-        /// Its kernels.
+        /// The type's kernels.
         fn kernels() -> ScaledKernels<Self::Bits>;
-        /// Its real and imaginary part.
+        /// The real and the imaginary part.
         fn parts(self) -> [f64; 2];
     }
 }
@@ -95,7 +97,7 @@ macro_rules! scaled {
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
-                // SAFETY: only the plan launches them, with arguments that it has made for views that have the shape.
+                // SAFETY: only the plan below launches the kernels, with arguments made for views that have the shape.
                 unsafe {
                     ScaledKernels {
                         in_registers: [

@@ -25,9 +25,9 @@ pub(super) struct SegmentMatrix {
 }
 
 impl Gpu {
-    /// Transposes a matrix of segments. Segments of 1, 2, 4, 8 or 16 bytes are transposed as elements of that size.
-    /// Other segments are packed, and long ones are copied one by one. Accesses are the widest for which all segments
-    /// begin and end at multiples of their size.
+    /// Transposes a matrix of segments. Segments of 2, 4, 8 or 16 bytes are transposed as elements of that size. Of the
+    /// others, short segments are packed and long ones are copied one by one, by the widest accesses at whose multiples
+    /// all segments begin and end.
     pub(super) fn permute_segments<T: Plain>(
         &self,
         matrix: SegmentMatrix,
@@ -35,7 +35,7 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let bytes = matrix.len * size_of::<T>();
-        // The largest power of two, up to 16, to which everything is aligned.
+        // The largest power of two, up to 16, to which all segments of both sides are aligned.
         let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
         if bytes == unit {
             let strides = Strides::of_matrix(matrix.rows, matrix.columns);
@@ -116,7 +116,7 @@ impl Gpu {
         }
     }
 
-    /// Launches a packed kernel.
+    /// Launches one of the two packed kernels.
     fn pack_segments<T: Plain>(
         &self,
         (tiles_kernel, short_wide_kernel): (
@@ -147,7 +147,7 @@ impl Gpu {
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_per_row(len, size);
-        // The number of rows after which a row of the output begins at the same place in a word again.
+        // The number of output rows after which the offset of a row's start in a 4-byte word repeats.
         let rows_until_repeat =
             elements_per_store(size) >> (rows * len).trailing_zeros().min(elements_per_store(size).ilog2());
         let step = (PACKED_BLOCK / threads).max(rows_until_repeat as usize) as u32;
@@ -194,10 +194,10 @@ impl Gpu {
     }
 }
 
-/// The grid of `blocks` blocks.
+/// The grid of `blocks` blocks, if a grid can have them.
 fn grid(blocks: usize) -> Result<u32, Error> {
     if blocks > MAX_BLOCKS {
-        let expected = "and a grid has less than 2^31".to_owned();
+        let expected = "but a grid has fewer than 2^31".to_owned();
         return Err(Error::Shape { operation: PERMUTE, what: "the number of blocks", found: blocks, expected });
     }
     Ok(blocks as u32)

@@ -1,4 +1,4 @@
-//! Matrices as the kernels see them: sides, strides, and grids.
+//! The kernels' description of matrices: rows, columns and strides; and the grids for them.
 
 use std::ops::Range;
 
@@ -24,18 +24,18 @@ pub(super) struct Strides {
     pub output_batch: usize,
 }
 
-/// The most blocks of a grid.
+/// The maximum number of blocks of a grid.
 pub(super) const MAX_BLOCKS: usize = i32::MAX as usize;
 
 /// The range of matrices for each grid, if each matrix takes `blocks_of_matrix` blocks.
 pub(super) fn grids(batch: usize, blocks_of_matrix: usize) -> impl Iterator<Item = Range<usize>> {
-    let one = (MAX_BLOCKS / blocks_of_matrix).max(1);
-    (0..batch).step_by(one).map(move |first| first..batch.min(first + one))
+    let matrices_per_grid = (MAX_BLOCKS / blocks_of_matrix).max(1);
+    (0..batch).step_by(matrices_per_grid).map(move |first| first..batch.min(first + matrices_per_grid))
 }
 
-/// Whether `small` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `large` ones of
-/// [`REGISTER_TILES_BLOCK`]. They are if no multiprocessor has two of them; and, up to
-/// [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`], if the busiest multiprocessor then has fewer threads.
+/// Whether `small` blocks of [`SMALL_REGISTER_TILES_BLOCK`] threads are better than `large` blocks of
+/// [`REGISTER_TILES_BLOCK`] threads: if no multiprocessor gets more than one small block; or if none gets more than
+/// [`MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR`], and the busiest has fewer threads than with large blocks.
 fn prefers_small_blocks(small: usize, large: usize, size: usize) -> bool {
     let of_busiest = |blocks: usize, threads: usize| blocks.div_ceil(MULTIPROCESSORS) * threads;
     let is_more_even = of_busiest(small, SMALL_REGISTER_TILES_BLOCK) < of_busiest(large, REGISTER_TILES_BLOCK);
@@ -68,16 +68,17 @@ impl Strides {
                 .all(|elements| (elements * size).is_multiple_of(16))
     }
 
-    /// The base-2 logarithm of the partitions of the input's rows, whose columns of tiles are traversed round-robin.
-    /// Rows at some pitches are slow to read down a column of tiles: [`LOG2_PARTITIONED_PITCHES`].
+    /// The base-2 logarithm of the number of partitions of the input's rows. The columns of tiles of the partitions are
+    /// traversed round-robin, because at some pitches it is slow to read down one column of tiles:
+    /// [`LOG2_PARTITIONED_PITCHES`].
     pub(super) fn partitions(&self, size: usize) -> u32 {
         let zeros = (self.input_pitch * size).trailing_zeros();
         let [first, last] = LOG2_PARTITIONED_PITCHES;
         if (first..=last).contains(&zeros) { zeros - LOG2_PARTITION } else { 0 }
     }
 
-    /// Whether the input's rows begin a multiple of [`LINE_PAIR`] bytes apart. If not, L2 fetches more than tiles read,
-    /// and fewer tiles in flight are better: see `blocks_in_many_waves` in the tuning.
+    /// Whether the input's rows begin a multiple of [`LINE_PAIR`] bytes apart. If not, L2 fetches more than the tiles
+    /// read, and fewer tiles in flight are better: see `blocks_in_many_waves` in `kernels::transpose::tuning`.
     pub(super) fn are_line_aligned(&self, size: usize) -> bool {
         (self.input_pitch * size).is_multiple_of(LINE_PAIR)
     }
@@ -90,7 +91,8 @@ impl Strides {
         bytes <= max_register_tiles_bytes(size) && batch <= 65535
     }
 
-    /// The better of the two kernels for [small](Self::is_small) matrices, and its grid. The first has fewer threads.
+    /// The better of the two kernels for [small](Self::is_small) matrices, and its grid. The first kernel has smaller
+    /// blocks.
     pub(super) fn register_kernel<P>(&self, size: usize, kernels: [Kernel<P>; 2]) -> (Kernel<P>, Dim3) {
         let [small, large] = kernels;
         let grids = [small, large].map(|kernel| self.register_grid(size, kernel.block().x as usize));
@@ -107,7 +109,7 @@ impl Strides {
         Dim3::new(across as u32, down as u32, self.batch as u32)
     }
 
-    /// Calls `launch` for each grid with its blocks and with the views of its matrices.
+    /// Calls `launch` for each grid, with the number of blocks and the views of the grid's matrices.
     pub(super) fn in_grids<T: Plain>(
         &self,
         blocks_of_matrix: usize,
@@ -131,7 +133,7 @@ mod tests {
     use crate::Gpu;
 
     #[test]
-    fn a_grid_is_for_as_many_matrices_as_it_has_blocks_for() {
+    fn a_grid_takes_the_matrices_that_its_blocks_suffice_for() {
         let of = |batch: usize, blocks: usize| grids(batch, blocks).collect::<Vec<_>>();
         assert_eq!(of(10, MAX_BLOCKS / 10), vec![0..10; 1]);
         assert_eq!(of(7, MAX_BLOCKS / 3), [0..3, 3..6, 6..7]);
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_begin_128_kib_apart_are_in_partitions() {
+    fn rows_that_begin_128_kib_apart_have_partitions() {
         let partitions = |columns: usize, size: usize| Strides::of_matrix(1000, columns).partitions(size);
         assert_eq!([8192, 12288, 16400, 20480].map(|columns| partitions(columns, 8)), [0; 4]);
         assert_eq!([16384, 32768, 49152, 65536, 131_072].map(|columns| partitions(columns, 8)), [1, 2, 1, 3, 0]);
@@ -148,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn small_blocks_are_taken_where_no_multiprocessor_has_much_more_than_another() {
+    fn small_blocks_are_used_where_they_balance_the_multiprocessors() {
         let is_small = |rows: usize, columns: usize, size: usize| {
             let blocks = |threads| Strides::of_matrix(rows, columns).register_grid(size, threads).count() as usize;
             prefers_small_blocks(blocks(SMALL_REGISTER_TILES_BLOCK), blocks(REGISTER_TILES_BLOCK), size)
@@ -158,7 +160,7 @@ mod tests {
         assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 4)), [true, true, true, false]);
         let cases = [(256, 256), (384, 384), (512, 512), (640, 640)];
         assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 8)), [true, true, false, false]);
-        // One, one, two, three; for these sizes at most one is allowed.
+        // One, one, two, three. For elements of this size and of 16 bytes, at most one is allowed.
         let cases = [(512, 512), (704, 768), (1024, 1024), (1024, 1536)];
         assert_eq!(cases.map(|(rows, columns)| is_small(rows, columns, 1)), [true, true, false, false]);
         let cases = [(128, 128), (176, 96), (192, 112), (192, 192)];
@@ -166,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_matrix_has_no_more_blocks_down_than_a_grid_may() {
+    fn a_small_matrix_fits_the_height_of_a_grid() {
         for size in [1, 2, 4, 8, 16] {
             let rows = max_register_tiles_bytes(size) / 16;
             let high = Strides::of_matrix(rows, 16 / size);
@@ -176,10 +178,10 @@ mod tests {
     }
 
     #[test]
-    fn more_matrices_than_a_grid_has_blocks_for_take_several() {
+    fn a_large_batch_takes_several_grids() {
         let gpu = Gpu::simt();
         let (input, mut output) = (gpu.zeroed::<u8>(64).unwrap(), gpu.zeroed::<u8>(64).unwrap());
-        // All matrices have the same address, so that memory holds them.
+        // All matrices have the same address, so that they fit in memory.
         let strides = Strides {
             rows: 2,
             columns: 2,

@@ -12,17 +12,18 @@ use kernels::transpose::tuning::{
 use super::strides::Strides;
 use crate::{Error, View, ViewMut};
 
-/// What a tile's loads bring to L2 for the next column of tiles.
+/// What the loads of a tile also fetch into L2, for the next column of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Prefetched {
     Nothing,
-    /// The rest of a row's last line, or last sector.
+    /// The rest of a row's last cache line, or of its last sector.
     Lines,
-    /// The rest of a row's last pair of lines: always for bytes, else if rows are not a whole number of pairs apart.
+    /// The rest of a row's last pair of cache lines: for elements of one byte always, for others if rows are not a
+    /// whole number of pairs apart.
     Pairs,
 }
 
-/// The waves that the tiles take, which decide between three kernels.
+/// The number of waves that the tiles take, which selects one of three kernels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Waves {
     Many,
@@ -39,10 +40,11 @@ pub(super) struct Tiling {
     micro_tiles: usize,
     /// Rows and columns of a micro-tile.
     side: usize,
-    /// Rows of micro-tiles that a tile shares with the tile above it, and columns that it shares with the next tile.
+    /// The number of rows of micro-tiles that a tile shares with the tile above it.
     halo: usize,
+    /// The number of columns of elements that a tile shares with the next tile.
     overlap: usize,
-    /// The base-2 logarithm of the most micro-tiles across or down.
+    /// The base-2 logarithm of the maximum number of micro-tiles across or down.
     log2_max_side: u32,
     prefetched: Prefetched,
 }
@@ -76,16 +78,16 @@ impl Tiling {
             halo: narrow::halo(size),
             overlap: 0,
             log2_max_side: NARROW_BLOCK.ilog2(),
-            // They are for small or short-wide matrices.
+            // Narrow tiles are for small or short-wide matrices.
             prefetched: Prefetched::Nothing,
         }
     }
 
     /// Rows of a panel, if the matrix is tall enough to be transposed in panels.
     ///
-    /// Where a tile's rows begin and end inside of lines, the next column of tiles needs the rest of these lines. L2
-    /// [has](cuda_std::global::L2Prefetch) them, unless the column is too long. So columns of [`LONG_COLUMN`] bytes and
-    /// more end after [`PANEL_OF_LINES`] or [`panel_of_line_pairs`] bytes.
+    /// Where a tile's rows begin and end inside cache lines, the next column of tiles needs the rest of these lines. L2
+    /// [still has them](cuda_std::global::L2Prefetch), unless the column of tiles is too long. So columns of
+    /// [`LONG_COLUMN`] bytes and more are divided into panels of [`PANEL_OF_LINES`] or [`panel_of_line_pairs`] bytes.
     pub(super) fn panel_rows(self, strides: &Strides, size: usize) -> Option<usize> {
         let column = match self.prefetched {
             Prefetched::Nothing => return None,
@@ -101,10 +103,11 @@ impl Tiling {
     /// The base-2 logarithm of the micro-tiles across a tile.
     ///
     /// The number of micro-tiles of a tile is fixed, since they fill a block's shared memory. A tile is square, or
-    /// twice as high as wide, so that its rows are long on both sides: rows of large tiles of vectors have 128 to 512
-    /// bytes, which is four to sixteen sectors. (Tiles of bytes have such rows on one side only.) Tiles that overlap
-    /// the next tile are square or twice as wide as high, so that they overlap less. A narrower matrix gets a narrower
-    /// and higher tile, because the part of a tile outside of the matrix is wasted; a lower matrix gets a wider one.
+    /// twice as high as wide, so that its rows are long in the input and in the output: rows of large tiles of vectors
+    /// have 128 to 512 bytes, which is four to sixteen sectors. (Tiles of bytes have such rows on one side only.) Tiles
+    /// that overlap the next tile are square or twice as wide as high, so that they overlap less. The part of a tile
+    /// outside of the matrix is wasted, so a narrow matrix gets narrower and higher tiles, and a low matrix gets wider
+    /// and lower ones.
     fn across(self, rows: usize, columns: usize) -> u32 {
         let all = self.micro_tiles.ilog2();
         let log_of_needed = |micro_tiles: usize| micro_tiles.next_power_of_two().ilog2();
@@ -120,14 +123,14 @@ impl Tiling {
         }
     }
 
-    /// Rows that a tile writes; none if the tile would be all halo.
+    /// The number of rows that a tile writes; `None` if the tile would be all halo.
     fn height(self, rows: usize, columns: usize) -> Option<usize> {
         let down = self.micro_tiles >> self.across(rows, columns);
         down.checked_sub(self.halo).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
-    /// The kernel's parameters: the base-2 logarithm of the micro-tiles across, and the tiles down and across. No
-    /// memory holds a matrix of more tiles than a grid has blocks.
+    /// The kernel's parameters: the base-2 logarithm of the micro-tiles across, and the numbers of tiles down and
+    /// across. These fit in a `u32`: a matrix with more tiles would not fit in memory.
     pub(super) fn parameters(self, rows: usize, columns: usize) -> (u32, [u32; 2]) {
         let (down, across) = self.grid(rows, columns);
         (self.across(rows, columns), [down as u32, across as u32])
@@ -140,19 +143,20 @@ impl Tiling {
         2 * rows <= height || 2 * columns <= width
     }
 
-    /// Positions of a row of the output; where tiles share a halo, a row may begin inside of a micro-tile.
+    /// The number of positions of a row of the output. Where tiles share a halo, a row may begin inside a micro-tile,
+    /// so there are more positions than elements.
     fn positions(self, rows: usize) -> usize {
         if self.halo == 0 { rows } else { rows + self.halo * self.side - 1 }
     }
 
-    /// Tiles of each matrix: down and across.
+    /// The numbers of tiles of each matrix, down and across.
     fn grid(self, rows: usize, columns: usize) -> (usize, usize) {
         let width = (self.side << self.across(rows, columns)) - self.overlap;
         let height = self.height(rows, columns).unwrap_or(1);
         (self.positions(rows).div_ceil(height), columns.div_ceil(width))
     }
 
-    /// Tiles of each matrix.
+    /// The number of tiles of each matrix.
     pub(super) fn tiles(self, rows: usize, columns: usize) -> usize {
         let (down, across) = self.grid(rows, columns);
         down * across
@@ -190,8 +194,8 @@ pub(super) fn narrow_tiling(strides: &Strides, size: usize) -> (Tiling, bool) {
 }
 
 impl Strides {
-    /// Calls `launch` with the matrices. If they are transposed in [panels](Tiling::panel_rows), it calls it for each
-    /// matrix with its panels as a batch, and with the last panel, which is one to two panels high.
+    /// Calls `launch` with the matrices. If they are transposed in [panels](Tiling::panel_rows), calls `launch` twice
+    /// for each matrix: with all panels but the last as a batch, and with the last, which is one to two panels high.
     pub(super) fn in_panels<T: Plain>(
         self,
         tiling: Tiling,
@@ -237,14 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_tiles_that_share_lines_are_short_enough_for_l2() {
+    fn columns_of_tiles_that_share_lines_fit_in_l2() {
         let panel_rows = |tiling: Tiling, rows, columns, size| {
             tiling.panel_rows(&Strides::of_matrix(rows, columns), size).unwrap_or(rows)
         };
         let vectors =
             |rows, columns, size| panel_rows(Tiling::of_vectors(tile_elements(size), size), rows, columns, size);
         assert_eq!((vectors(1_000_003, 127, 16), vectors(8191, 127, 16)), (4096, 8191));
-        assert_eq!((vectors(32_768, 5000, 16), vectors(30_000, 5000, 16)), (4096, 30_000), "16 MiB are long");
+        assert_eq!((vectors(32_768, 5000, 16), vectors(30_000, 5000, 16)), (4096, 30_000), "16 MiB is a long column");
         assert_eq!((vectors(1 << 20, 1000, 4), vectors(1 << 20, 1024, 4)), (16_384, 1 << 20));
         assert_eq!((vectors(1 << 20, 1024, 1), vectors(1 << 15, 1024, 1)), (32_768, 1 << 15));
         assert_eq!(vectors(1 << 24, 16, 4), 1 << 24, "there is no next column of tiles");
@@ -255,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_are_small_if_there_are_few_and_have_more_registers_if_there_are_many() {
+    fn the_number_of_tiles_selects_the_kernel() {
         let waves = |side, batch, size| vector_tiling(&Strides { batch, ..Strides::of_matrix(side, side) }, size).1;
         assert_eq!(
             [512, 1024, 1056, 2048].map(|side| waves(side, 1, 16)),

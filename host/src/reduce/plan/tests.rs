@@ -1,6 +1,6 @@
 use super::*;
 
-/// The plan of an operator of any order.
+/// The plan of an operator whose results do not depend on the order.
 fn plan(kind: Kind, size: usize) -> Plan {
     Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: true })
 }
@@ -14,7 +14,7 @@ fn rows(rows: usize, len: usize, size: usize) -> Plan {
 }
 
 #[test]
-fn splits_are_all_tiles_once() {
+fn splits_cover_every_tile_once() {
     for size in [1, 2, 4, 8] {
         for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
             for count in [1, 3, 100] {
@@ -37,7 +37,7 @@ fn splits_are_all_tiles_once() {
 }
 
 #[test]
-fn a_grid_is_one_that_devices_take() {
+fn grids_are_within_the_limits_of_devices() {
     for kind in [
         Kind::Rows { rows: 1 << 33, len: 3, pitch: 3 },
         Kind::Rows { rows: 264, len: 1 << 24, pitch: 1 << 24 },
@@ -64,9 +64,9 @@ fn a_sum_fills_the_device_once() {
 }
 
 #[test]
-fn columns_have_long_runs_where_there_are_many_and_few_partials_where_there_are_few() {
-    let at_once = AtOnce { rows: 4, blocks: RESIDENT_SMALL_BLOCKS };
-    let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, at_once);
+fn many_columns_have_wide_tiles_and_few_columns_have_few_partials() {
+    let concurrency = Concurrency { rows_in_flight: 4, resident_blocks: RESIDENT_SMALL_BLOCKS };
+    let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, concurrency);
     assert_eq!(lanes(256, 1 << 20), 128);
     assert_eq!(lanes(16, 1 << 24), 256);
     assert_eq!(lanes(1 << 14, 1 << 14), 16);
@@ -86,43 +86,43 @@ fn rows_are_folded_where_blocks_share_them() {
         }
     };
     let of_many = [1, 2, 16, 100, 127, 256, 512, 1000].map(|columns| folded_rows(1 << 22, columns));
-    assert_eq!(of_many, [1024, 512, 64, 16, 32, 4, 2, 4], "whole lines, and columns for many tiles");
-    assert_eq!(folded_rows(1 << 14, 127), 8, "many partials of little to read");
+    assert_eq!(of_many, [1024, 512, 64, 16, 32, 4, 2, 4], "whole cache lines, and columns for many tiles");
+    assert_eq!(folded_rows(1 << 14, 127), 8, "a small input with many partials");
     assert_eq!([folded_rows(1 << 20, 1024), folded_rows(1 << 20, 1056)], [1, 1], "whole lines");
     assert_eq!(folded_rows(1 << 12, 256), 1, "few partials");
     assert_eq!(folded_rows(16, 127), 1, "a block has all rows");
     assert_eq!(
         [folded_rows(1 << 20, 1001), folded_rows(1 << 20, 5001)],
         [16, 1],
-        "a block folds all columns at the end"
+        "one block folds all columns at the end"
     );
 }
 
 #[test]
 fn tiles_fill_the_device() {
-    let at_once = AtOnce { rows: 4, blocks: 396 };
+    let concurrency = Concurrency { rows_in_flight: 4, resident_blocks: 396 };
     let of = |rows, columns| {
-        let Tiles { lanes, splits, .. } = Tiles::filling(rows, columns, 1, 4, at_once);
+        let Tiles { lanes, splits, .. } = Tiles::filling(rows, columns, 1, 4, concurrency);
         (lanes, splits)
     };
     assert_eq!(of(1 << 14, 1 << 14), (32, 3), "not 256 blocks");
     assert_eq!([of(256, 1 << 20), of(16, 1 << 24)], [(128, 1), (256, 1)], "more than enough");
-    assert_eq!(of(100, 8), (2, 1), "too little for more");
+    assert_eq!(of(100, 8), (2, 1), "too small for more blocks");
 }
 
 #[test]
-fn a_block_has_room_for_its_rows() {
+fn a_block_has_the_capacity_of_its_rows() {
     for size in [1, 2, 4, 8] {
         for len in 1..=MAX_SHORT_ROW_VECTORS * (16 / size) {
             for pitch in [len, len + 1, len + 100] {
                 let lanes = rows::lanes_per_row(len.div_ceil(16 / size));
                 let most = rows::rows_per_block(len, pitch, lanes, size);
                 assert!(most > 0 && lanes * 4 * (16 / size) >= len, "{len} of {size} bytes");
-                let (vectors, room) = match pitch == len {
+                let (vectors, capacity) = match pitch == len {
                     true => ((most * len).div_ceil(16 / size), rows::BLOCK * rows::VECTORS_PER_LANE),
                     false => (most * rows::vectors_per_row(len, size), rows::VECTORS_WITH_GAPS),
                 };
-                assert!(vectors <= room, "{most} rows of {len} of {size} bytes");
+                assert!(vectors <= capacity, "{most} rows of {len} of {size} bytes");
             }
         }
     }
@@ -145,7 +145,7 @@ fn very_many_long_rows_have_two_rounds_each() {
     };
     assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
     assert_eq!([1 << 10, 1 << 20].map(|len| threads(1 << 14, len, 4)), [32, 512]);
-    assert_eq!(threads(1000, 1 << 14, 8), 128, "few blocks at the end would be many of all");
+    assert_eq!(threads(1000, 1 << 14, 8), 128, "the last wave would be a large part of all");
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn an_order_depends_on_the_length_alone() {
 }
 
 #[test]
-fn exact_blocks_have_all_tiles_once_and_sums_that_fit() {
+fn exact_splits_cover_every_tile_once() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
             let Blocks { splits, tiles, longer_splits, threads } =
@@ -214,7 +214,7 @@ fn many_long_rows_have_few_threads_each() {
         [2, 132, 264, 528, 1024, 2112, 1 << 20].map(|rows| threads(rows, 1 << 16)),
         [512, 512, 256, 128, 64, 32, 32]
     );
-    // No more than load the row at once.
+    // Only the threads that load the row at once.
     assert_eq!([512, 1024, 1500, 4096].map(|len| threads(2, len)), [32, 64, 128, 256]);
 }
 

@@ -1,4 +1,4 @@
-//! Divides columns that are added to states among threads.
+//! Divides columns among the threads that add them to states.
 
 use kernels::reduce::exact::states::columns::{AT_ONCE, BLOCK};
 
@@ -7,10 +7,10 @@ use crate::MULTIPROCESSORS;
 /// How columns are divided among threads. It does not change the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
-    /// Threads of a split of a column.
+    /// The number of threads that share a split of a column.
     pub folded: usize,
     pub rows_of_split: usize,
-    /// Blocks of a split, and splits.
+    /// The number of blocks of a split.
     pub tiles: usize,
     pub splits: usize,
 }
@@ -18,14 +18,14 @@ pub(super) struct Columns {
 impl Columns {
     /// The division of `batches` matrices of `rows` rows of `columns` elements, at least one of each.
     pub fn of(batches: usize, rows: usize, columns: usize) -> Self {
-        /// Blocks that keep a device busy.
-        const ENOUGH: usize = 8 * MULTIPROCESSORS;
+        /// The number of blocks that keep a device busy.
+        const ENOUGH_BLOCKS: usize = 8 * MULTIPROCESSORS;
         let folded = (BLOCK / columns).clamp(1, rows.div_ceil(AT_ONCE));
         let tiles = (columns * folded).div_ceil(BLOCK);
-        // Elements that a thread adds together are not divided.
-        let least = folded * AT_ONCE;
-        let splits = (ENOUGH / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(least));
-        let rows_of_split = rows.div_ceil(least).div_ceil(splits) * least;
+        // A thread adds `AT_ONCE` elements at a time, so the rows of a split are a multiple of this number.
+        let granularity = folded * AT_ONCE;
+        let splits = (ENOUGH_BLOCKS / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(granularity));
+        let rows_of_split = rows.div_ceil(granularity).div_ceil(splits) * granularity;
         Self { folded, rows_of_split, tiles, splits: rows.div_ceil(rows_of_split) }
     }
 }

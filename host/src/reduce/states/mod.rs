@@ -91,14 +91,14 @@ const OTHER_WORDS: usize = 4;
 ///
 /// Each is the exact sum of all elements added to it so far, and is rounded only when its value is read.
 ///
-/// The sums do not depend on how elements were divided among additions, merged sums, or devices: merged sums of parts
-/// have the bits of the sum of the whole. On the host each of them is an [`ExactSum`].
+/// A sum does not depend on how its elements were divided among additions, merged sums, or devices: the merged sums of
+/// parts have the bits of the sum of the whole. On the host each sum is an [`ExactSum`].
 ///
 /// ```
 /// use warpfold::{Gpu, Shape};
 ///
 /// let gpu = Gpu::first_or_simt()?;
-/// // The columns' sums of a matrix that comes in two parts, as two ranks would have them.
+/// // The sums of the columns of a matrix, which comes in two parts, as if each rank had one.
 /// let mut sums = gpu.exact_sums::<f32>(2)?;
 /// sums.add(&gpu.upload(&[1e20_f32, 1.0, 3.0, 2.0])?, Shape::columns(2, 2))?;
 /// let mut others = gpu.exact_sums::<f32>(2)?;
@@ -114,10 +114,10 @@ const OTHER_WORDS: usize = 4;
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
-/// Each sum holds up to 2^50 elements: more are an [`Error::TooManyElements`] before anything is added. The check uses
-/// the largest number of elements of any sum. After merging sums whose largest numbers are at different indices, it may
-/// fail below 2^50. Elements that a [`Recording`](crate::Recording) adds count once when recorded, and once for each
-/// start when the sums are downloaded.
+/// Each sum has at most 2^50 elements. An addition that could exceed this limit is an [`Error::TooManyElements`], and
+/// adds nothing. The check uses the largest number of elements of any of the sums, so after a merge it may fail below
+/// 2^50, if the largest numbers were at different indices. Elements that a [`Recording`](crate::Recording) adds are
+/// counted once when they are recorded; when the sums are downloaded, they are counted once for each start.
 ///
 /// A sum takes 128 bytes of device memory, 576 for `f64`.
 pub struct ExactSums<T: ExactElement> {
@@ -125,8 +125,8 @@ pub struct ExactSums<T: ExactElement> {
     kernels: StateKernels<T>,
     words: Buffer<i64>,
     len: usize,
-    /// No sum has more elements than this.
-    most: u64,
+    /// An upper bound of the number of elements of any sum.
+    max_count: u64,
 }
 
 impl<T: ExactElement> fmt::Debug for ExactSums<T> {
@@ -162,7 +162,7 @@ impl Gpu {
         Ok(sums.download()?[0])
     }
 
-    /// `len` exact sums on this device, each 0, to which [`ExactSums::add`] adds.
+    /// `len` exact sums on this device, all 0. [`ExactSums::add`] adds elements to them.
     ///
     /// # Errors
     /// The device does not have enough memory.
@@ -170,10 +170,10 @@ impl Gpu {
         let kernels = T::states(Token);
         let size = kernels.words * size_of::<i64>();
         let words = len.checked_mul(kernels.words).ok_or(Error::ShapeOverflow { rows: 1, columns: len, size })?;
-        Ok(ExactSums { gpu: self.clone(), kernels, words: self.zeroed(words)?, len, most: 0 })
+        Ok(ExactSums { gpu: self.clone(), kernels, words: self.zeroed(words)?, len, max_count: 0 })
     }
 
-    /// Uploads the host's exact sums to this device, to add to them there.
+    /// Uploads exact sums from the host to this device, where elements can be added to them.
     ///
     /// # Errors
     /// The device does not have enough memory.
@@ -186,14 +186,14 @@ impl Gpu {
             words.resize(first + kernels.words, 0);
             let limbs = first + kernels.words - OTHER_WORDS;
             for (special, specials) in SPECIALS {
-                let has_it = sum.specials().union(specials) == sum.specials();
-                words[limbs + special as usize] = has_it.into();
+                let is_present = sum.specials().union(specials) == sum.specials();
+                words[limbs + special as usize] = is_present.into();
             }
-            // At most 2^50.
+            // Fits in an `i64`: a count is at most 2^50.
             words[first + kernels.words - 1] = sum.count() as i64;
         }
-        let most = sums.iter().map(ExactSum::count).max().unwrap_or(0);
-        Ok(ExactSums { gpu: self.clone(), kernels, words: self.upload(&words)?, len: sums.len(), most })
+        let max_count = sums.iter().map(ExactSum::count).max().unwrap_or(0);
+        Ok(ExactSums { gpu: self.clone(), kernels, words: self.upload(&words)?, len: sums.len(), max_count })
     }
 }
 
@@ -218,30 +218,30 @@ impl<T: ExactElement> ExactSums<T> {
     /// Sets all sums to 0.
     ///
     /// # Errors
-    /// The device refuses the work.
+    /// The device cannot do the work.
     pub fn clear(&mut self) -> Result<(), Error> {
         self.gpu.fill_bytes(&self.words, 0)?;
-        self.most = 0;
+        self.max_count = 0;
         Ok(())
     }
 
-    /// Adds `input`, or each row, column or segment of it, as the shape says, to the sum of the same index. The device
-    /// does this after all work started earlier; the host does not wait.
+    /// Adds each row, column or segment of `input`, as the shape says, to the sum of the same index. The device does
+    /// this after all work that was started earlier; the host does not wait.
     ///
     /// # Errors
     /// The shape does not have one output for each sum, `input` is shorter than the shape (elements past the shape are
-    /// ignored) or belongs to another device, or a sum would have more than 2^50 elements: nothing is added. The launch
-    /// is refused.
+    /// ignored) or belongs to another device, a sum would have more than 2^50 elements, or the launch is refused. In
+    /// each case nothing is added.
     pub fn add<'a>(&mut self, input: impl Into<View<'a, T>>, shape: Shape) -> Result<(), Error> {
         let input = input.into();
         check_elements::<T>(shape)?;
         check_input(&self.gpu, shape, input)?;
         self.check_len("the shape's outputs", shape.outputs())?;
-        let most = self.most_with(shape.elements_each() as u64)?;
+        let max_count = self.max_count_with(shape.elements_each() as u64)?;
         if self.len > 0 && shape.elements_each() > 0 {
             self.launch_add(input, shape)?;
         }
-        self.most = most;
+        self.max_count = max_count;
         Ok(())
     }
 
@@ -249,7 +249,7 @@ impl<T: ExactElement> ExactSums<T> {
         let Self { gpu, kernels, words, .. } = self;
         let (size, states) = (size_of::<T>(), words.view_mut());
         match shape.kind {
-            Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::take(len, size) => {
+            Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::can_reduce(len, size) => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
                 let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
@@ -279,7 +279,7 @@ impl<T: ExactElement> ExactSums<T> {
                 let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns);
                 let blocks = tiles.saturating_mul(splits).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
-                // At most the grid's blocks; and a block's threads.
+                // These fit in a `u32`: `folded` is at most a block's threads, the others at most the grid's blocks.
                 let (folded, tiles, splits) = (folded as u32, tiles as u32, splits as u32);
                 let arguments = StateColumnArgs {
                     input,
@@ -298,15 +298,15 @@ impl<T: ExactElement> ExactSums<T> {
         }
     }
 
-    /// Adds the elements of other sums, each to the sum of the same index. The device does this after all work started
-    /// earlier, as for [`ExactSums::add`].
+    /// Adds each of the other sums to the sum of the same index. The device does this after all work that was started
+    /// earlier; the host does not wait.
     ///
     /// # Errors
-    /// The numbers of sums differ, the others belong to another device, or a sum would have more than 2^50 elements:
-    /// nothing is added. The launch is refused.
+    /// The numbers of sums differ, the other sums belong to another device, a sum would have more than 2^50 elements,
+    /// or the launch is refused. In each case nothing is added.
     pub fn merge(&mut self, others: &Self) -> Result<(), Error> {
         self.check_len("the other sums", others.len)?;
-        let most = self.most_with(others.most)?;
+        let max_count = self.max_count_with(others.max_count)?;
         let (words, from) = (self.kernels.words as u32, others.words.view());
         if !from.is_empty() {
             let grid = grid((from.len().div_ceil(BLOCK), 1), OPERATION)?;
@@ -314,21 +314,21 @@ impl<T: ExactElement> ExactSums<T> {
             let arguments = exact_states_merge::Args { words, limbs, from, states: self.words.view_mut() };
             self.gpu.launch(exact_states_merge::handle(), grid, arguments)?;
         }
-        self.most = most;
+        self.max_count = max_count;
         Ok(())
     }
 
-    /// Each sum, rounded once: to `f32`, for `f64` to `f64`. The sums themselves are kept.
+    /// Each sum, rounded once, to `f32`; sums of `f64` to `f64`. The exact sums themselves do not change.
     ///
     /// # Errors
-    /// Memory for them runs out, or the launch is refused.
+    /// Memory for the values runs out, or the launch is refused.
     pub fn values(&self) -> Result<Buffer<T::Sum>, Error> {
         let mut values = self.gpu.zeroed(self.len)?;
         self.values_into(&mut values)?;
         Ok(values)
     }
 
-    /// Each mean, rounded once; NaN for no elements. The sums themselves are kept.
+    /// Each mean, rounded once; NaN for no elements. The exact sums themselves do not change.
     ///
     /// # Errors
     /// As for [`ExactSums::values`].
@@ -338,7 +338,7 @@ impl<T: ExactElement> ExactSums<T> {
         Ok(means)
     }
 
-    /// Writes [`ExactSums::values`] to existing memory.
+    /// Writes [`ExactSums::values`] to an existing buffer or view.
     ///
     /// # Errors
     /// `output` does not have one element for each sum, or belongs to another device; the launch is refused.
@@ -346,7 +346,7 @@ impl<T: ExactElement> ExactSums<T> {
         self.round(0, output.into())
     }
 
-    /// Writes [`ExactSums::means`] to existing memory.
+    /// Writes [`ExactSums::means`] to an existing buffer or view.
     ///
     /// # Errors
     /// As for [`ExactSums::values_into`].
@@ -364,7 +364,7 @@ impl<T: ExactElement> ExactSums<T> {
         self.gpu.launch(self.kernels.values, grid, arguments)
     }
 
-    /// Downloads the sums, after all work on them started earlier.
+    /// Downloads the sums, after all work on them that was started earlier.
     ///
     /// # Errors
     /// Earlier work has failed, or recordings have added more than 2^50 elements to a sum.
@@ -388,9 +388,9 @@ impl<T: ExactElement> ExactSums<T> {
         Err(Error::Length { operation: OPERATION, what, found, expected: self.len })
     }
 
-    /// The largest number of elements of a sum with `further` more, if it is within the limit.
-    fn most_with(&self, further: u64) -> Result<u64, TooManyElements> {
-        let count = self.most.saturating_add(further);
+    /// The bound on the number of elements of any sum after `further` more, if it is within the limit.
+    fn max_count_with(&self, further: u64) -> Result<u64, TooManyElements> {
+        let count = self.max_count.saturating_add(further);
         if count > MAX_ELEMENTS { Err(TooManyElements { count }) } else { Ok(count) }
     }
 }
