@@ -153,7 +153,7 @@ pub mod exact_long_rows {
 
     /// The maximum number of times in a row that lanes' superaccumulators take terms without a check of the terms'
     /// exponents.
-    pub const MAX_UNSEEN: u32 = 15;
+    pub const MAX_UNCHECKED: u32 = 15;
 
     /// The maximum number of exponents, from that of the smallest of a warp's terms to that of the largest, for which
     /// the terms are summed in windows. Lanes' superaccumulators sum terms of a wider range, which would take longer in

@@ -1,6 +1,6 @@
 //! Divides columns among the threads that add them to states.
 
-use kernels::reduce::exact::states::columns::{AT_ONCE, BLOCK};
+use kernels::reduce::exact::states::columns::{BLOCK, ELEMENTS_IN_FLIGHT};
 
 use crate::MULTIPROCESSORS;
 
@@ -20,10 +20,10 @@ impl Columns {
     pub fn of(batches: usize, rows: usize, columns: usize) -> Self {
         /// The number of blocks that keep a device busy.
         const ENOUGH_BLOCKS: usize = 8 * MULTIPROCESSORS;
-        let folded = (BLOCK / columns).clamp(1, rows.div_ceil(AT_ONCE));
+        let folded = (BLOCK / columns).clamp(1, rows.div_ceil(ELEMENTS_IN_FLIGHT));
         let tiles = (columns * folded).div_ceil(BLOCK);
-        // A thread adds `AT_ONCE` elements at a time, so the rows of a split are a multiple of this number.
-        let granularity = folded * AT_ONCE;
+        // A thread adds `ELEMENTS_IN_FLIGHT` elements at a time, so the rows of a split are a multiple of this number.
+        let granularity = folded * ELEMENTS_IN_FLIGHT;
         let splits = (ENOUGH_BLOCKS / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(granularity));
         let rows_of_split = rows.div_ceil(granularity).div_ceil(splits) * granularity;
         Self { folded, rows_of_split, tiles, splits: rows.div_ceil(rows_of_split) }
@@ -43,7 +43,7 @@ mod tests {
                     let case = format!("{batches} x {rows} x {columns}");
                     assert!((splits - 1) * rows_of_split < rows && rows <= splits * rows_of_split, "{case}");
                     assert!(tiles * BLOCK >= columns * folded && folded <= BLOCK, "{case}");
-                    assert!(rows_of_split.is_multiple_of(folded * AT_ONCE), "{case}");
+                    assert!(rows_of_split.is_multiple_of(folded * ELEMENTS_IN_FLIGHT), "{case}");
                 }
             }
         }

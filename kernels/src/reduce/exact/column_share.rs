@@ -23,7 +23,7 @@ impl Matrix {
     /// The same parameters, opaque to the compiler, which then recomputes derived values instead of keeping them in
     /// registers.
     #[inline(always)]
-    pub fn again(&self) -> Self {
+    pub fn recomputed(&self) -> Self {
         let Self { folded_rows, lanes, tiles, splits, .. } = *self;
         let [folded_rows, lanes, tiles, splits] = [folded_rows, lanes, tiles, splits].map(compute_now);
         Self { folded_rows, lanes, tiles, splits, ..*self }
@@ -33,7 +33,8 @@ impl Matrix {
     #[inline(always)]
     pub fn share<T: Element>(&self, input: &Global<T>) -> Share {
         let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits } = *self;
-        // Divide only if needed, and in 32 bits: 64-bit divisions would take a block of a few rows as long as its rows.
+        // Divide only if needed, and in 32 bits: 64-bit divisions would take as long as the rows of a block that has
+        // only a few.
         let block = thread::block_idx_x();
         let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
         let (split, batch) = if splits == 1 { (0, block) } else { (block % splits, block / splits) };
@@ -69,13 +70,13 @@ pub(super) struct Share {
     pub columns: usize,
     pub pitch: usize,
     pub folded_rows: u32,
-    /// The number of columns of the rows past the last folded row, if this block sums these rows; else 0.
+    /// The number of elements past the last folded row, if this block sums them; else 0.
     pub left: usize,
     pub is_vectorized: bool,
 }
 
 impl Share {
-    /// The place of a thread of the block.
+    /// The columns of a thread of the block.
     #[inline(always)]
     pub fn place<T>(&self, thread: usize) -> ThreadColumns {
         let Self { tile, lanes, columns, folded_rows, is_vectorized, .. } = *self;
@@ -90,7 +91,7 @@ impl Share {
         )
     }
 
-    /// The number of elements of column `c` of a place here.
+    /// The number of elements of column `c` of a thread in this share.
     #[inline(always)]
     pub fn elements(&self, place: &ThreadColumns, c: usize) -> usize {
         self.whole() + usize::from(place.column(c) < self.left)
@@ -102,7 +103,7 @@ impl Share {
         (self.end - self.begin) >> self.folded_rows.trailing_zeros()
     }
 
-    /// The index in the input of element `i` of column `c` of a place.
+    /// The index in the input of element `i` of column `c` of a thread.
     #[inline(always)]
     pub fn element(&self, place: &ThreadColumns, c: usize, i: usize) -> usize {
         self.start + (self.begin + i * self.folded_rows as usize) * self.pitch + place.offset(c, self.pitch)

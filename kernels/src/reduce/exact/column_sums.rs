@@ -51,8 +51,8 @@ fn bits_below<G: Grid>(position: u32) -> u32 {
 /// others are assumed to be near 1.
 #[inline(always)]
 pub fn window_of_column<F: Format>(high_word: u32) -> i32 {
-    let further = if size_of::<F>() == 4 { 3 } else { 16 };
-    further + if high_word == 0 { 1 } else { F::exponent_above(high_word) }
+    let margin = if size_of::<F>() == 4 { 3 } else { 16 };
+    margin + if high_word == 0 { 1 } else { F::exponent_above(high_word) }
 }
 
 /// A thread's sums of its columns: integers of bins, in a window for each column.
@@ -89,7 +89,7 @@ impl<F: Format> ColumnSums<F> {
             let mut bins = Bins::of_exact(self.upper[c], self.lower[c]);
             each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, tile.get(k, c)));
             // Computed now, because elements stay in registers until they are added.
-            (self.upper[c], self.lower[c]) = (F::now(bins.upper), F::now(bins.lower));
+            (self.upper[c], self.lower[c]) = (F::compute_now(bins.upper), F::compute_now(bins.lower));
             all = all.merge(bins);
         });
         self.terms += terms::<K>(ROWS);
@@ -108,10 +108,10 @@ impl<F: Format> ColumnSums<F> {
         let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
         let mut left = window.extract_with_residual(&mut bins, term);
         if bins.is_outside() {
-            let nothing = window.extract(Bins::EMPTY, F::default());
-            let less = |sum, bins, nothing| F::subtract_words(F::add_words(sum, nothing), bins);
-            self.upper[c] = less(self.upper[c], bins.upper, nothing.upper);
-            self.lower[c] = less(self.lower[c], bins.lower, nothing.lower);
+            let zero = window.extract(Bins::EMPTY, F::default());
+            let less = |sum, bins, zero| F::subtract_words(F::add_words(sum, zero), bins);
+            self.upper[c] = less(self.upper[c], bins.upper, zero.upper);
+            self.lower[c] = less(self.lower[c], bins.lower, zero.lower);
             left = term;
         } else if !bins.has_residual() {
             return false;
@@ -129,7 +129,7 @@ impl<F: Format> ColumnSums<F> {
 
     /// Sums of 0, in the same windows.
     #[inline(always)]
-    pub fn emptied(&self) -> Self {
+    pub fn cleared(&self) -> Self {
         Self::in_windows(self.windows)
     }
 }
@@ -158,7 +158,7 @@ impl OutsideBins {
         Self { slots, thread, is_used: false }
     }
 
-    /// Adds an integer of at most 120 bits. If a further one might not fit, the column becomes [`NOT_SUMMED`].
+    /// Adds an integer of at most 120 bits. If another one might not fit, the column becomes [`NOT_SUMMED`].
     #[inline(always)]
     pub fn add(&mut self, c: usize, value: i128) {
         self.begin();

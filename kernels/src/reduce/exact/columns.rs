@@ -12,7 +12,7 @@ use super::column_sums::{
     ColumnSums, NOT_SUMMED, OutsideBins, Slots, integer_and_position, load_slot, store_slot, window_of_column,
 };
 use super::column_tile::Tile;
-use super::columns_full_range::sum_again;
+use super::columns_full_range::sum_full_range;
 use super::format::Format;
 use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
@@ -120,7 +120,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let shared_ticket = shared_array!(u32; 1);
     let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
 
-    let matrix = matrix.again();
+    let matrix = matrix.recomputed();
     let Matrix { rows, splits, .. } = matrix;
     let share = matrix.share(input);
     let thread = thread::index_in_block::<BLOCK>();
@@ -175,7 +175,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
         let superaccumulators = if splits > 1 { Some(*superaccumulators) } else { None };
-        sum_again::<O, T>(*input, share, (slots, exponents), rows, superaccumulators, results);
+        sum_full_range::<O, T>(*input, share, (slots, exponents), rows, superaccumulators, results);
     }
     if splits == 1 {
         return;
@@ -306,7 +306,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     // Whether the next tile is in flight while one is summed, which needs registers: so not if terms are larger than
     // their elements.
     let prefetches_next = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
-    let (all, mut debt, mut is_given_up) = (tiles, 0, false);
+    let (all, mut retry_cost, mut is_abandoned) = (tiles, 0, false);
     while tiles > 0 {
         let mut is_exact = true;
         while is_exact && tiles > 0 && sums.has_capacity::<K>(ROWS) {
@@ -315,7 +315,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             let mut next = if prefetches_next && tiles > 1 { load_tile(next_first, next_left) } else { tile };
             issue_loads();
             // Uniform in a warp, so that its lanes stay together.
-            is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_given_up));
+            is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_abandoned));
             if is_exact {
                 tiles -= 1;
                 if !prefetches_next && tiles > 0 {
@@ -328,7 +328,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
         // Outside the inner loop, so that the loop has all registers.
         if !is_exact {
             let (mut k, mut has_missing) = (0, false);
-            while k < left && k < ROWS as u32 && !is_given_up {
+            while k < left && k < ROWS as u32 && !is_abandoned {
                 k = keep_rolled(k);
                 let row = load(first + k as usize * distance, at);
                 each::<COLUMNS>(|c| has_missing |= sums.complete::<K>(c, row[c], &mut outside));
@@ -337,9 +337,9 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             tiles -= 1;
             // If many tiles are not exact, summing the columns again takes less time.
             const FEW: u32 = 16;
-            debt += if has_missing { 4 } else { 0 };
-            is_given_up |= debt > all - tiles + FEW;
-            if warp_vote_all(FULL_MASK, is_given_up) {
+            retry_cost += if has_missing { 4 } else { 0 };
+            is_abandoned |= retry_cost > all - tiles + FEW;
+            if warp_vote_all(FULL_MASK, is_abandoned) {
                 break;
             }
             left = left.saturating_sub(ROWS as u32);
@@ -349,7 +349,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
         }
         if tiles > 0 && !sums.has_capacity::<K>(ROWS) {
             each::<COLUMNS>(|c| outside.add(c, sums.value::<K::Grid>(c)));
-            sums = sums.emptied();
+            sums = sums.cleared();
         }
     }
     if share.left > 0 && place.row == 0 {
@@ -366,7 +366,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
             c += 1;
         }
     }
-    let values = per_column(|c| if is_given_up { NOT_SUMMED } else { outside.sum(c, sums.value::<K::Grid>(c)) });
+    let values = per_column(|c| if is_abandoned { NOT_SUMMED } else { outside.sum(c, sums.value::<K::Grid>(c)) });
     ThreadSums { values, windows }
 }
 
@@ -424,9 +424,9 @@ mod tests {
     use super::compute_wide_now;
 
     #[test]
-    fn places_may_be_beyond_32_bits() {
-        for place in [0, 5, 1 << 32, (7 << 40) | 9, usize::MAX] {
-            assert_eq!(compute_wide_now(place), place);
+    fn indices_may_exceed_32_bits() {
+        for index in [0, 5, 1 << 32, (7 << 40) | 9, usize::MAX] {
+            assert_eq!(compute_wide_now(index), index);
         }
     }
 }

@@ -20,22 +20,22 @@ use crate::reduce::columns::{BLOCK, COLUMNS};
 const WARPS: usize = BLOCK / 32;
 
 /// The number of elements that a thread adds while as many are in flight.
-const AT_ONCE: usize = 8;
+const ELEMENTS_IN_FLIGHT: usize = 8;
 
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 type Lanes<O, T> = LaneSuperaccumulators<GridOf<O, T>>;
 
 /// Sums a block's share of the columns that are not yet summed, with any elements. The first of a column's `slots` is
-/// [`NOT_SUMMED`] if it is one of them; `list` has any contents.
+/// [`NOT_SUMMED`] if it is one of them; `list` may have any contents.
 ///
 /// The sums go to the output, or to `superaccumulators` if other blocks share the columns. All threads must call this.
 /// Out of line.
 ///
-/// Each superaccumulator takes a column; with few columns, several take the rows of one in turn. Lanes side by side
-/// have columns side by side, so that loads are coalesced.
+/// Each superaccumulator takes a column; with few columns, several take the rows of one round-robin. Neighbouring lanes
+/// have neighbouring columns, so that loads are coalesced.
 #[cold]
 #[inline(never)]
-pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
+pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     share: Share,
     (slots, list): (Slots, Exponents),
@@ -44,10 +44,10 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     results: Results<'_, O::Terms>,
 ) {
     let all = list_columns(slots, list, share.lanes as usize);
-    let Some(place) = Lanes::<O, T>::place() else {
+    let Some(slot) = Lanes::<O, T>::slot() else {
         panic!("the launch has too little dynamic shared memory");
     };
-    let of_block = place.count();
+    let of_block = slot.count();
     let thread = thread::index_in_block::<BLOCK>();
     let rows = share.whole() + usize::from(share.left > 0);
     let distance = share.folded_rows as usize * share.pitch;
@@ -55,18 +55,18 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
     while first < all {
         let columns = if all - first < of_block { all - first } else { of_block };
         let parts = of_block / columns;
-        let (column, part) = (place.index() % columns, place.index() / columns);
+        let (column, part) = (slot.index() % columns, slot.index() / columns);
         let index = list.load(first + column) as usize;
         let (of_column, c) = (share.place::<T>(index / COLUMNS), index % COLUMNS);
         let end = if part < parts { share.elements(&of_column, c) } else { 0 };
         let at = share.element(&of_column, c, 0);
         // The rows of all lanes that have this column.
-        let step = parts * place.lanes() as usize;
-        let mut row = part * place.lanes() as usize + place.turn() as usize;
+        let step = parts * slot.lanes() as usize;
+        let mut row = part * slot.lanes() as usize + slot.turn() as usize;
         let mut lanes = Lanes::<O, T>::begin();
         let load = |row: usize| {
-            let mut items = [T::default(); AT_ONCE];
-            each::<AT_ONCE>(|k| {
+            let mut items = [T::default(); ELEMENTS_IN_FLIGHT];
+            each::<ELEMENTS_IN_FLIGHT>(|k| {
                 let i = row + k * step;
                 // SAFETY: the column has such an element, or its first, and the share is inside the input.
                 items[k] = unsafe { input.load_unchecked(at + if i < end { i * distance } else { 0 }) };
@@ -76,24 +76,24 @@ pub(super) fn sum_again<O: ExactOperator<T>, T: Element>(
         let (mut taken, mut next) = (0, load(row));
         while taken < rows {
             let items = next;
-            next = load(row + AT_ONCE * step);
+            next = load(row + ELEMENTS_IN_FLIGHT * step);
             issue_loads();
-            let mut terms = [Float::<O::Terms>::default(); AT_ONCE];
-            each::<AT_ONCE>(|k| {
+            let mut terms = [Float::<O::Terms>::default(); ELEMENTS_IN_FLIGHT];
+            each::<ELEMENTS_IN_FLIGHT>(|k| {
                 terms[k] = O::Terms::term(if row + k * step < end { items[k] } else { T::default() });
             });
-            lanes.add(place, terms);
-            row += AT_ONCE * step;
-            taken += AT_ONCE * step;
+            lanes.add(slot, terms);
+            row += ELEMENTS_IN_FLIGHT * step;
+            taken += ELEMENTS_IN_FLIGHT * step;
         }
-        lanes.end_in_place(place);
+        lanes.complete(slot);
         thread::sync_threads();
         if parts > 1 {
-            place.add_parts::<BLOCK>(columns, parts);
+            slot.add_parts::<BLOCK>(columns, parts);
             thread::sync_threads();
         }
         if thread < columns {
-            let of_column = place.of_index(thread);
+            let of_column = slot.of_index(thread);
             if parts > 1 {
                 Lanes::<O, T>::propagate_carries(of_column);
             }

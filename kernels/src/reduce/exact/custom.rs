@@ -29,8 +29,8 @@ use super::terms::{Float, Terms};
 /// assert_eq!(Square::term(3.0), 9.0);
 /// ```
 ///
-/// The sum of the terms is exact and rounded once, so it does not depend on their order. A term is a function of its
-/// element alone. It has the same bits on every device if all of its operations do (unlike `sin`).
+/// The sum of the terms is exact and rounded once, so it does not depend on their order. A term depends only on its
+/// element. It has the same bits on every device if all of its operations do (unlike `sin`).
 ///
 /// [`exact_reductions!`](crate::exact_reductions) defines the kernels of a term.
 pub trait ExactTerm: 'static {

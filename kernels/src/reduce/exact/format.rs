@@ -27,7 +27,7 @@ pub trait Format: Binary {
     /// The number in units of `2^LARGE`, for a finite number above all windows.
     fn large_units(self) -> i64;
     /// [`compute_now`].
-    fn now(word: Self::Word) -> Self::Word;
+    fn compute_now(word: Self::Word) -> Self::Word;
 }
 
 impl Format for f32 {
@@ -62,7 +62,7 @@ impl Format for f32 {
         i64::from((self * SCALE) as i32)
     }
     #[inline(always)]
-    fn now(word: u32) -> u32 {
+    fn compute_now(word: u32) -> u32 {
         compute_now(word)
     }
 }
@@ -98,12 +98,12 @@ impl Format for f64 {
         (self * SCALE) as i64
     }
     #[inline(always)]
-    fn now(word: u64) -> u64 {
+    fn compute_now(word: u64) -> u64 {
         u64::from(compute_now(word as u32)) | u64::from(compute_now((word >> 32) as u32)) << 32
     }
 }
 
-/// The most parts of a value, of 22 bits each.
+/// The maximum number of parts of a value, of 22 bits each.
 pub const MAX_PARTS: usize = 6;
 
 /// An integer that holds a lane's sum.
@@ -137,9 +137,9 @@ pub trait Value: Copy {
 }
 
 /// Bits of a part.
-const PART: u32 = 22;
-/// Bits of a part whose sum over 32 lanes fits in 32 bits, with one to spare.
-const OF_WARP: u32 = 26;
+const PART_BITS: u32 = 22;
+/// Bits of a part whose sum over 32 lanes has at most 31 bits.
+const WARP_PART_BITS: u32 = 26;
 
 impl Value for i64 {
     const ZERO: Self = 0;
@@ -164,19 +164,20 @@ impl Value for i64 {
     }
     #[inline(always)]
     fn part(self, k: usize) -> u32 {
-        let part = (self >> (k as u32 * PART)) as u32;
-        if k + 1 < Self::PARTS { part & ((1 << PART) - 1) } else { part }
+        let part = (self >> (k as u32 * PART_BITS)) as u32;
+        if k + 1 < Self::PARTS { part & ((1 << PART_BITS) - 1) } else { part }
     }
     #[inline(always)]
     fn join([low, middle, high, ..]: [u32; MAX_PARTS]) -> i128 {
-        i128::from(Self::from(low) + (Self::from(middle) << PART)) + (i128::from(high as i32) << (2 * PART))
+        i128::from(Self::from(low) + (Self::from(middle) << PART_BITS)) + (i128::from(high as i32) << (2 * PART_BITS))
     }
     #[inline(always)]
     fn sum_of_lanes(self) -> Self {
-        let piece = |k: u32| u32::reduce_add(FULL_MASK, (self >> (k * OF_WARP)) as u32 & ((1 << OF_WARP) - 1));
+        let piece =
+            |k: u32| u32::reduce_add(FULL_MASK, (self >> (k * WARP_PART_BITS)) as u32 & ((1 << WARP_PART_BITS) - 1));
         let (low, middle) = (Self::from(piece(0)), Self::from(piece(1)));
-        let high = Self::from(i32::reduce_add(FULL_MASK, (self >> (2 * OF_WARP)) as i32));
-        low + (middle << OF_WARP) + (high << (2 * OF_WARP))
+        let high = Self::from(i32::reduce_add(FULL_MASK, (self >> (2 * WARP_PART_BITS)) as i32));
+        low + (middle << WARP_PART_BITS) + (high << (2 * WARP_PART_BITS))
     }
     #[inline(always)]
     fn digit(self, position: u32, limb: u32) -> i64 {
@@ -217,23 +218,24 @@ impl Value for i128 {
     }
     #[inline(always)]
     fn part(self, k: usize) -> u32 {
-        (self >> (k as u32 * PART)) as u32 & ((1 << PART) - 1)
+        (self >> (k as u32 * PART_BITS)) as u32 & ((1 << PART_BITS) - 1)
     }
     #[inline(always)]
     fn join(parts: [u32; MAX_PARTS]) -> i128 {
         let [a, b, c, d, e, f] = parts;
-        let two = |low: u32, high: u32| i64::from(low) + (i64::from(high) << PART);
+        let two = |low: u32, high: u32| i64::from(low) + (i64::from(high) << PART_BITS);
         // The highest part needs no sign, because its bits above 128 are shifted out.
         let highest = two(e, f);
-        i128::from(two(a, b)) + (i128::from(two(c, d)) << (2 * PART)) + (i128::from(highest) << (4 * PART))
+        i128::from(two(a, b)) + (i128::from(two(c, d)) << (2 * PART_BITS)) + (i128::from(highest) << (4 * PART_BITS))
     }
     #[inline(always)]
     fn sum_of_lanes(self) -> Self {
         let piece = |k: u32| {
-            let part = (self >> (k * OF_WARP)) as u32 & ((1 << OF_WARP) - 1);
-            Self::from(u32::reduce_add(FULL_MASK, part)) << (k * OF_WARP)
+            let part = (self >> (k * WARP_PART_BITS)) as u32 & ((1 << WARP_PART_BITS) - 1);
+            Self::from(u32::reduce_add(FULL_MASK, part)) << (k * WARP_PART_BITS)
         };
-        let highest = Self::from(i32::reduce_add(FULL_MASK, (self >> (4 * OF_WARP)) as i32)) << (4 * OF_WARP);
+        let highest =
+            Self::from(i32::reduce_add(FULL_MASK, (self >> (4 * WARP_PART_BITS)) as i32)) << (4 * WARP_PART_BITS);
         piece(0) + piece(1) + piece(2) + piece(3) + highest
     }
     #[inline(always)]

@@ -29,7 +29,7 @@ pub(super) struct NormValue;
 /// A format of results.
 pub trait ResultFormat: Rounded + Plain {
     /// The quotient, or a number that rounds to the same result.
-    fn div_rem(leading: Leading, unit: i32, count: u64) -> Leading;
+    fn divide(leading: Leading, unit: i32, count: u64) -> Leading;
     /// The root, or a number that rounds to the same result; in units of 1.
     fn root(leading: Leading, unit: i32) -> Leading;
     /// The result's bits, in the lowest bits.
@@ -38,7 +38,7 @@ pub trait ResultFormat: Rounded + Plain {
     fn of_bits(bits: u64) -> Self;
     /// The result nearest to the exact value that `number` approximates to a few units in the last place, or equals if
     /// `is_exact`. `None` if another result might be nearer.
-    fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self>;
+    fn round_if_safe(number: f64, is_exact: impl Fn() -> bool) -> Option<Self>;
 }
 
 impl ResultFormat for f32 {
@@ -51,18 +51,18 @@ impl ResultFormat for f32 {
         Self::from_bits(bits as u32)
     }
     #[inline(always)]
-    fn div_rem(leading: Leading, unit: i32, count: u64) -> Leading {
+    fn divide(leading: Leading, unit: i32, count: u64) -> Leading {
         let is_normal = |found: &Leading| found.position + 127 + unit >= f32::MIN_EXP - 1;
         divide_for_f32(leading, count).filter(is_normal).unwrap_or_else(|| divide(leading, count))
     }
     #[inline(always)]
     fn root(leading: Leading, unit: i32) -> Leading {
         // The root of the smallest square is a normal number.
-        let quick = if leading.bits == 0 { None } else { root_for_f32(leading, unit, Float::sqrt) };
-        quick.unwrap_or_else(|| root(leading, unit))
+        let fast = if leading.bits == 0 { None } else { root_for_f32(leading, unit, Float::sqrt) };
+        fast.unwrap_or_else(|| root(leading, unit))
     }
     #[inline(always)]
-    fn near(number: f64, is_exact: impl Fn() -> bool) -> Option<Self> {
+    fn round_if_safe(number: f64, is_exact: impl Fn() -> bool) -> Option<Self> {
         // A conversion rounds an exact number once, if it is a normal one.
         let is_right = || number.abs() >= f32::MIN_POSITIVE.into() && is_exact();
         try_round_to_f32(number).or_else(|| if is_right() { Some(number as f32) } else { None })
@@ -79,7 +79,7 @@ impl ResultFormat for f64 {
         Self::from_bits(bits)
     }
     #[inline(always)]
-    fn div_rem(leading: Leading, _unit: i32, count: u64) -> Leading {
+    fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
         divide(leading, count)
     }
     #[inline(always)]
@@ -87,7 +87,7 @@ impl ResultFormat for f64 {
         root(leading, unit)
     }
     #[inline(always)]
-    fn near(_number: f64, _is_exact: impl Fn() -> bool) -> Option<Self> {
+    fn round_if_safe(_number: f64, _is_exact: impl Fn() -> bool) -> Option<Self> {
         None
     }
 }
@@ -104,7 +104,7 @@ macro_rules! half_results {
                 Self::from_bits(bits as u16)
             }
             #[inline(always)]
-            fn div_rem(leading: Leading, _unit: i32, count: u64) -> Leading {
+            fn divide(leading: Leading, _unit: i32, count: u64) -> Leading {
                 divide(leading, count)
             }
             #[inline(always)]
@@ -112,7 +112,7 @@ macro_rules! half_results {
                 root(leading, unit)
             }
             #[inline(always)]
-            fn near(_number: f64, _is_exact: impl Fn() -> bool) -> Option<Self> {
+            fn round_if_safe(_number: f64, _is_exact: impl Fn() -> bool) -> Option<Self> {
                 None
             }
         }
@@ -141,11 +141,11 @@ impl Formula for MeanValue {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, count: u64) -> R {
         // Ties are often exact: one in twenty means of 16 normally distributed numbers is a tie.
-        let quick = number_of::<R>(value, exponent).and_then(|sum| {
+        let fast = number_of::<R>(value, exponent).and_then(|sum| {
             let (mean, count) = (sum / count as f64, count as f64);
-            R::near(mean, || is_exact(value) && multiply_add(-mean, count, sum) == 0.0)
+            R::round_if_safe(mean, || is_exact(value) && multiply_add(-mean, count, sum) == 0.0)
         });
-        quick.unwrap_or_else(|| mean_of_integer(value, exponent, count))
+        fast.unwrap_or_else(|| mean_of_integer(value, exponent, count))
     }
     #[inline(always)]
     fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
@@ -156,8 +156,8 @@ impl Formula for MeanValue {
 impl Formula for NormValue {
     #[inline(always)]
     fn of_integer<R: ResultFormat, G: Grid>(value: i128, exponent: i32, _count: u64) -> R {
-        let quick = number_of::<R>(value, exponent).and_then(|sum| R::near(Float::sqrt(sum), || false));
-        quick.unwrap_or_else(|| norm_of_integer(value, exponent))
+        let fast = number_of::<R>(value, exponent).and_then(|sum| R::round_if_safe(Float::sqrt(sum), || false));
+        fast.unwrap_or_else(|| norm_of_integer(value, exponent))
     }
     #[inline(always)]
     fn of_leading<R: ResultFormat>(leading: Leading, unit: i32, _count: u64) -> R {
@@ -198,7 +198,7 @@ fn mean<R: ResultFormat>(leading: Leading, unit: i32, count: u64) -> R {
     if count == 0 {
         return R::NAN;
     }
-    R::round(R::div_rem(leading, unit, count), unit)
+    R::round(R::divide(leading, unit, count), unit)
 }
 
 /// The root, rounded once. Out of line, since it is long.

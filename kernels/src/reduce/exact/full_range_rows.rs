@@ -16,19 +16,19 @@ use crate::reduce::tuning::exact_rows::VECTORS;
 /// Groups of a lane's terms: its vectors, and two elements outside whole vectors.
 const GROUPS: usize = VECTORS + 1;
 
-/// The binary logarithm of the most vectors of a lane.
+/// The base-2 logarithm of the maximum number of vectors of a lane.
 pub(super) const VECTORS_LOG: u32 = VECTORS.ilog2();
 
-/// The most vectors of a row.
+/// The maximum number of vectors of a row.
 pub(super) const MAX_VECTORS: usize = 32 * VECTORS;
 
 /// A row or a segment, the same in all of its lanes.
 #[derive(Clone, Copy)]
-pub(super) struct Place {
+pub(super) struct RowPlace {
     /// The index of its first element.
     pub start: usize,
-    /// Its elements. They are covered by the vectors of its lanes and, if they are not whole vectors, it has at least
-    /// [`min_lanes`](super::rows::min_lanes).
+    /// The number of its elements. The vectors of its lanes cover them, and if they are not whole vectors, the row has
+    /// at least [`min_lanes`](super::rows::min_lanes).
     pub len: usize,
     /// The index of its result, if it is to be written.
     pub result: Option<usize>,
@@ -41,19 +41,19 @@ pub(super) const fn takes_rows_of<K: Terms>() -> bool {
     !K::HAS_LOW && (is_single || size_of::<K::Element>() == 8 || K::DEGREE == 2)
 }
 
-/// Writes the results of rows of any elements, `2^lanes_log` lanes a row with `2^vectors_log` vectors of each lane; `N`
-/// is the number of elements of a vector. All lanes of the warp must call this.
+/// Writes the results of rows of any elements, with `2^lanes_log` lanes per row and `2^vectors_log` vectors per lane;
+/// `N` is the number of elements of a vector. All lanes of the warp must call this.
 ///
 /// Windows go downwards from the warp's largest term, the same for all its rows. In each, a row's lanes add up the
-/// row's integers, until nothing is left of the row, or its [`HighestBits`] are decided: usually after three windows,
-/// whatever the range of the exponents. Terms above all windows are integers of one unit.
+/// row's integers, until no term of the row has a residual, or its [`HighestBits`] are decided: usually after three
+/// windows, for any range of exponents. Terms above all windows are integers of one unit.
 ///
 /// # Safety
 /// The rows are inside the input, and [`takes_rows_of`] is true.
 #[inline(always)]
 pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element, const N: usize>(
     input: &Global<T>,
-    place: Place,
+    place: RowPlace,
     lanes_log: u32,
     vectors_log: u32,
     results: &Results<'_, K>,
@@ -86,13 +86,13 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
             of_lane.has_infinity |= of_group.has_infinity;
             of_lane.has_negative_infinity |= of_group.has_negative_infinity;
         });
-        let mut note = |is_found: bool, special: Specials| {
+        let mut record = |is_found: bool, special: Specials| {
             let is_in_row = warp_vote_ballot(FULL_MASK, is_found) & mask != 0;
             specials = if is_in_row { specials.union(special) } else { specials };
         };
-        note(of_lane.has_nan, Specials::nan());
-        note(of_lane.has_infinity, Specials::infinity(false));
-        note(of_lane.has_negative_infinity, Specials::infinity(true));
+        record(of_lane.has_nan, Specials::nan());
+        record(of_lane.has_infinity, Specials::infinity(false));
+        record(of_lane.has_negative_infinity, Specials::infinity(true));
         large = sum_of_lanes(of_lane.units, lanes);
         has_large = warp_vote_any(FULL_MASK, of_lane.units != 0);
         largest = largest_of_all(&left);
@@ -138,14 +138,14 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
 #[inline(always)]
 unsafe fn terms_of_lane<K: Terms<Element = T, Item = T>, T: Element, const N: usize>(
     input: &Global<T>,
-    Place { start, len, .. }: Place,
+    RowPlace { start, len, .. }: RowPlace,
     lanes_log: u32,
     vectors_log: u32,
 ) -> [[Float<K>; N]; GROUPS] {
     let mut terms = [[Float::<K>::default(); N]; GROUPS];
     let lane = lane_id() & ((1 << lanes_log) - 1);
     each::<VECTORS>(|j| {
-        // Nothing of a vector that the lane does not have.
+        // Vectors that the lane does not have count as empty.
         let len = if j < 1 << vectors_log { len } else { 0 };
         let vector = lane + ((j as u32) << lanes_log);
         // SAFETY: as promised by the caller.
@@ -169,7 +169,7 @@ fn sum_of_lanes<V: Value>(mut value: V, lanes: u32) -> V {
     value
 }
 
-/// Adds a window's integer, whose unit is `places` below that of the integer before it, as one part or two.
+/// Adds a window's integer, whose unit is `places` below that of the previous integer, as one part or two.
 #[inline(always)]
 fn push(sum: &mut HighestBits, value: i128, places: u32) {
     const MAX: u32 = HighestBits::MAX_PLACES;

@@ -27,7 +27,7 @@ impl<'a, G: Grid> GlobalSuperaccumulators<'a, G> {
         Self { words, grid: PhantomData }
     }
 
-    /// The place of word `k` of a superaccumulator.
+    /// The index of word `k` of a superaccumulator.
     #[inline(always)]
     fn place(index: usize, k: u32) -> usize {
         index * words::<G>() as usize + k as usize
@@ -72,17 +72,17 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     count: u64,
 ) -> u64 {
     /// The number of words in flight.
-    const AT_ONCE: u32 = 8;
-    let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
+    const WORDS_IN_FLIGHT: u32 = 8;
+    let (mut sum, mut negated) = (HighestLimbs::NONE, HighestLimbs::NONE);
     let mut specials = Specials::EMPTY;
     let mut first = 0;
     while first < words::<G>() {
-        let mut of_words = [0; AT_ONCE as usize];
-        each::<{ AT_ONCE as usize }>(|j| {
+        let mut of_words = [0; WORDS_IN_FLIGHT as usize];
+        each::<{ WORDS_IN_FLIGHT as usize }>(|j| {
             let k = first + j as u32;
             of_words[j] = if k < words::<G>() { load(k) } else { 0 };
         });
-        each::<{ AT_ONCE as usize }>(|j| {
+        each::<{ WORDS_IN_FLIGHT as usize }>(|j| {
             let (k, word) = (first + j as u32, of_words[j]);
             if word != 0 {
                 clear(k);
@@ -97,7 +97,7 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
                 });
             }
         });
-        first += AT_ONCE;
+        first += WORDS_IN_FLIGHT;
     }
     // Above the last limb only the sign remains.
     let is_negative = sum.carry < 0;
@@ -105,23 +105,22 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     result_of_limbs::<K, G>(finish, specials, leading, count)
 }
 
-/// The 32-bit digits of a number, pushed from the lowest on. Keeps the five digits up to the last nonzero one.
+/// The 32-bit limbs of a number, pushed from the lowest on. Keeps the five limbs up to the last nonzero one.
 #[derive(Clone, Copy)]
-struct Digits {
+struct HighestLimbs {
     /// The carry into the next word.
     carry: i64,
-    /// The number of digits so far.
+    /// The number of limbs so far.
     count: i32,
-    /// The last four digits, the latest in the highest bits; the digit below these; and whether a lower digit is
-    /// nonzero.
+    /// The last four limbs, the latest in the highest bits; the limb below these; and whether a lower limb is nonzero.
     upper: u128,
     last: u32,
     is_inexact: bool,
-    /// `count`, `upper`, `last` and `is_inexact` after the last nonzero digit.
+    /// `count`, `upper`, `last` and `is_inexact` after the last nonzero limb.
     found: (i32, u128, u32, bool),
 }
 
-impl Digits {
+impl HighestLimbs {
     const NONE: Self = Self { carry: 0, count: 0, upper: 0, last: 0, is_inexact: false, found: (0, 0, 0, false) };
 
     #[inline(always)]
@@ -137,7 +136,7 @@ impl Digits {
         }
     }
 
-    /// The highest 128 bits, in units of the first digit.
+    /// The highest 128 bits, in units of the first limb.
     #[inline(always)]
     fn leading(&self, is_negative: bool) -> Leading {
         let (count, upper, last, is_inexact) = self.found;
@@ -161,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn digits_are_those_of_limbs() {
+    fn highest_limbs_are_those_of_the_sum() {
         let numbers =
             [1, -1, 0x7fff_ffff, -0x8000_0000_0000, (1 << 100) + 1, -(1 << 100) - 1, i128::MAX, i128::MIN + 1];
         for first in numbers {
@@ -170,7 +169,7 @@ mod tests {
                     let mut limbs = Limbs::<24>::ZERO;
                     limbs.add(first, position);
                     limbs.add(second, further);
-                    let (mut sum, mut negated) = (Digits::NONE, Digits::NONE);
+                    let (mut sum, mut negated) = (HighestLimbs::NONE, HighestLimbs::NONE);
                     for k in 0..24 {
                         let word = digit_of_i128(first, position, k) + digit_of_i128(second, further, k);
                         sum.push(word);

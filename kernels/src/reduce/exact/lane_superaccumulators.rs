@@ -15,13 +15,13 @@ use super::superaccumulator_words::Special;
 use super::terms::Terms;
 use super::unrolled::each;
 use super::warp_sum::largest_of;
-use crate::reduce::tuning::exact_long_rows::MAX_UNSEEN;
+use crate::reduce::tuning::exact_long_rows::MAX_UNCHECKED;
 
 /// The sums of a warp's lanes, of terms of any exponents. All lanes of the warp must call each function.
 ///
-/// A term is shifted to its place in a superaccumulator, and added to one digit of it (`f32`) or two (`f64`). So the
-/// time of an addition does not depend on the terms. A digit is an `i64` that has bits to spare, so that carries are
-/// rarely propagated.
+/// A term is shifted to its position in a superaccumulator, and added to one digit of it (`f32`) or two (`f64`). So the
+/// time of an addition does not depend on the terms. A digit is an `i64` with bits left for carries, so that carries
+/// are rarely propagated.
 ///
 /// Each lane has a superaccumulator of its own if the launch has memory for them. With less memory, two, four or eight
 /// lanes share one, and take turns.
@@ -32,15 +32,16 @@ pub struct LaneSuperaccumulators<G: Grid> {
     taken: u32,
     /// A bit for each kind of non-finite term that this lane has taken: see [`Special`].
     specials: u32,
-    /// How often terms are still to be added unseen, and how often after they were wide the next time.
-    unseen: u32,
-    next_unseen: u32,
+    /// How many more times terms are added without a check of their exponents, and the same after the next check that
+    /// finds a wide range.
+    unchecked: u32,
+    next_unchecked: u32,
     grid: PhantomData<G>,
 }
 
 /// The superaccumulator of a lane, in the launch's shared memory.
 #[derive(Clone, Copy)]
-pub struct Place<G> {
+pub struct LaneSlot<G> {
     words: DynamicShared<i64>,
     /// The index of its lowest digit: that of the superaccumulator in its block.
     first: usize,
@@ -62,8 +63,8 @@ pub struct LaneMemory {
 }
 
 impl LaneMemory {
-    /// For sums of terms `K`, in a kernel with at most `static_bytes` bytes of shared arrays. At least `min_lanes` lanes
-    /// share a superaccumulator, if any may.
+    /// For sums of terms `K`, in a kernel with at most `static_bytes` bytes of shared arrays. At least `min_lanes`
+    /// lanes share a superaccumulator, if any may.
     pub const fn of<K: Terms>(static_bytes: usize, min_lanes: usize) -> Self {
         let max_lanes = LaneSuperaccumulators::<K::Grid>::MAX_LANES as usize;
         let min_lanes = if min_lanes < max_lanes { min_lanes } else { max_lanes };
@@ -123,12 +124,13 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// The bits of a digit that can be summed over the lanes of a warp.
     const MAX_BITS: u32 = 57;
 
-    /// The most lanes that can share a superaccumulator. Those of one digit for each term fit in any device's memory.
+    /// The maximum number of lanes that can share a superaccumulator. Those of one digit for each term fit in any
+    /// device's memory.
     const MAX_LANES: u32 = if Self::HAS_TWO { 8 } else { 1 };
 
-    /// The number of words of a superaccumulator: digits, and one for non-finite terms. Pairs of terms are summed in
-    /// windows alone: with superaccumulators, the sums of squares of ordinary `f64` take up to twice as long, because
-    /// registers do not suffice.
+    /// The number of words of a superaccumulator: digits, and one for non-finite terms. Pairs of terms are summed only
+    /// in windows: with superaccumulators, the sums of squares of ordinary `f64` take up to twice as long, because
+    /// there are too few registers.
     const WORDS: usize = if G::HAS_LOW { 0 } else { Self::DIGITS + 1 };
 
     /// The number of terms that fit in a digit, of less than `2^DIGIT` after carries were propagated.
@@ -137,18 +139,18 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         (1 << (63 - bits)) - 2
     };
 
-    /// The sum of nothing.
+    /// The empty sum.
     #[inline(always)]
     pub fn begin() -> Self {
         const {
             assert!(Self::DIGIT < Self::MAX_BITS);
         }
-        Self { taken: u32::MAX, specials: 0, unseen: 0, next_unseen: 0, grid: PhantomData }
+        Self { taken: u32::MAX, specials: 0, unchecked: 0, next_unchecked: 0, grid: PhantomData }
     }
 
     /// This lane's superaccumulator, if the launch has memory for those of all lanes.
     #[inline(always)]
-    pub fn place() -> Option<Place<G>> {
+    pub fn slot() -> Option<LaneSlot<G>> {
         let (words, threads) = (dynamic_shared::<i64>(), thread::block_dim_x() as usize);
         let has_memory = |lanes_log: u32| words.len() >= (threads >> lanes_log) * Self::WORDS;
         if G::HAS_LOW || !has_memory(Self::MAX_LANES.ilog2()) {
@@ -158,37 +160,37 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             1 => 0,
             _ => u32::from(!has_memory(0)) + u32::from(!has_memory(1)) + u32::from(!has_memory(2)),
         };
-        // Digits of the lanes of a turn are side by side, so that they are in different banks.
+        // The words for a digit of the lanes that add at the same time are contiguous, so they are in different banks.
         let of_warp = 32 >> lanes_log;
         let first = warp_id() * of_warp + lane_id() as usize % of_warp;
         let (lanes, turn) = (1 << lanes_log, lane_id() / of_warp as u32);
-        Some(Place { words, first, stride: threads >> lanes_log, lanes, turn, grid: PhantomData })
+        Some(LaneSlot { words, first, stride: threads >> lanes_log, lanes, turn, grid: PhantomData })
     }
 
-    /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. The more often it was
-    /// true in a row, the more rarely it is asked, which takes 8 % of the time of `f32`.
+    /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. It is evaluated less
+    /// often the more times in a row it was true, because it takes 8 % of the time of `f32`.
     #[inline(always)]
     pub fn is_chosen(&mut self, is_wide: impl FnOnce() -> bool) -> bool {
-        if self.unseen > 0 {
-            self.unseen -= 1;
+        if self.unchecked > 0 {
+            self.unchecked -= 1;
             return true;
         }
         let is_wide = is_wide();
-        self.unseen = if is_wide { self.next_unseen } else { 0 };
-        self.next_unseen = if is_wide { MAX_UNSEEN.min(2 * self.next_unseen + 1) } else { 0 };
+        self.unchecked = if is_wide { self.next_unchecked } else { 0 };
+        self.next_unchecked = if is_wide { MAX_UNCHECKED.min(2 * self.next_unchecked + 1) } else { 0 };
         is_wide
     }
 
-    /// Adds terms, at this lane's [place](Self::place).
+    /// Adds terms, at this lane's [slot](Self::slot).
     #[inline(always)]
-    pub fn add<const N: usize>(&mut self, place: Place<G>, mut terms: [G::Format; N]) {
+    pub fn add<const N: usize>(&mut self, slot: LaneSlot<G>, mut terms: [G::Format; N]) {
         const { assert!(N as u32 * Self::MAX_LANES <= Self::CAPACITY) };
-        let count = N as u32 * place.lanes;
+        let count = N as u32 * slot.lanes;
         if self.taken > Self::CAPACITY - count {
             if self.taken == u32::MAX {
-                Self::set_to_zero(place);
+                Self::set_to_zero(slot);
             } else {
-                Self::propagate_by_warp(place);
+                Self::propagate_by_warp(slot);
             }
             self.taken = 0;
         }
@@ -206,17 +208,17 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             });
         }
         if Self::HAS_TWO {
-            place.in_turn(|| each::<N>(|i| Self::add_term(place, terms[i])));
+            slot.in_turn(|| each::<N>(|i| Self::add_term(slot, terms[i])));
         } else {
-            each::<N>(|i| Self::add_term(place, terms[i]));
+            each::<N>(|i| Self::add_term(slot, terms[i]));
         }
     }
 
     /// Adds a finite term.
     #[inline(always)]
-    fn add_term(place: Place<G>, term: G::Format) {
+    fn add_term(slot: LaneSlot<G>, term: G::Format) {
         let (integer, position) = term.integer_and_position();
-        // Only 0 is below.
+        // Only terms of 0 have a lower position.
         let lowest = (Self::LOWEST - Self::SMALLEST) as u32;
         let position = position.saturating_sub(lowest);
         let (digit, shift) = ((position / Self::DIGIT) as usize, position % Self::DIGIT);
@@ -224,19 +226,19 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let digit = if digit < Self::DIGITS - 2 { digit } else { Self::DIGITS - 2 };
         let shifted = integer << shift;
         if !Self::HAS_TWO {
-            place.add(digit, shifted);
+            slot.add(digit, shifted);
             return;
         }
-        place.add(digit, shifted & ((1 << Self::DIGIT) - 1));
-        place.add(digit + 1, integer >> (Self::DIGIT - shift));
+        slot.add(digit, shifted & ((1 << Self::DIGIT) - 1));
+        slot.add(digit + 1, integer >> (Self::DIGIT - shift));
     }
 
     #[inline(always)]
-    fn set_to_zero(place: Place<G>) {
-        if place.turn == 0 {
+    fn set_to_zero(slot: LaneSlot<G>) {
+        if slot.turn == 0 {
             let mut k = 0;
             while k < Self::WORDS {
-                place.set(k, 0);
+                slot.set(k, 0);
                 k += 1;
             }
         }
@@ -244,24 +246,24 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     }
 
     #[inline(always)]
-    fn propagate_by_warp(place: Place<G>) {
-        if place.turn == 0 {
-            Self::propagate_carries(place);
+    fn propagate_by_warp(slot: LaneSlot<G>) {
+        if slot.turn == 0 {
+            Self::propagate_carries(slot);
         }
         sync_warp(FULL_MASK);
     }
 
     /// Propagates carries, so that all digits but the highest are in `0..2^DIGIT`. By one lane.
     #[inline(always)]
-    pub fn propagate_carries(place: Place<G>) {
+    pub fn propagate_carries(slot: LaneSlot<G>) {
         let (mut carry, mut digit) = (0, 0);
         while digit + 1 < Self::DIGITS {
-            let word = place.word(digit) + carry;
+            let word = slot.word(digit) + carry;
             carry = word >> Self::DIGIT;
-            place.set(digit, word & ((1 << Self::DIGIT) - 1));
+            slot.set(digit, word & ((1 << Self::DIGIT) - 1));
             digit += 1;
         }
-        place.add(digit, carry);
+        slot.add(digit, carry);
     }
 
     /// The position of a digit, in units of the grid's unit. A digit below that is 0.
@@ -273,25 +275,25 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Completes the superaccumulators, after at least one term: carries are propagated, and the word for non-finite
     /// terms has those of all lanes.
     #[inline(always)]
-    pub fn end_in_place(self, place: Place<G>) {
+    pub fn complete(self, slot: LaneSlot<G>) {
         let count = |special| i64::from(self.specials >> special as u32 & 1) << shift_of(special);
         let counts = count(Special::Nan) + count(Special::Infinity) + count(Special::NegativeInfinity);
-        place.in_turn(|| place.add(Self::DIGITS, counts));
-        Self::propagate_by_warp(place);
+        slot.in_turn(|| slot.add(Self::DIGITS, counts));
+        Self::propagate_by_warp(slot);
     }
 
     /// The highest bits of the sum, whose carries have been propagated, and the non-finite terms. [`HighestBits`] says
     /// for which results these bits suffice. The lower digits are not read.
     #[inline(always)]
-    pub fn highest_bits(place: Place<G>) -> (Leading, Specials) {
+    pub fn highest_bits(slot: LaneSlot<G>) -> (Leading, Specials) {
         let mut index = Self::DIGITS;
         let mut sum = HighestBits::new(Self::position(index));
         while index > 0 && Self::position(index - 1) >= 0 && !sum.is_decided() {
             index -= 1;
-            sum.push(place.word(index).into(), Self::DIGIT);
+            sum.push(slot.word(index).into(), Self::DIGIT);
         }
-        let has = |special| Self::limb_or_special(place, G::LIMBS + special as u32) != 0;
-        let of = |is_there, special| if is_there { special } else { Specials::EMPTY };
+        let has = |special| Self::limb_or_special(slot, G::LIMBS + special as u32) != 0;
+        let of = |exists, special| if exists { special } else { Specials::EMPTY };
         let infinities = of(has(Special::Infinity), Specials::infinity(false))
             .union(of(has(Special::NegativeInfinity), Specials::infinity(true)));
         (sum.leading(), infinities.union(of(has(Special::Nan), Specials::nan())))
@@ -300,16 +302,16 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Word `k` of the same sum as a [`Superaccumulator`]: a limb, or a count of non-finite terms. Carries have been
     /// propagated.
     #[inline(always)]
-    pub fn limb_or_special(place: Place<G>, k: u32) -> i64 {
+    pub fn limb_or_special(slot: LaneSlot<G>, k: u32) -> i64 {
         if k >= G::LIMBS {
-            let counts = place.word(Self::DIGITS);
+            let counts = slot.word(Self::DIGITS);
             return counts >> (COUNT_BITS * (k - G::LIMBS)) & ((1 << COUNT_BITS) - 1);
         }
         // The highest digit that reaches this limb, and the one below: a limb has bits of at most two digits.
         let above = (32 * k + 31) as i32 + G::UNIT - Self::LOWEST;
         let highest = above as usize / Self::DIGIT as usize;
         let highest = if highest < Self::DIGITS { highest } else { Self::DIGITS - 1 };
-        let digit_at = |index: usize| digit(place.word(index), Self::position(index) as u32, k);
+        let digit_at = |index: usize| digit(slot.word(index), Self::position(index) as u32, k);
         let below = if highest > 0 && Self::position(highest - 1) >= 0 { digit_at(highest - 1) } else { 0 };
         digit_at(highest) + below
     }
@@ -317,14 +319,14 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Adds the sum of all lanes to a superaccumulator. Returns whether there were any terms.
     #[inline(always)]
     pub fn end(self, superacc: &Superaccumulator<G>) -> bool {
-        let Some(place) = Self::place().filter(|_| self.taken != u32::MAX) else {
+        let Some(slot) = Self::slot().filter(|_| self.taken != u32::MAX) else {
             return false;
         };
-        Self::propagate_by_warp(place);
+        Self::propagate_by_warp(slot);
         let mut digit = 0;
         while digit < Self::DIGITS as u32 {
             digit = keep_rolled(digit);
-            let word = if place.turn == 0 { place.word(digit as usize) } else { 0 };
+            let word = if slot.turn == 0 { slot.word(digit as usize) } else { 0 };
             let sum = word.sum_of_lanes();
             let position = Self::position(digit as usize);
             if sum != 0 && position >= 0 {
@@ -345,12 +347,12 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 /// The bits of a count of non-finite terms, of which a word has three.
 const COUNT_BITS: u32 = 20;
 
-/// The place of a count in its word.
+/// The shift of a count in its word.
 const fn shift_of(special: Special) -> u32 {
     COUNT_BITS * special as u32
 }
 
-impl<G: Grid> Place<G> {
+impl<G: Grid> LaneSlot<G> {
     /// The index of the superaccumulator in its block.
     #[inline(always)]
     pub fn index(&self) -> usize {
@@ -415,7 +417,7 @@ impl<G: Grid> Place<G> {
 
     #[inline(always)]
     fn word(&self, digit: usize) -> i64 {
-        // SAFETY: `place` has checked that the memory has all words of all warps, and `digit` is below `WORDS`.
+        // SAFETY: `slot` has checked that the memory has all words of all warps, and `digit` is below `WORDS`.
         unsafe { self.words.load_unchecked(self.first + digit * self.stride) }
     }
 

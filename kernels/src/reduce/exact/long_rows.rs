@@ -208,7 +208,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
             }
             return;
         }
-        // The limbs of this block stay in shared memory.
+        // This block's own limbs stay in shared memory.
         let keeps_limbs = partial.has_limbs;
         let own = |partial| Partial { has_limbs: false, ..partial };
         partial = sum_splits(
@@ -288,25 +288,25 @@ pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
 ) -> WarpSum<K::Grid> {
     // `FEW` is the number of vectors whose terms fit in registers.
     if const { terms::<K>(items_of_vector::<K>()) == 8 } {
-        sum_run::<K, I, VECTORS, 2, 16>(inputs, start, len, run, superacc)
+        sum_tile_range::<K, I, VECTORS, 2, 16>(inputs, start, len, run, superacc)
     } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
-        sum_run::<K, I, VECTORS, 4, 8>(inputs, start, len, run, superacc)
+        sum_tile_range::<K, I, VECTORS, 4, 8>(inputs, start, len, run, superacc)
     } else if const { size_of::<Float<K>>() == 4 } {
-        sum_run::<K, I, VECTORS, 4, 16>(inputs, start, len, run, superacc)
+        sum_tile_range::<K, I, VECTORS, 4, 16>(inputs, start, len, run, superacc)
     } else {
-        sum_run::<K, I, VECTORS, 2, 8>(inputs, start, len, run, superacc)
+        sum_tile_range::<K, I, VECTORS, 2, 8>(inputs, start, len, run, superacc)
     }
 }
 
 /// The number of bits by which the first window exceeds the first elements. Later elements may be larger, especially
-/// products, and a step with such an element takes long. Windows of `f64` have bits to spare.
+/// products, and a step with such an element takes long. Windows of `f64` have unused bits for this.
 const fn headroom_of<K: Terms>() -> i32 {
     if <Float<K> as Format>::HAS_BELOW { 0 } else { 4 }
 }
 
 /// [`sum_tiles`]. Steps that do not fit in the window are added `FEW` vectors at a time, which have `TERMS` terms.
 #[inline(always)]
-fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
+fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,
     start: usize,
     len: usize,
@@ -317,10 +317,10 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
     // A warp's vectors are contiguous, so that the compiler knows the distances between a lane's vectors.
     let (stride, tile) = (32 * vector, elements_per_block::<K::Element>(1));
     let step = elements_per_block::<K::Element>(VECTORS as u32);
-    // Vectors begin after the lead, at a multiple of 16 bytes. The lead and the elements after the last whole vector
+    // Vectors begin after the head, at a multiple of 16 bytes. The head and the elements after the last whole vector
     // are singles, which are added last.
-    let lead = inputs.lead(start, len);
-    let (start, len) = (start + lead, len - lead);
+    let head = inputs.head(start, len);
+    let (start, len) = (start + head, len - head);
     let whole = len / vector * vector;
     let (first, last) = (run.tiles.start * tile, run.tiles.end * tile);
     let last = if last < whole { last } else { whole };
@@ -333,14 +333,14 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
 
     const MOST: usize = 8;
     let own = thread::thread_idx_x() as usize;
-    let has_singles = run.is_last && (lead > 0 || whole < len);
+    let has_singles = run.is_last && (head > 0 || whole < len);
     let (is_single, single) = match own < MOST {
-        true => (own < lead, start.wrapping_sub(lead) + own),
+        true => (own < head, start.wrapping_sub(head) + own),
         false => (own < MOST + (len - whole), start + whole + own - MOST),
     };
     // SAFETY: the item is inside the row.
     let single = if has_singles && is_single { unsafe { inputs.item(single) } } else { K::Item::default() };
-    // SAFETY: whole vectors before `end` are inside the row, and begin after the lead.
+    // SAFETY: whole vectors before `end` are inside the row, and begin after the head.
     let load_step = |i| unsafe { inputs.load_before::<VECTORS>(i, stride, end) };
     let mut vectors = load_step(i);
     issue_loads();
@@ -372,7 +372,7 @@ fn sum_run<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const
         if is_taken {
             break;
         }
-        // Other steps, until one is in the window again. A separate loop, so that the first one has all registers.
+        // Other steps, until one is in the window again. A separate loop, so that the first loop can use all registers.
         let mut is_taken = false;
         // SAFETY: as above.
         let load_few = |i| unsafe { inputs.load_before::<FEW>(i, stride, end) };

@@ -43,7 +43,7 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     pub input: Global<T>,
     /// The queue of chunks.
     pub chunks: Global<[u64; 2]>,
-    /// The number of queued chunks, and the first fault.
+    /// The number of queued chunks, and the first invalid segment.
     pub status: GlobalMut<u64>,
     /// A sum for each chunk.
     pub partials: GlobalMut<[u64; 2]>,
@@ -147,7 +147,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
                 results.store(segment, result);
             }
         }
-        // Before the warps' states are overwritten.
+        // Before the warps' partials are overwritten.
         thread::sync_threads();
         at += thread::grid_dim_x() as usize;
     }

@@ -86,7 +86,7 @@ fn two(low: u32, high: u32) -> u64 {
 #[inline(always)]
 pub fn fold_warp<G: Grid>(sum: OfLanes<G>, superacc: &Superaccumulator<G>) -> Partial {
     let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.value)), sum.position);
-    // In one lane only, so that the sum counts once.
+    // Only lane 0 keeps the sum, so that it is added once.
     let (parts, tag) = if lane_id() == 0 { (parts, tag_of(sum)) } else { ([0; MAX_PARTS], position) };
     fold_parts(parts, tag, warp_id(), position, superacc)
 }
@@ -121,13 +121,13 @@ fn fold_parts<G: Grid>(
     fold_lanes(with_below(partial, below, superacc), superacc)
 }
 
-/// A partial of a value. Bits that do not fit go to the superaccumulator; only the lane with `is_mine` adds them.
+/// A partial of a value. Bits that do not fit go to the superaccumulator; only lanes with `adds` add them.
 #[inline(always)]
 fn compact<G: Grid>(
     value: i128,
     position: u32,
     has_limbs: bool,
-    is_mine: bool,
+    adds: bool,
     superacc: &Superaccumulator<G>,
 ) -> Partial {
     let of = |value, position| Partial { value, position, has_limbs, ..Partial::ZERO };
@@ -146,29 +146,29 @@ fn compact<G: Grid>(
     if warp_vote_all(FULL_MASK, Partial::fits(value)) {
         return of(value, position);
     }
-    Partial::from_bits(compact_any([value as u64, (value >> 64) as u64], position, has_limbs, is_mine, *superacc))
+    Partial::from_bits(compact_slow([value as u64, (value >> 64) as u64], position, has_limbs, adds, *superacc))
 }
 
 /// [`compact`] of a value with too many bits. Out of line, since it is rarely needed.
 #[cold]
 #[inline(never)]
-fn compact_any<G: Grid>(
+fn compact_slow<G: Grid>(
     value: [u64; 2],
     position: u32,
     has_limbs: bool,
-    is_mine: bool,
+    adds: bool,
     superacc: Superaccumulator<G>,
 ) -> u128 {
     let value = (u128::from(value[0]) | u128::from(value[1]) << 64) as i128;
     let bits = 129 - (value ^ (value >> 127)).leading_zeros();
     let excess = bits.saturating_sub(112);
     let low = value & ((1 << excess) - 1);
-    let is_cut = warp_vote_any(FULL_MASK, low != 0);
-    if is_cut {
-        add_lanes_to_superacc(if is_mine { low } else { 0 }, position, superacc);
+    let is_split = warp_vote_any(FULL_MASK, low != 0);
+    if is_split {
+        add_lanes_to_superacc(if adds { low } else { 0 }, position, superacc);
     }
     let (value, position) = (value >> excess, position + excess);
-    Partial { value, position, has_limbs: has_limbs | is_cut, ..Partial::ZERO }.to_bits()
+    Partial { value, position, has_limbs: has_limbs | is_split, ..Partial::ZERO }.to_bits()
 }
 
 /// The sum of a warp's partial and of its sum in the window below.
@@ -227,10 +227,10 @@ pub fn fold_partials<G: Grid>(partial: Partial, partials: WarpPartials, superacc
 /// The sum of the lanes' partials, in all lanes. Bits that do not fit in a partial go to the superaccumulator.
 #[inline(always)]
 fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Partial {
-    let is_nothing = partial.value == 0;
-    let highest = u32::reduce_max(FULL_MASK, if is_nothing { 0 } else { partial.position });
+    let is_zero = partial.value == 0;
+    let highest = u32::reduce_max(FULL_MASK, if is_zero { 0 } else { partial.position });
     let is_at = partial.position == highest;
-    let all = |has_capacity: bool| warp_vote_all(FULL_MASK, (is_nothing | (is_at & has_capacity)) & !partial.has_limbs);
+    let all = |has_capacity: bool| warp_vote_all(FULL_MASK, (is_zero | (is_at & has_capacity)) & !partial.has_limbs);
     let of = |value| Partial { value, position: highest, ..Partial::ZERO };
     if is_long::<G>() {
         // The sum over 32 lanes has five more bits.
@@ -243,19 +243,19 @@ fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Part
             return of(i64::join(add_lanes::<i64>(split(word))));
         }
     }
-    Partial::from_bits(fold_any(partial.to_bits(), *superacc))
+    Partial::from_bits(fold_lanes_slow(partial.to_bits(), *superacc))
 }
 
 /// [`fold_lanes`] of any partials. Out of line, since sums of most warps are in units of one window.
 #[cold]
 #[inline(never)]
-fn fold_any<G: Grid>(bits: u128, superacc: Superaccumulator<G>) -> u128 {
+fn fold_lanes_slow<G: Grid>(bits: u128, superacc: Superaccumulator<G>) -> u128 {
     let partial = Partial::from_bits(bits);
-    let is_nothing = partial.value == 0;
+    let is_zero = partial.value == 0;
     let has_limbs = warp_vote_any(FULL_MASK, partial.has_limbs);
-    let lowest = u32::reduce_min(FULL_MASK, if is_nothing { u32::MAX } else { partial.position });
+    let lowest = u32::reduce_min(FULL_MASK, if is_zero { u32::MAX } else { partial.position });
     // The sum over 32 lanes has five more bits.
-    let shifted = Compact::<106>::shifted(partial.value, if is_nothing { 0 } else { partial.position - lowest });
+    let shifted = Compact::<106>::shifted(partial.value, if is_zero { 0 } else { partial.position - lowest });
     let of = |value, position, has_limbs| Partial { value, position, has_limbs, ..Partial::ZERO };
     if warp_vote_all(FULL_MASK, shifted.is_some()) {
         let position = if lowest == u32::MAX { 0 } else { lowest };
@@ -272,13 +272,13 @@ pub fn add<G: Grid>(a: Partial, b: Partial, superacc: &Superaccumulator<G>) -> P
     if !warp_vote_any(FULL_MASK, a != Partial::ZERO) {
         return b;
     }
-    Partial::from_bits(add_any(a.to_bits(), b.to_bits(), *superacc))
+    Partial::from_bits(add_slow(a.to_bits(), b.to_bits(), *superacc))
 }
 
 /// [`add`] of any two partials. Out of line, since a lane rarely has two.
 #[cold]
 #[inline(never)]
-fn add_any<G: Grid>(a: u128, b: u128, superacc: Superaccumulator<G>) -> u128 {
+fn add_slow<G: Grid>(a: u128, b: u128, superacc: Superaccumulator<G>) -> u128 {
     let (sum, left) = Partial::from_bits(a).combine(Partial::from_bits(b));
     if !warp_vote_any(FULL_MASK, left.is_some()) {
         return sum.to_bits();

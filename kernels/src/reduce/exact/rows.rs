@@ -8,7 +8,7 @@ use exact_sum::{Bins, Leading, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
-use super::full_range_rows::{Place, sum_full_range, takes_rows_of};
+use super::full_range_rows::{RowPlace, sum_full_range, takes_rows_of};
 use super::grid::Grid;
 use super::partial::fold_warp;
 use super::result::{ExactOperator, Finish, Results, result_of};
@@ -36,9 +36,9 @@ pub struct ExactRowArgs<T: Plain> {
     pub len: usize,
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
-    /// The binary logarithm of the lanes of a row.
+    /// The base-2 logarithm of the lanes of a row.
     pub lanes_log: u32,
-    /// The binary logarithm of the vectors of a lane.
+    /// The base-2 logarithm of the vectors of a lane.
     pub vectors_log: u32,
     /// Whether some row begins or ends within a vector: 0 or 1.
     pub has_singles: u32,
@@ -50,10 +50,9 @@ pub struct ExactRowArgs<T: Plain> {
 
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
-/// `2^lanes_log` lanes of a warp take a row, up to all 32, and a warp takes as many rows side by side as its lanes
-/// allow. A lane has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only if four lanes or more take a row), and
-/// as many rows that it has [`VECTORS`] vectors in all. All rows of a warp share a window. A row that does not fit it
-/// is summed again.
+/// `2^lanes_log` lanes of a warp take a row, up to all 32, and the warp's groups of lanes take different rows. A lane
+/// has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only if four lanes or more take a row), and enough rows for
+/// [`VECTORS`] vectors in total. All rows of a warp share a window. A row that does not fit it is summed again.
 ///
 /// # Safety
 /// The views have all elements that the arguments describe, because accesses are not checked. The vectors of a row's
@@ -103,7 +102,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     };
     if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
-        sum_again::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, superacc, results);
+        resum_rows::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, superacc, results);
     }
 }
 
@@ -148,7 +147,7 @@ impl Rows {
         }
     }
 
-    /// The same rows, of which nothing that was computed before is kept.
+    /// The same rows, opaque to the compiler, which then recomputes derived values.
     #[inline(always)]
     fn computed_anew(self) -> Self {
         let lanes_log = compute_anew(self.lanes_log as usize) as u32;
@@ -205,7 +204,7 @@ impl Rows {
     /// takes the other half of that lane's. In the end each row belongs to one lane, so that the rows are rounded in
     /// parallel. The first of the returned sums are those of the lane's rows.
     #[inline(always)]
-    fn share_out<V: Value>(&self, mut sums: [V; VECTORS]) -> [V; VECTORS] {
+    fn distribute_rows<V: Value>(&self, mut sums: [V; VECTORS]) -> [V; VECTORS] {
         let (lane, mut distance) = (lane_id(), self.distance());
         if distance > 1 {
             let is_upper = lane & 1 != 0;
@@ -232,8 +231,8 @@ impl Rows {
 }
 
 /// Sums a warp's rows. Calls `put` with a row's index and its sum: two integers, of first and second terms, each with
-/// the position of its unit. Returns for each vector of the lane a bit: whether its row is to be summed again, if it is
-/// the row's first vector of the lane.
+/// the position of its unit. Returns a bit for each of the lane's vectors: whether the row that begins with it must be
+/// summed again.
 #[inline(always)]
 pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
@@ -279,9 +278,9 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
             again |= if is_again { 1 << k } else { 0 };
         }
     });
-    sums = rows.share_out(sums);
+    sums = rows.distribute_rows(sums);
     if K::Grid::HAS_LOW {
-        lows = rows.share_out(lows);
+        lows = rows.distribute_rows(lows);
     }
     let (lane, distance) = (lane_id(), rows.distance());
     // The first vector of the first row that this lane rounds.
@@ -313,13 +312,13 @@ fn of_two<V: Value>(first: V, second: V, is_upper: bool, distance: u32) -> V {
     own.plus(given.of_lane_xor(distance))
 }
 
-/// Sums rows again that are not in a window, of any elements: each by its own lanes or, if these do not suffice, by all
+/// Sums rows again that do not fit in a window, with any elements: each by its own lanes or, if they cannot, by all
 /// lanes of the warp. Out of line. Rows are passed as numbers, since a struct argument lies in local memory from the
 /// start.
 #[cold]
 #[inline(never)]
 #[expect(clippy::too_many_arguments, reason = "they are a kernel's")]
-fn sum_again<O: ExactOperator<T>, T: Element>(
+fn resum_rows<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     rows: usize,
     len: usize,
@@ -341,7 +340,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
             let is_again = row < rows.rows && not_exact & rows.mask(group) != 0;
-            let place = Place { start, len, result: if is_again { Some(row) } else { None } };
+            let place = RowPlace { start, len, result: if is_again { Some(row) } else { None } };
             // SAFETY: the rows are inside the input, as the kernel's caller has promised.
             unsafe {
                 match size_of::<T>() {
@@ -434,8 +433,8 @@ impl<T: Element> Loaded<T> {
         vector: u32,
         lanes: u32,
     ) -> Self {
-        let lead = if SINGLES { elements_to_alignment(input, start, len) as u32 } else { 0 };
-        let (first, len) = (start + lead as usize, len as u32 - lead);
+        let head = if SINGLES { elements_to_alignment(input, start, len) as u32 } else { 0 };
+        let (first, len) = (start + head as usize, len as u32 - head);
         let whole = if SINGLES { len / T::Vector::LEN as u32 * T::Vector::LEN as u32 } else { len };
         // SAFETY: whole vectors are inside the row, and begin at multiples of 16 bytes.
         let [of_vector] = unsafe {
@@ -443,9 +442,9 @@ impl<T: Element> Loaded<T> {
             input.load_aligned_vectors_before::<1>(i, 0, first + whole as usize)
         };
         let single = |k: u32| {
-            let is_before = k < lead;
-            let i = if is_before { start + k as usize } else { first + (whole + k - lead) as usize };
-            let exists = SINGLES && vector < lanes && (is_before || k - lead < len - whole);
+            let is_before = k < head;
+            let i = if is_before { start + k as usize } else { first + (whole + k - head) as usize };
+            let exists = SINGLES && vector < lanes && (is_before || k - head < len - whole);
             // SAFETY: the element is inside the row.
             if exists { unsafe { input.load_unchecked(i) } } else { T::default() }
         };

@@ -12,7 +12,7 @@ use exact_sum::{Bins, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
-use super::full_range_rows::{MAX_VECTORS, Place, VECTORS_LOG, sum_full_range, takes_rows_of};
+use super::full_range_rows::{MAX_VECTORS, RowPlace, VECTORS_LOG, sum_full_range, takes_rows_of};
 use super::grid::Grid;
 use super::result::{ExactOperator, Results};
 use super::rows::{GridOf, min_lanes, sum_by_warp};
@@ -40,7 +40,7 @@ pub struct ExactSegmentArgs<T: Plain> {
     pub segments_per_warp: u32,
     /// The queue of long segments' chunks.
     pub chunks: GlobalMut<[u64; 2]>,
-    /// The number of queued chunks, and the first fault.
+    /// The number of queued chunks, and the first invalid segment.
     pub status: GlobalMut<u64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
@@ -83,7 +83,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     let mut segment = Segment { start: 0, len: 0 };
     if has_segment {
         match Segment::from_offsets(&offsets, own, input.len()) {
-            Some(good) => segment = good,
+            Some(valid) => segment = valid,
             None => {
                 u64::fetch_max(&status, INVALID_SEGMENT, !(own as u64), Scope::Device);
             }
@@ -97,7 +97,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     let again = sum_segments::<O, T>(&input, owned, own, results);
     let again = warp_vote_ballot(FULL_MASK, again);
     if again != 0 {
-        sum_again::<O, T>(input, start, owned.len, again, first, superacc, results);
+        resum_segments::<O, T>(input, start, owned.len, again, first, superacc, results);
     }
     queue_long_segments::<T>(Segment { start, len }, first, &chunks, &status);
 }
@@ -155,7 +155,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
         return again;
     }
     let mut from = 0;
-    // Each iteration sums the batches of one window. The inner loop is separate, so that it has all registers.
+    // Each iteration sums the batches of one window. The inner loop is separate, so that it can use all registers.
     while from < owned.of_warp {
         let begin = from;
         let mut exponent = <O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST);
@@ -239,7 +239,7 @@ impl<T: Element> Loaded<T> {
         // Lanes past the last worker repeat it and ignore what they load, so that the loads need no predicate.
         let worker = if from + lane < owned.of_warp { from + lane } else { owned.of_warp - 1 };
         let has_work = worker == from + lane;
-        // The last lane whose workers do not begin after this one.
+        // The last lane whose workers do not begin after this worker.
         let (mut owner, mut before) = (0, 0);
         each::<5>(|k| {
             let next = owner + (16 >> k);
@@ -279,10 +279,10 @@ impl<T: Element> Loaded<T> {
         let mut vectors = self.vectors;
         each::<VECTORS>(|k| {
             let place = self.place.wrapping_add(k as u32 * self.stride);
-            let behind = self.len as i32 - place as i32;
+            let remaining = self.len as i32 - place as i32;
             vectors[k] = masked::<T>(vectors[k], |i| {
                 // Only the first vector may begin before the segment.
-                if k == 0 { place.wrapping_add(i) < self.len } else { (i as i32) < behind }
+                if k == 0 { place.wrapping_add(i) < self.len } else { (i as i32) < remaining }
             });
         });
         vectors
@@ -296,13 +296,12 @@ fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Element>(
     window: Window<Float<K>>,
 ) -> (<Float<K> as Format>::Value, u32) {
     let mut bins = Bins::EMPTY;
-    let now = |word| <Float<K> as Format>::now(word);
     each::<VECTORS>(|k| {
         <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
             bins = extract::<K>(window, bins, item);
             // Four at a time, because the terms of all elements would take too many registers.
             if i % 4 == 3 || i + 1 == T::Vector::LEN {
-                (bins.upper, bins.lower) = (now(bins.upper), now(bins.lower));
+                (bins.upper, bins.lower) = (Float::<K>::compute_now(bins.upper), Float::<K>::compute_now(bins.lower));
             }
         });
     });
@@ -334,11 +333,11 @@ fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vecto
     T::Vector::from_words(words)
 }
 
-/// Sums the segments of the lanes in `again` once more, of any elements: short ones by a few lanes each, as many at
-/// once as the warp has lanes for, others one after the other by all lanes. Out of line.
+/// Sums the segments of the lanes in `again` once more, of any elements: short ones by a few lanes each, several at a
+/// time, others one after the other by all lanes. Out of line.
 #[cold]
 #[inline(never)]
-fn sum_again<O: ExactOperator<T>, T: Element>(
+fn resum_segments<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     start: usize,
     len: u32,
@@ -371,7 +370,7 @@ fn sum_again<O: ExactOperator<T>, T: Element>(
             }
             let (start, len) = of_lane(owner.unwrap_or(0));
             let result = owner.map(|owner| first + owner as usize);
-            let place = Place { start, len: if result.is_some() { len } else { 0 }, result };
+            let place = RowPlace { start, len: if result.is_some() { len } else { 0 }, result };
             // SAFETY: segments that lanes own are inside the input.
             unsafe {
                 match size_of::<T>() {

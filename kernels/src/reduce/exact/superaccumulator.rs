@@ -69,10 +69,10 @@ impl<G: Grid> Superaccumulator<G> {
 
     /// Calls a function with each of this lane's words.
     #[inline(always)]
-    pub fn each_word(mut with: impl FnMut(u32)) {
+    pub fn each_word(mut f: impl FnMut(u32)) {
         let mut k = lane_id();
         while k < words::<G>() {
-            with(k);
+            f(k);
             k += 32;
         }
     }
@@ -108,11 +108,11 @@ impl<G: Grid> Superaccumulator<G> {
         self.words.store(self.place(k), self.words.load(self.place(k)) + amount);
     }
 
-    /// Counts a non-finite term, if there was one.
+    /// Counts a non-finite term, if one exists in a lane.
     #[inline(always)]
-    pub fn add_special(&self, special: Special, was_there: bool) {
+    pub fn add_special(&self, special: Special, exists: bool) {
         let k = G::LIMBS + special as u32;
-        if warp_vote_any(FULL_MASK, was_there) && lane_id() == k % 32 {
+        if warp_vote_any(FULL_MASK, exists) && lane_id() == k % 32 {
             self.words.store(self.place(k), 1);
         }
     }
@@ -121,10 +121,10 @@ impl<G: Grid> Superaccumulator<G> {
     #[inline(always)]
     pub fn add_below(&self, sum: i64, position: u32) -> u32 {
         // Only lane 0 has the sum.
-        let is_mine = lane_id() == 0;
+        let is_lane_0 = lane_id() == 0;
         let place = self.place(Self::BELOW as u32);
-        let sum = if is_mine { self.words.load(place) + sum } else { 0 };
-        if is_mine {
+        let sum = if is_lane_0 { self.words.load(place) + sum } else { 0 };
+        if is_lane_0 {
             self.words.store(place, sum);
         }
         if !warp_vote_any(FULL_MASK, sum.unsigned_abs() > 1 << 56) {
@@ -140,10 +140,10 @@ impl<G: Grid> Superaccumulator<G> {
         if !G::Format::HAS_BELOW {
             return;
         }
-        let is_mine = lane_id() == 0;
+        let is_lane_0 = lane_id() == 0;
         let place = self.place(Self::BELOW as u32);
-        let sum = if is_mine { self.words.load(place) } else { 0 };
-        if is_mine {
+        let sum = if is_lane_0 { self.words.load(place) } else { 0 };
+        if is_lane_0 {
             self.words.store(place, 0);
         }
         let sum = warp_shuffle_idx(FULL_MASK, sum, 0, 32).0;
@@ -238,10 +238,10 @@ impl<G: Grid> Superaccumulator<G> {
         }
     }
 
-    /// Adds the words of all other warps, and `more`, to this warp's. All warps must have finished.
+    /// Adds the words of all other warps, and `extra`, to this warp's. All warps must have finished.
     #[inline(always)]
-    pub fn gather(&self, warps: u32, more: impl Fn(u32) -> i64) {
-        self.replace(|k| self.sum(warps, k) + more(k));
+    pub fn gather(&self, warps: u32, extra: impl Fn(u32) -> i64) {
+        self.replace(|k| self.sum(warps, k) + extra(k));
     }
 
     /// Replaces each word.

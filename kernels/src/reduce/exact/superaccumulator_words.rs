@@ -27,9 +27,9 @@ pub trait SharedWords: Copy {
     /// For `declare_superaccumulator!`.
     #[doc(hidden)]
     fn declare<const ID: u64>() -> Self;
-    /// The word at a place.
+    /// The word at index `i`.
     fn load(&self, i: usize) -> i64;
-    /// Writes the word at a place.
+    /// Writes the word at index `i`.
     fn store(&self, i: usize, word: i64);
 }
 

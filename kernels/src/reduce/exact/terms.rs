@@ -272,13 +272,13 @@ pub trait Inputs<K: Terms>: Copy {
     type Vectors: Copy;
 
     /// The number of elements before the first at which all vectors can begin, of `len` from `start` on.
-    fn lead(self, start: usize, len: usize) -> usize;
+    fn head(self, start: usize, len: usize) -> usize;
 
     /// Loads `N` vectors of each input from element `i` on, `stride` elements apart. Vectors that do not begin before
     /// `end` are zeros.
     ///
     /// # Safety
-    /// The other vectors are inside the inputs. They begin at [`Inputs::lead`], or a multiple of a vector after it.
+    /// The other vectors are inside the inputs. They begin at [`Inputs::head`], or a multiple of a vector after it.
     unsafe fn load_before<const N: usize>(self, i: usize, stride: usize, end: usize) -> [Self::Vectors; N];
 
     /// Loads vectors that all exist, as [`Inputs::load_before`] does.
@@ -294,7 +294,7 @@ pub trait Inputs<K: Terms>: Copy {
     unsafe fn item(self, i: usize) -> K::Item;
 
     /// Calls a function with the index of each item, and the item.
-    fn each(vectors: Self::Vectors, with: impl FnMut(usize, K::Item));
+    fn each(vectors: Self::Vectors, f: impl FnMut(usize, K::Item));
 }
 
 /// One input.
@@ -305,7 +305,7 @@ impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
     type Vectors = T::Vector;
 
     #[inline(always)]
-    fn lead(self, start: usize, len: usize) -> usize {
+    fn head(self, start: usize, len: usize) -> usize {
         elements_to_alignment(self.0, start, len)
     }
     #[inline(always)]
@@ -324,8 +324,8 @@ impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
         unsafe { self.0.load_unchecked(i) }
     }
     #[inline(always)]
-    fn each(vectors: T::Vector, with: impl FnMut(usize, T)) {
-        vectors.visit(Each(with));
+    fn each(vectors: T::Vector, f: impl FnMut(usize, T)) {
+        vectors.visit(Each(f));
     }
 }
 
@@ -347,10 +347,10 @@ pub struct Two<'a, T: Element>(pub &'a Global<'a, T>, pub &'a Global<'a, T>);
 impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> {
     type Vectors = [T::Vector; 2];
 
-    /// The first input's lead. Unless vectors of the second input are then aligned, too, each is taken from two aligned
+    /// The first input's head. Unless vectors of the second input are then aligned, too, each is taken from two aligned
     /// vectors.
     #[inline(always)]
-    fn lead(self, start: usize, len: usize) -> usize {
+    fn head(self, start: usize, len: usize) -> usize {
         elements_to_alignment(self.0, start, len)
     }
     #[inline(always)]
@@ -375,8 +375,8 @@ impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> 
         unsafe { [self.0.load_unchecked(i), self.1.load_unchecked(i)] }
     }
     #[inline(always)]
-    fn each([a, b]: [T::Vector; 2], mut with: impl FnMut(usize, [T; 2])) {
-        a.visit(Each(|i, a| with(i, [a, b.get(i)])));
+    fn each([a, b]: [T::Vector; 2], mut f: impl FnMut(usize, [T; 2])) {
+        a.visit(Each(|i, a| f(i, [a, b.get(i)])));
     }
 }
 

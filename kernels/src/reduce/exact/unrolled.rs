@@ -3,12 +3,12 @@
 /// Calls a function with each number below `N`, which is at most 16. This is not a loop, because the compiler may leave
 /// a loop rolled, and then arrays that its counter indexes are in local memory.
 #[inline(always)]
-pub fn each<const N: usize>(mut with: impl FnMut(usize)) {
+pub fn each<const N: usize>(mut f: impl FnMut(usize)) {
     const { assert!(N <= 16) };
     macro_rules! each {
         ($($k:literal)*) => {$(
             if N > $k {
-                with($k);
+                f($k);
             }
         )*};
     }

@@ -127,9 +127,9 @@ impl<G: Grid> WarpSum<G> {
             });
         });
         // Computed now, because elements stay in registers until they are added.
-        self.own = self.own.with(bins, count).map_words(G::Format::now);
+        self.own = self.own.with(bins, count).map_words(G::Format::compute_now);
         if G::HAS_LOW {
-            self.own_low = self.own_low.with(low, count).map_words(G::Format::now);
+            self.own_low = self.own_low.with(low, count).map_words(G::Format::compute_now);
         }
         if warp_vote_any(FULL_MASK, !(bins.is_exact() & low.is_exact() & has_capacity)) {
             self.own = self.own.without(bins, count);
@@ -150,8 +150,8 @@ impl<G: Grid> WarpSum<G> {
 
     /// Adds any terms of `vectors`, `TERMS` in total. Returns whether [`WarpSum::take`] would have added them.
     ///
-    /// Terms of many exponents, which windows would take longer to add, go to `lanes`, if these have
-    /// [memory](LaneSuperaccumulators::place).
+    /// Terms with a wide range of exponents, which would take many windows, go to `lanes`, if these have
+    /// [memory](LaneSuperaccumulators::slot).
     #[inline(always)]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
@@ -160,22 +160,24 @@ impl<G: Grid> WarpSum<G> {
         superacc: &Superaccumulator<G>,
     ) -> bool {
         let mut all = [Float::<K>::default(); TERMS];
-        let (mut is_plain, items) = (true, items_of_vector::<K>());
+        let (mut is_in_range, items) = (true, items_of_vector::<K>());
         each::<N>(|k| {
-            I::each(vectors[k], |i, item| is_plain &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc));
+            I::each(vectors[k], |i, item| {
+                is_in_range &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc)
+            });
         });
-        if let Some(place) = LaneSuperaccumulators::<G>::place() {
+        if let Some(slot) = LaneSuperaccumulators::<G>::slot() {
             let is_wide = || {
                 let (largest, smallest) = exponents_of_warp(&all);
                 let is_above = largest > Window::<G::Format>::HIGHEST;
                 is_above | (largest - smallest > MAX_EXPONENTS_IN_WINDOWS)
             };
             if lanes.is_chosen(is_wide) {
-                lanes.add(place, all);
+                lanes.add(slot, all);
                 return false;
             }
         }
-        self.take_terms(all, K::WINDOW.is_some(), superacc) & is_plain
+        self.take_terms(all, K::WINDOW.is_some(), superacc) & is_in_range
     }
 
     /// Adds any items, with at most `TERMS` terms.
@@ -228,9 +230,9 @@ impl<G: Grid> WarpSum<G> {
         false
     }
 
-    /// Adds any terms, in the window of the largest. Residuals are added in the window below, and so on until none is
-    /// left: in two windows for `f32` within `2^40` of each other, in at most seven for any. Returns whether all terms
-    /// were in the current window and left no residual.
+    /// Adds any terms, in the window of the largest. Residuals are added in the window below, and so on until no term
+    /// has one: in two windows for `f32` within `2^40` of each other, in at most seven for any. Returns whether all
+    /// terms were in the current window and left no residual.
     #[inline(always)]
     pub fn take_terms<const N: usize>(
         &mut self,
@@ -387,7 +389,7 @@ fn exponents_of_warp<F: Format, const N: usize>(terms: &[F; N]) -> (i32, i32) {
     });
     let largest = u32::reduce_max(FULL_MASK, largest_of(terms));
     let smallest = u32::reduce_min(FULL_MASK, smallest);
-    // No term but 0: as if all were equal.
+    // If all terms are 0, the range is empty.
     let smallest = if smallest == u32::MAX { largest } else { smallest };
     (F::exponent_above(largest), F::exponent_above(smallest))
 }

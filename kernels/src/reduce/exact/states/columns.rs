@@ -15,7 +15,7 @@ use crate::reduce::exact::unrolled::each;
 pub const BLOCK: usize = 256;
 
 /// Elements of a column that a thread has in flight and adds together.
-pub const AT_ONCE: usize = 8;
+pub const ELEMENTS_IN_FLIGHT: usize = 8;
 
 /// The arguments of [`exact_states_of_columns`](fn@exact_states_of_columns).
 #[arguments]
@@ -103,8 +103,8 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
     let start = batch * batch_pitch + column;
     let mut row = begin + first;
     while row < end {
-        let mut items = [T::default(); AT_ONCE];
-        each::<AT_ONCE>(|k| {
+        let mut items = [T::default(); ELEMENTS_IN_FLIGHT];
+        each::<ELEMENTS_IN_FLIGHT>(|k| {
             let of_item = row + k * step;
             // Clamped to the first row, so that the loads need no predicate.
             let exists = of_item < end;
@@ -114,7 +114,7 @@ fn add_columns<T: Summand>(input: &Global<T>, matrix: Matrix, states: States<'_,
         });
         issue_loads();
         sum.take(items.map(|item| item.float()), &sink);
-        row += AT_ONCE * step;
+        row += ELEMENTS_IN_FLIGHT * step;
     }
     sum.end(&sink);
     if split == 0 && first == 0 {

@@ -37,7 +37,7 @@ pub const fn words_of_state<G: Grid>() -> usize {
 pub const LIMB_BITS: u32 = 40;
 
 // An addition to a limb is less than 2^39, and its carry less than its own magnitude plus 2^40. A limb holds all
-// additions of the device's lanes whose carries have not been taken out.
+// additions of the device's lanes whose carries have not been propagated.
 const _: () = {
     const LANES: i128 = 1 << 21;
     let (limb, addition, carry) = (1_i128 << (LIMB_BITS - 1), 1_i128 << 39, 1_i128 << LIMB_BITS);
@@ -52,8 +52,8 @@ pub const fn excess(limb: i64) -> i64 {
 
 /// Adds `amount`, less than `2^39`, to limb `k` of a state whose words begin at `first`, and carries.
 ///
-/// A thread whose addition changes a limb's [`excess`] takes the difference out of the limb and adds it to the limb
-/// above. So the excess is always the sum of the differences that threads have not yet taken out. At the end of a
+/// A thread whose addition changes a limb's [`excess`] subtracts the difference from the limb and adds it to the limb
+/// above. So the excess is always the sum of the differences that threads have not yet subtracted. At the end of a
 /// launch it is 0, in any order of the threads. The carry does not change the number that the limbs represent.
 #[inline(always)]
 pub fn add_to_limb(states: &GlobalMut<i64>, first: usize, limbs: u32, k: u32, amount: i64) {
