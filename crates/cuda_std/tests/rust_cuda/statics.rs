@@ -8,63 +8,31 @@ use simt::Fault;
 
 const SIDE: usize = 16;
 
-/// `c = alpha * a * b + beta * c`, for `m` by `k` matrix `a` and `k` by `n` matrix `b`, in row-major order.
+/// Transposes a matrix of [`SIDE`] by [`SIDE`] elements by an array of arrays, which the kernel declares.
 ///
 /// # Safety
-/// `c` has `m * n` elements, and a block has 16 by 16 threads.
+/// `matrix` has an element for each thread of a block of 16 by 16.
 #[kernel]
-pub unsafe fn gemm_of_tiles(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, k: usize, alpha: f32, beta: f32) {
-    const AREA: usize = SIDE * SIDE;
+pub unsafe fn transposed(matrix: *mut f32) {
     #[address_space(shared)]
-    static mut TILE_A: [MaybeUninit<f32>; AREA] = [MaybeUninit::uninit(); AREA];
-    #[address_space(shared)]
-    static mut TILE_B: [[MaybeUninit<f32>; SIDE + 1]; SIDE] = [[const { MaybeUninit::uninit() }; SIDE + 1]; SIDE];
+    static mut TILE: [[MaybeUninit<f32>; SIDE + 1]; SIDE] = [[const { MaybeUninit::uninit() }; SIDE + 1]; SIDE];
 
     let (tx, ty) = (thread::thread_idx_x() as usize, thread::thread_idx_y() as usize);
-    let (row, column) = (thread::block_idx_x() as usize * SIDE + ty, thread::block_idx_y() as usize * SIDE + tx);
-    let mut sum = 0.0;
-    for first in (0..k).step_by(SIDE) {
-        let (ka, kb) = (first + tx, first + ty);
-        TILE_A[ty * SIDE + tx].write(if row < m && ka < k { a[row * k + ka] } else { 0.0 });
-        TILE_B[ty][tx].write(if column < n && kb < k { b[kb * n + column] } else { 0.0 });
-        thread::sync_threads();
-        for i in 0..SIDE {
-            sum += TILE_A[ty * SIDE + i].assume_init() * TILE_B[i][tx].assume_init_read();
-        }
-        thread::sync_threads();
-    }
-    if row < m && column < n {
-        // SAFETY: inside `c`; no other thread has this element.
-        let element = unsafe { &mut *c.add(row * n + column) };
-        *element = alpha * sum + beta * *element;
-    }
+    // SAFETY: inside `matrix`; no other thread has this element.
+    let element = unsafe { &mut *matrix.add(ty * SIDE + tx) };
+    TILE[ty][tx].write(*element);
+    thread::sync_threads();
+    *element = TILE[tx][ty].assume_init_read();
 }
 
 #[test]
-fn a_matrix_product_by_tiles() {
-    let (m, n, k) = (37, 29, 50);
-    let number = |i: usize| (i * 7 % 11) as f32 - 5.0;
-    let mut a: Vec<f32> = (0..m * k).map(number).collect();
-    let mut b: Vec<f32> = (0..k * n).map(|i| number(i + 3)).collect();
-    let mut c: Vec<f32> = (0..m * n).map(|i| number(i + 5)).collect();
-    // Small integers: every order gives these sums.
-    let product = |i: usize| (0..k).map(|x| a[i / n * k + x] * b[x * n + i % n]).sum::<f32>();
-    let expected: Vec<f32> = (0..m * n).map(|i| 2.0 * product(i) + 3.0 * c[i]).collect();
-    let slots = [
-        crate::pointer(&mut a),
-        a.len() as u64,
-        crate::pointer(&mut b),
-        b.len() as u64,
-        crate::pointer(&mut c),
-        m as u64,
-        n as u64,
-        k as u64,
-        u64::from(2_f32.to_bits()),
-        u64::from(3_f32.to_bits()),
-    ];
-    // SAFETY: `c` has `m * n` elements.
-    unsafe { crate::launch(gemm_of_tiles::handle().with_block((16, 16)), (3, 2), &slots) }.unwrap();
-    assert_eq!(c, expected);
+fn a_transpose_by_an_array_of_arrays() {
+    let mut matrix: Vec<f32> = (0..SIDE * SIDE).map(|i| i as f32).collect();
+    let expected: Vec<f32> = (0..SIDE * SIDE).map(|i| (i % SIDE * SIDE + i / SIDE) as f32).collect();
+    let slots = [crate::pointer(&mut matrix)];
+    // SAFETY: an element for each of the threads.
+    unsafe { crate::launch(transposed::handle().with_block((16, 16)), 1, &slots) }.unwrap();
+    assert_eq!(matrix, expected);
 }
 
 /// A static that several kernels use, of a type that takes three accesses.
