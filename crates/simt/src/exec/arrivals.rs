@@ -6,7 +6,8 @@ use super::slot::{Slot, Wait};
 /// have arrived.
 pub(super) fn members_if_all_arrived(lanes: &[Slot], slot: &Slot) -> Option<u32> {
     let Wait { operation, mask, .. } = slot.wait.get();
-    let arrived = lanes_where(lanes, |other| other.is_at(operation, mask));
+    let code = operation.code();
+    let arrived = lanes_where(lanes, |other| other.is_at(code, mask));
     let members = mask & lanes_of(lanes);
     (arrived & members == members).then_some(members)
 }

@@ -22,7 +22,12 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
         });
     }
     let operation = first.wait.get().operation;
-    if let Some(other) = slots.iter().find(|slot| slot.wait.get().operation != operation) {
+    // Loops here and below, because iterators are slow without optimization, and each barrier comes here.
+    let mut same = 0;
+    while same < slots.len() && slots[same].wait.get().operation.code() == operation.code() {
+        same += 1;
+    }
+    if let Some(other) = slots.get(same) {
         return Err(Fault::BarrierMismatch {
             kernel: context.kernel(),
             block: context.block_idx.get().as_index(),
@@ -52,9 +57,11 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
         });
         monitor.barrier(participants, &context.fast);
     }
-    for slot in slots {
-        slot.result.set((result, true));
-        slot.state.set(State::Ready);
+    let mut thread = 0;
+    while thread < slots.len() {
+        slots[thread].result.set((result, true));
+        slots[thread].state.set(State::Ready);
+        thread += 1;
     }
     Ok(())
 }

@@ -30,7 +30,9 @@ pub(crate) struct Context {
     pub grid_dim: Cell<Dim3>,
     pub shared: SharedMemory,
     pub shared_limit: Cell<usize>,
-    pub fault: RefCell<Option<Fault>>,
+    fault: RefCell<Option<Fault>>,
+    /// Whether there is a fault: the scheduler asks after each switch.
+    has_fault: Cell<bool>,
     kernel: RefCell<String>,
     pub thread: Cell<Option<Thread>>,
     /// The block's linear index.
@@ -68,7 +70,7 @@ pub(crate) struct Context {
 }
 
 thread_local! {
-    /// The context while a lane runs, else null.
+    /// The context while a block runs, else null. Only the block's lanes and the scheduler run then.
     pub(crate) static RUNNING: Cell<*const Context> = const { Cell::new(ptr::null()) };
 }
 
@@ -107,8 +109,8 @@ fn no_lane() -> ! {
 #[inline(always)]
 pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Option<R> {
     let running = RUNNING.get();
-    // SAFETY: `switch_to` has set the pointer to a context that it borrows until the lane is suspended. The context is
-    // only borrowed shared.
+    // SAFETY: `run_block` has set the pointer to a context that it borrows until the block ends. The context is only
+    // borrowed shared.
     let context = unsafe { running.as_ref() }?;
     Some(f(context, context.current.get()))
 }
@@ -130,6 +132,7 @@ impl Context {
             shared: SharedMemory::default(),
             shared_limit: Cell::new(0),
             fault: RefCell::new(None),
+            has_fault: Cell::new(false),
             kernel: RefCell::new(String::new()),
             thread: Cell::new(None),
             index: Cell::new(0),
@@ -165,10 +168,22 @@ impl Context {
     /// Keeps the block's first fault.
     pub(crate) fn report(&self, fault: Fault) {
         self.fault.borrow_mut().get_or_insert(fault);
+        self.has_fault.set(true);
+    }
+
+    /// The source location of the last panic.
+    pub(crate) fn take_panic_location(&self) -> String {
+        self.panic_location.take().unwrap_or_else(|| "an unknown place".to_owned())
+    }
+
+    /// Ends a block: returns its fault, if it has one.
+    pub(crate) fn take_fault(&self) -> Option<Fault> {
+        self.has_fault.set(false);
+        self.fault.take()
     }
 
     pub(crate) fn has_fault(&self) -> bool {
-        self.fault.borrow().is_some()
+        self.has_fault.get()
     }
 
     /// The state that all running blocks of the launch share.
@@ -196,8 +211,11 @@ impl Context {
         self.grid_dim.set(launch.grid);
         self.shared_limit.set(launch.limits.shared_bytes);
         self.shared.begin_block(launch.dynamic_shared);
-        for slot in &self.slots[..threads] {
-            slot.state.set(State::NotStarted);
+        let slots = &self.slots[..threads];
+        let mut lane = 0;
+        while lane < slots.len() {
+            slots[lane].state.set(State::NotStarted);
+            lane += 1;
         }
         self.exited.set(0);
         self.in_warp_operations.set(0);

@@ -1,12 +1,11 @@
 //! The fibres: coroutines that lanes run on.
 //!
 //! A fibre runs lane after lane. When a lane waits, its fibre is suspended inside it, and the next lane gets another
-//! fibre. The fibres are borrowed while one of them runs. Only [`LaneRunner`] accesses them, and no lane calls it.
+//! fibre. Only [`LaneRunner`] accesses the fibres, and no lane calls it.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr;
+use std::ptr::NonNull;
 
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
@@ -20,9 +19,30 @@ use crate::dim::MAX_THREADS;
 /// The size of a stack. Only the pages that a kernel touches take memory.
 const STACK_BYTES: usize = 256 * 1024;
 
+/// What a switch of stacks passes on: nothing. `corosensei` passes values of more than a word by reference, and copies
+/// others. Without optimization, a copy of even `()` takes longer than the rest of a switch.
+type Nothing = [usize; 2];
+
+const NOTHING: Nothing = [0; 2];
+
+type Fibre = Coroutine<Nothing, Nothing, (), DefaultStack>;
+
+/// Suspends a fibre.
+pub(crate) type FibreYielder = Yielder<Nothing, Nothing>;
+
+/// Suspends the fibre that runs, until it is resumed.
+///
+/// # Safety
+/// The yielder is that of the fibre that the caller runs on.
+#[inline(always)]
+pub(super) unsafe fn suspend(yielder: NonNull<FibreYielder>) {
+    // SAFETY: as promised by the caller. A yielder lives as long as its fibre.
+    unsafe { yielder.as_ref() }.suspend(NOTHING);
+}
+
 /// A core's fibres. Those that are not idle hold a lane that waits.
 pub(crate) struct Fibres {
-    all: Vec<Coroutine<(), (), (), DefaultStack>>,
+    all: Vec<Fibre>,
     idle: Vec<usize>,
 }
 
@@ -42,7 +62,7 @@ impl Fibres {
 
 impl Context {
     /// Runs a lane to its end, on the calling fibre.
-    fn run_lane(&self, lane: usize, yielder: &Yielder<(), ()>) {
+    fn run_lane(&self, lane: usize, yielder: &FibreYielder) {
         self.current.set(lane);
         self.slots[lane].yielder.set(Some(yielder.into()));
         self.unwinding.set(false);
@@ -55,7 +75,7 @@ impl Context {
             && !payload.is::<Abandoned>()
         {
             // rayon passes on a panic of another thread, which no hook of this thread has seen.
-            let location = self.panic_location.take().unwrap_or_else(|| "an unknown place".to_owned());
+            let location = self.take_panic_location();
             self.report(Fault::Panic {
                 kernel: self.kernel(),
                 place: self.place(lane),
@@ -89,23 +109,25 @@ fn drop_quietly(mut payload: Box<dyn Any + Send>) {
     std::mem::forget(payload);
 }
 
-fn panic_message(payload: &(dyn Any + Send)) -> String {
+/// The message of a panic.
+pub(super) fn panic_message(payload: &(dyn Any + Send)) -> String {
     let text = payload.downcast_ref::<&str>().map(|text| (*text).to_owned());
     text.or_else(|| payload.downcast_ref::<String>().cloned()).unwrap_or_else(|| "(no message)".to_owned())
 }
 
 /// A new fibre. It starts lanes until none is left, then suspends.
-fn fibre() -> std::io::Result<Coroutine<(), (), (), DefaultStack>> {
+fn fibre() -> std::io::Result<Fibre> {
     let stack = DefaultStack::new(STACK_BYTES)?;
-    Ok(Coroutine::with_stack(stack, |yielder: &Yielder<(), ()>, ()| {
+    Ok(Coroutine::with_stack(stack, |yielder: &FibreYielder, _| {
         loop {
             let running = RUNNING.get();
-            // SAFETY: only `switch_to` resumes a fibre, and it has set the pointer to the context of this core.
+            // SAFETY: only `switch_to` resumes a fibre. It is called while a block runs, and `run_block` has set the
+            // pointer to the context of this core.
             let context = unsafe { &*running };
             while let Some(lane) = context.take_unstarted() {
                 context.run_lane(lane, yielder);
             }
-            yielder.suspend(());
+            yielder.suspend(NOTHING);
         }
     }))
 }
@@ -113,27 +135,25 @@ fn fibre() -> std::io::Result<Coroutine<(), (), (), DefaultStack>> {
 /// Starts and resumes the lanes of a block.
 pub(crate) struct LaneRunner<'a> {
     pub context: &'a Context,
-    fibres: &'a RefCell<Fibres>,
+    fibres: &'a mut Fibres,
 }
 
 impl<'a> LaneRunner<'a> {
-    pub(crate) fn new(context: &'a Context, fibres: &'a RefCell<Fibres>) -> Self {
+    pub(crate) fn new(context: &'a Context, fibres: &'a mut Fibres) -> Self {
         Self { context, fibres }
     }
 
     /// Starts the lanes `from..to`, in order. Each runs until it waits or exits.
-    pub(crate) fn start(&self, from: usize, to: usize) -> std::io::Result<()> {
+    pub(crate) fn start(&mut self, from: usize, to: usize) -> std::io::Result<()> {
         self.context.start_next.set(from);
         self.context.start_end.set(to);
         while self.context.start_next.get() < to && !self.context.has_fault() {
-            let idle = self.fibres.borrow_mut().idle.pop();
+            let idle = self.fibres.idle.pop();
             let index = match idle {
                 Some(index) => index,
                 None => {
-                    let new = fibre()?;
-                    let mut fibres = self.fibres.borrow_mut();
-                    fibres.all.push(new);
-                    fibres.all.len() - 1
+                    self.fibres.all.push(fibre()?);
+                    self.fibres.all.len() - 1
                 }
             };
             self.switch_to(index);
@@ -143,7 +163,7 @@ impl<'a> LaneRunner<'a> {
 
     /// Resumes a lane until it waits again or exits.
     #[inline]
-    pub(crate) fn resume(&self, lane: usize) {
+    pub(crate) fn resume(&mut self, lane: usize) {
         self.context.current.set(lane);
         self.switch_to(self.context.slots[lane].fibre.get());
     }
@@ -152,22 +172,20 @@ impl<'a> LaneRunner<'a> {
     ///
     /// Every switch to a lane goes through this function, so it is inlined whatever the codegen units are.
     #[inline(always)]
-    fn switch_to(&self, index: usize) {
-        RUNNING.set(self.context);
-        let mut fibres = self.fibres.borrow_mut();
-        fibres.all[index].resume(());
-        RUNNING.set(ptr::null());
+    fn switch_to(&mut self, index: usize) {
+        let fibres = self.fibres.all.as_mut_slice();
+        fibres[index].resume(NOTHING);
         let lane = self.context.current.get();
         let slot = &self.context.slots[lane];
         if slot.is_on_a_fibre() {
             slot.fibre.set(index);
         } else {
-            fibres.idle.push(index);
+            self.fibres.idle.push(index);
         }
     }
 
     /// Unwinds every lane that waits.
-    pub(crate) fn abandon(&self) {
+    pub(crate) fn abandon(&mut self) {
         self.context.abandoned.set(true);
         self.context.start_end.set(0);
         for lane in 0..self.context.threads.get() {

@@ -30,8 +30,7 @@ pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
 /// [`access`] with an explicit source location.
 #[inline(always)]
 pub fn access_at(location: &'static Location<'static>, space: Space, access: Access, address: usize, bytes: usize) {
-    let listener = Listener::current();
-    if listener.is_on() {
+    if let Some(listener) = Listener::if_on() {
         if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
             invalid_size(bytes, location);
         }
@@ -55,7 +54,7 @@ fn invalid_size(bytes: usize, location: &Location<'_>) {
 #[inline(always)]
 #[track_caller]
 pub fn unaligned_load(address: usize, bytes: usize) {
-    if Listener::current().is_on() {
+    if Listener::if_on().is_some() {
         hooks::unaligned_load(address, bytes, Location::caller());
     }
 }
@@ -72,7 +71,7 @@ pub fn atomic<R>(
     operation: impl FnOnce() -> R,
     counts: impl FnOnce(&R) -> bool,
 ) -> R {
-    if Listener::current().is_on() {
+    if Listener::if_on().is_some() {
         let kind = AccessKind::new(Space::Global, access, bytes);
         hooks::atomic(kind, address, is_of_block, Location::caller(), operation, counts)
     } else {
@@ -84,7 +83,7 @@ pub fn atomic<R>(
 /// consistent (`fence.sc`), not only acquire-release.
 #[inline(always)]
 pub fn fence(is_of_block: bool, is_sequential: bool) {
-    if Listener::current().is_on() {
+    if Listener::if_on().is_some() {
         hooks::fence(Fence { is_of_block, is_sequential });
     }
 }
@@ -92,7 +91,7 @@ pub fn fence(is_of_block: bool, is_sequential: bool) {
 /// Reports that the lane lets the next grid start (`griddepcontrol.launch_dependents`).
 #[track_caller]
 pub fn launch_dependents() {
-    if Listener::current().is_on() {
+    if Listener::if_on().is_some() {
         hooks::launch_dependents(Location::caller());
     }
 }

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::context::Context;
 
@@ -12,23 +13,31 @@ thread_local! {
     static CURRENT: Listener = const { Listener(Cell::new(ptr::null())) };
 }
 
+/// The number of cores whose lanes report their accesses.
+static LISTENING: AtomicUsize = AtomicUsize::new(0);
+
 /// The context that a core's lanes report to; null while a launch needs no reports. Then an access costs one
 /// comparison.
 pub(crate) struct Listener(Cell<*const Context>);
 
 impl Listener {
-    /// This core's listener. Lanes pass it on, because getting it is a call, and the caller saves registers before a
-    /// call.
+    /// This core's listener, if the lanes report their accesses. Lanes pass it on, because getting it is a call, and
+    /// the caller saves registers before a call.
     #[inline(always)]
-    pub(crate) fn current<'a>() -> &'a Self {
-        // SAFETY: the listener has no destructor, so it exists until its thread ends. It stays on its thread, because
-        // it is not `Sync`.
-        unsafe { &*CURRENT.with(ptr::from_ref) }
+    pub(crate) fn if_on<'a>() -> Option<&'a Self> {
+        // Without optimization, getting a thread-local variable takes longer than the rest of an access.
+        if cfg!(debug_assertions) && LISTENING.load(Ordering::Relaxed) == 0 {
+            return None;
+        }
+        let listener = Self::current();
+        if listener.0.get().is_null() { None } else { Some(listener) }
     }
 
     #[inline(always)]
-    pub(crate) fn is_on(&self) -> bool {
-        !self.0.get().is_null()
+    fn current<'a>() -> &'a Self {
+        // SAFETY: the listener has no destructor, so it exists until its thread ends. It stays on its thread, because
+        // it is not `Sync`.
+        unsafe { &*CURRENT.with(ptr::from_ref) }
     }
 
     #[inline(always)]
@@ -44,6 +53,7 @@ pub(crate) struct Listening<'a>(PhantomData<&'a Context>);
 
 impl<'a> Listening<'a> {
     pub(crate) fn begin(context: &'a Context) -> Self {
+        LISTENING.fetch_add(1, Ordering::Relaxed);
         Listener::current().0.set(context);
         Self(PhantomData)
     }
@@ -52,5 +62,6 @@ impl<'a> Listening<'a> {
 impl Drop for Listening<'_> {
     fn drop(&mut self) {
         Listener::current().0.set(ptr::null());
+        LISTENING.fetch_sub(1, Ordering::Relaxed);
     }
 }

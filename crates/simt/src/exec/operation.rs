@@ -76,6 +76,20 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
+    /// A number for the operation. Equal numbers are equal operations; comparing numbers is faster without
+    /// optimization.
+    #[inline(always)]
+    pub fn code(self) -> u32 {
+        match self {
+            Self::SyncWarp => 0,
+            Self::ActiveMask => 1,
+            Self::Barrier(kind) => 0x100 + kind as u32,
+            Self::Shuffle(kind) => 0x200 + kind as u32,
+            Self::Vote(kind) => 0x300 + kind as u32,
+            Self::Match(kind) => 0x400 + kind as u32,
+        }
+    }
+
     /// The operation's name, for faults.
     pub fn name(self) -> &'static str {
         match self {

@@ -4,10 +4,9 @@ use std::panic::{self, Location};
 use std::ptr::NonNull;
 use std::thread;
 
-use corosensei::Yielder;
-
 use super::context::{Context, random_accesses, running_lane, with_lane};
 use super::fault::Fault;
+use super::fibres::{FibreYielder, suspend};
 use super::operation::Operation;
 use super::slot::{State, Wait};
 
@@ -20,7 +19,11 @@ pub(crate) struct Abandoned;
 /// last `call`. After a switch of stacks the prediction is wrong, for the function that switched and for each of its
 /// callers, and every misprediction costs dozens of instructions. Kernels rarely return after a wait. Code that does
 /// not switch stacks is in separate functions, to keep kernels small.
-#[inline(always)]
+///
+/// In a debug build it is a function, because inlined code of different places shares no stack there, and the stacks of
+/// a block's lanes would not fit in the caches.
+#[cfg_attr(debug_assertions, inline(never))]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn wait(
     operation: Operation,
     mask: u32,
@@ -33,14 +36,14 @@ pub(crate) fn wait(
         // A destructor of a lane that unwinds: no other lane will come.
         return (value, false);
     };
-    // SAFETY: the yielder is the one of the fibre that runs this lane, and lives as long as the fibre.
-    unsafe { yielder.as_ref() }.suspend(());
+    // SAFETY: the yielder is the one of the fibre that runs this lane.
+    unsafe { suspend(yielder) };
     result()
 }
 
 /// Stores the operation at which the lane waits. Returns the fibre's yielder, or `None` if the lane is unwinding.
 #[inline(never)]
-fn park(wait: Wait) -> Option<NonNull<Yielder<(), ()>>> {
+fn park(wait: Wait) -> Option<NonNull<FibreYielder>> {
     if thread::panicking() {
         return None;
     }
@@ -96,18 +99,18 @@ fn yield_lane(context: &Context, lane: usize) {
     if !context.could_switch.get() || thread::panicking() || context.abandoned.get() {
         return;
     }
-    suspend(context, lane, State::Ready);
+    let_others_run(context, lane, State::Ready);
 }
 
 /// Takes the lane off its core in a state in which the scheduler resumes it.
-fn suspend(context: &Context, lane: usize, state: State) {
+fn let_others_run(context: &Context, lane: usize, state: State) {
     let slot = &context.slots[lane];
     slot.state.set(state);
     context.switches.update(|switches| switches.wrapping_add(1));
     context.unwinding.set(false);
     if let Some(yielder) = slot.yielder.get() {
         // SAFETY: as in `wait`.
-        unsafe { yielder.as_ref() }.suspend(());
+        unsafe { suspend(yielder) };
     }
     if context.abandoned.get() {
         context.abandon_lane();
@@ -128,7 +131,7 @@ pub(super) fn sleep(location: &Location<'_>) {
         if context.running().has_fault_before(context.index.get()) {
             return true;
         }
-        suspend(context, lane, State::Asleep);
+        let_others_run(context, lane, State::Asleep);
         false
     });
     if is_in_vain {

@@ -10,6 +10,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 
+use super::fibres::panic_message;
 use super::worker::Worker;
 
 /// The work of each thread for a launch.
@@ -85,10 +86,14 @@ fn start(number: usize, tasks: Arc<Mutex<Receiver<Task>>>) -> bool {
             let next = tasks.lock().unwrap_or_else(PoisonError::into_inner).recv();
             let Ok(Task { work, done }) = next else { return };
             let end = panic::catch_unwind(AssertUnwindSafe(|| work(&worker)));
-            if end.is_err() && worker.is_in_block() {
+            if let Err(payload) = &end
+                && worker.is_in_block()
+            {
                 // A defect of the executor: panics of kernels are caught earlier. Lanes are still on their stacks, and
-                // borrow what the caller would free. Threads that they have started may use it.
-                eprintln!("error: the executor has failed inside a block, and cannot continue");
+                // borrow what the caller would free. Threads that they have started may use it. The panic's hook has
+                // printed nothing, because it takes a panic in a block for a lane's.
+                let (message, place) = (panic_message(&**payload), worker.take_panic_location());
+                eprintln!("error: the executor has failed inside a block, and cannot continue: {message} ({place})");
                 std::process::abort();
             }
             if end.is_err() {

@@ -8,7 +8,7 @@ use super::slot::{Slot, State};
 use super::warp_operations::{self, Progress};
 
 /// Runs all lanes of the block to their ends, or to the block's first fault.
-pub(super) fn run(runner: &LaneRunner<'_>) {
+pub(super) fn run(runner: &mut LaneRunner<'_>) {
     let context = runner.context;
     let threads = context.threads.get();
     let is_random = context.random.borrow().is_some();
@@ -42,25 +42,36 @@ pub(super) fn run(runner: &LaneRunner<'_>) {
 
 /// Makes the sleeping lanes ready. Returns whether there were any.
 fn wake(lanes: &[Slot]) -> bool {
-    let asleep = lanes.iter().filter(|slot| slot.state.get() == State::Asleep);
-    asleep.map(|slot| slot.state.set(State::Ready)).count() > 0
+    let mut has_woken = false;
+    let mut lane = 0;
+    while lane < lanes.len() {
+        if matches!(lanes[lane].state.get(), State::Asleep) {
+            lanes[lane].state.set(State::Ready);
+            has_woken = true;
+        }
+        lane += 1;
+    }
+    has_woken
 }
 
 /// Runs the lanes of one warp until each has exited, sleeps, or waits at the block's barrier.
-fn run_warp(runner: &LaneRunner<'_>, first: usize, end: usize) {
+fn run_warp(runner: &mut LaneRunner<'_>, first: usize, end: usize) {
     let context = runner.context;
     let lanes = &context.slots[first..end];
     if lanes[0].state.get() == State::NotStarted && (!start(runner, first, end) || context.has_fault()) {
         return;
     }
     loop {
-        for (offset, slot) in lanes.iter().enumerate() {
-            if slot.state.get() == State::Ready {
+        // A loop, because iterators are slow without optimization, and each switch comes here.
+        let mut offset = 0;
+        while offset < lanes.len() {
+            if matches!(lanes[offset].state.get(), State::Ready) {
                 runner.resume(first + offset);
                 if context.has_fault() {
                     return;
                 }
             }
+            offset += 1;
         }
         if !complete_operations(context, first, end) {
             return;
@@ -69,7 +80,7 @@ fn run_warp(runner: &LaneRunner<'_>, first: usize, end: usize) {
 }
 
 /// Runs lanes of all warps in a random order, until each has exited, sleeps, or waits at the block's barrier.
-fn run_in_random_order(runner: &LaneRunner<'_>, threads: usize) {
+fn run_in_random_order(runner: &mut LaneRunner<'_>, threads: usize) {
     let context = runner.context;
     let can_run = |lane: &usize| context.slots[*lane].can_run();
     let warp_of = |lane: usize| lane - lane % 32..(lane - lane % 32 + 32).min(threads);
@@ -104,7 +115,7 @@ fn run_in_random_order(runner: &LaneRunner<'_>, threads: usize) {
 }
 
 /// Starts the lanes `first..end`, in order. Returns false if there is no memory for their stacks.
-fn start(runner: &LaneRunner<'_>, first: usize, end: usize) -> bool {
+fn start(runner: &mut LaneRunner<'_>, first: usize, end: usize) -> bool {
     let context = runner.context;
     let Err(error) = runner.start(first, end) else { return true };
     context.report(Fault::OutOfMemory { kernel: context.kernel(), reason: error.to_string() });

@@ -125,10 +125,9 @@ impl SharedMemory {
     fn allocate(&self, bytes: usize) -> usize {
         let offset = self.used.get();
         let end = offset + bytes.next_multiple_of(16);
-        for unit in &self.units[offset / 16..(end / 16).min(self.units.len())] {
-            // SAFETY: no lane of this block has the address of these units yet.
-            unsafe { unit.get().write(u128::from_ne_bytes([UNWRITTEN; 16])) };
-        }
+        let units = &self.units[offset / 16..(end / 16).min(self.units.len())];
+        // SAFETY: no lane of this block has the address of these units yet.
+        unsafe { UnsafeCell::raw_get(units.as_ptr()).write_bytes(UNWRITTEN, units.len()) };
         self.used.set(end);
         offset
     }

@@ -4,8 +4,7 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use corosensei::Yielder;
-
+use super::fibres::FibreYielder;
 use super::operation::Operation;
 use crate::dim::Dim3;
 
@@ -42,7 +41,7 @@ pub(crate) struct Slot {
     /// The fibre that the lane is on, from its start to its exit.
     pub fibre: Cell<usize>,
     /// The fibre's yielder, which returns to the scheduler.
-    pub yielder: Cell<Option<NonNull<Yielder<(), ()>>>>,
+    pub yielder: Cell<Option<NonNull<FibreYielder>>>,
     /// The last operation that the lane has waited at.
     pub wait: Cell<Wait>,
     pub result: Cell<(u64, bool)>,
@@ -89,16 +88,18 @@ impl Slot {
     }
 
     /// Whether the lane waits for lanes of its warp.
+    #[inline]
     pub fn waits_for_warp(&self) -> bool {
         matches!(self.state.get(), State::Waiting) && !matches!(self.wait.get().operation, Operation::Barrier(_))
     }
 
-    /// Whether the lane waits at this operation with this mask.
-    pub fn is_at(&self, operation: Operation, mask: u32) -> bool {
+    /// Whether the lane waits at the operation of this [code](Operation::code) with this mask.
+    #[inline(always)]
+    pub fn is_at(&self, code: u32, mask: u32) -> bool {
         if !matches!(self.state.get(), State::Waiting) {
             return false;
         }
         let wait = self.wait.get();
-        wait.mask == mask && wait.operation == operation
+        wait.mask == mask && wait.operation.code() == code
     }
 }

@@ -19,24 +19,37 @@ pub(super) fn source(kind: Shuffle, lane: u32, operand: u32, width: u32) -> (u32
     (if in_range { wanted } else { lane }, in_range)
 }
 
-/// The result of a vote of the lanes `voters`. `values` holds their operands, by lane.
-pub(super) fn vote(kind: Vote, voters: u32, values: &[u32; 32]) -> u32 {
-    let mut operands = (0..32).filter(|lane| voters >> lane & 1 == 1).map(|lane| values[lane]);
+/// The result of a vote of the lanes `voters`. `values` holds their operands in its low 32 bits, by lane.
+pub(super) fn vote(kind: Vote, voters: u32, values: &[u64; 32]) -> u32 {
+    let signed_min = |least: u32, value: u32, _| if (value as i32) < least as i32 { value } else { least };
+    let signed_max = |most: u32, value: u32, _| if value as i32 > most as i32 { value } else { most };
     match kind {
-        Vote::All => u32::from(operands.all(|value| value != 0)),
-        Vote::Any => u32::from(operands.any(|value| value != 0)),
-        Vote::Ballot => {
-            (0..32).filter(|&lane| voters >> lane & 1 == 1 && values[lane] != 0).fold(0, |bits, lane| bits | 1 << lane)
-        }
-        Vote::ReduceAdd => operands.fold(0, u32::wrapping_add),
-        Vote::ReduceMin => operands.min().unwrap_or(u32::MAX),
-        Vote::ReduceMax => operands.max().unwrap_or(0),
-        Vote::ReduceMinSigned => operands.map(|value| value as i32).min().unwrap_or(i32::MAX) as u32,
-        Vote::ReduceMaxSigned => operands.map(|value| value as i32).max().unwrap_or(i32::MIN) as u32,
-        Vote::ReduceAnd => operands.fold(u32::MAX, |all, value| all & value),
-        Vote::ReduceOr => operands.fold(0, |all, value| all | value),
-        Vote::ReduceXor => operands.fold(0, |all, value| all ^ value),
+        Vote::All => fold(voters, values, 1, |all, value, _| all & (value != 0) as u32),
+        Vote::Any => fold(voters, values, 0, |any, value, _| any | (value != 0) as u32),
+        Vote::Ballot => fold(voters, values, 0, |bits, value, lane| bits | ((value != 0) as u32) << lane),
+        Vote::ReduceAdd => fold(voters, values, 0, |sum, value, _| sum.wrapping_add(value)),
+        Vote::ReduceMin => fold(voters, values, u32::MAX, |least, value, _| if value < least { value } else { least }),
+        Vote::ReduceMax => fold(voters, values, 0, |most, value, _| if value > most { value } else { most }),
+        Vote::ReduceMinSigned => fold(voters, values, i32::MAX as u32, signed_min),
+        Vote::ReduceMaxSigned => fold(voters, values, i32::MIN as u32, signed_max),
+        Vote::ReduceAnd => fold(voters, values, u32::MAX, |all, value, _| all & value),
+        Vote::ReduceOr => fold(voters, values, 0, |all, value, _| all | value),
+        Vote::ReduceXor => fold(voters, values, 0, |all, value, _| all ^ value),
     }
+}
+
+/// Combines the voters' values in the order of the lanes, from `start`.
+#[inline(always)]
+fn fold(voters: u32, values: &[u64; 32], start: u32, combine: impl Fn(u32, u32, u32) -> u32) -> u32 {
+    // A loop, because iterators are slow without optimization, and each vote comes here.
+    let (mut all, mut lane) = (start, 0);
+    while lane < 32 {
+        if voters >> lane & 1 == 1 {
+            all = combine(all, values[lane] as u32, lane as u32);
+        }
+        lane += 1;
+    }
+    all
 }
 
 /// The result of a match for the lane `own`, one of `members`. `values` holds the lanes' operands, by lane.
@@ -88,7 +101,7 @@ mod tests {
     fn votes_count_only_their_voters() {
         let mut values = [0; 32];
         values[1] = 5;
-        values[2] = u32::MAX;
+        values[2] = u64::from(u32::MAX);
         values[31] = 9;
         assert_eq!(vote(Vote::Ballot, 0b111, &values), 0b110);
         assert_eq!(vote(Vote::All, 0b110, &values), 1);

@@ -25,14 +25,17 @@ pub(super) fn complete_all(context: &Context, first: usize, lanes: &[Slot]) -> P
     }
     let mut stuck = None;
     let mut made = false;
-    for (lane, slot) in lanes.iter().enumerate() {
-        if !slot.waits_for_warp() || slot.wait.get().operation == Operation::ActiveMask {
-            continue;
+    // Loops here and below, because iterators are slow without optimization, and each operation comes here.
+    let mut lane = 0;
+    while lane < lanes.len() && context.in_warp_operations.get() > 0 {
+        let slot = &lanes[lane];
+        if slot.waits_for_warp() && !matches!(slot.wait.get().operation, Operation::ActiveMask) {
+            match complete(context, first, lanes, slot) {
+                true => made = true,
+                false => stuck = stuck.or(Some(lane)),
+            }
         }
-        match complete(context, first, lanes, slot) {
-            true => made = true,
-            false => stuck = stuck.or(Some(lane)),
-        }
+        lane += 1;
     }
     if made {
         return Progress::Made;
@@ -57,14 +60,14 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
     let Some(members) = members_if_all_arrived(lanes, slot) else { return false };
     emit(context, first, lanes, slot, members);
     let operation = slot.wait.get().operation;
-    let mut waits = [slot.wait.get(); 32];
+    let mut values = [0; 32];
     let mut lane = 0;
     while lane < lanes.len() {
-        waits[lane] = lanes[lane].wait.get();
+        values[lane] = lanes[lane].wait.get().value;
         lane += 1;
     }
     let vote = match operation {
-        Operation::Vote(kind) => warp::vote(kind, members, &waits.map(|wait| wait.value as u32)),
+        Operation::Vote(kind) => warp::vote(kind, members, &values),
         _ => 0,
     };
     let mut lane = 0;
@@ -73,16 +76,15 @@ fn complete(context: &Context, first: usize, lanes: &[Slot], slot: &Slot) -> boo
             let result = match operation {
                 Operation::Vote(_) => (u64::from(vote), true),
                 Operation::Shuffle(kind) => {
-                    let (source, in_range) = warp::source(kind, lane as u32, waits[lane].operand, waits[lane].width);
+                    let Wait { operand, width, .. } = lanes[lane].wait.get();
+                    let (source, in_range) = warp::source(kind, lane as u32, operand, width);
                     // A lane outside the mask or the warp has no value. In CUDA, the result of reading such a lane is
                     // undefined, and kernels that reduce a partial warp do not use it. Here, the reading lane gets its
                     // own value.
                     let source = if members >> source & 1 == 1 { source as usize } else { lane };
-                    (waits[source].value, in_range)
+                    (values[source], in_range)
                 }
-                Operation::Match(kind) => {
-                    (u64::from(warp::matching(kind, members, lane, &waits.map(|wait| wait.value))), true)
-                }
+                Operation::Match(kind) => (u64::from(warp::matching(kind, members, lane, &values)), true),
                 Operation::SyncWarp | Operation::ActiveMask | Operation::Barrier(_) => (0, true),
             };
             lanes[lane].result.set(result);
@@ -120,7 +122,7 @@ fn emit(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u
 pub(super) fn stuck_fault(context: &Context, first: usize, lane: usize, lanes: &[Slot]) -> Fault {
     let slot = &lanes[lane];
     let Wait { operation, mask, .. } = slot.wait.get();
-    let missing = mask & lanes_of(lanes) & !lanes_where(lanes, |other| other.is_at(operation, mask));
+    let missing = mask & lanes_of(lanes) & !lanes_where(lanes, |other| other.is_at(operation.code(), mask));
     let missing_lanes = || (0..lanes.len()).filter(move |lane| missing >> lane & 1 == 1);
     if let Some(monitor) = &*context.monitor.borrow() {
         let participant = |lane: usize| Participant {

@@ -53,6 +53,11 @@ impl Worker {
         self.context.thread.get().is_some()
     }
 
+    /// The source location of the last panic in a block.
+    pub(crate) fn take_panic_location(&self) -> String {
+        self.context.take_panic_location()
+    }
+
     /// Runs block `index` of a launch. `running` is the state that the launch's blocks share.
     pub(crate) fn run_block(
         &self,
@@ -70,19 +75,22 @@ impl Worker {
         // SAFETY: only the lifetime changes. Only lanes of this block use the pointer, and it is reset below.
         let erased = unsafe { std::mem::transmute::<*const (dyn Fn() + Sync + '_), Thread>(thread) };
         context.thread.set(Some(erased));
-        let runner = LaneRunner::new(context, &self.fibres);
-        scheduler::run(&runner);
+        let mut fibres = self.fibres.borrow_mut();
+        let mut runner = LaneRunner::new(context, &mut fibres);
+        RUNNING.set(context);
+        scheduler::run(&mut runner);
         if context.has_fault() {
             runner.abandon();
         }
+        RUNNING.set(ptr::null());
         context.end_spins();
         context.thread.set(None);
         context.running.set(ptr::null());
         running.end_block(index);
-        let fault = context.fault.take();
+        let fault = context.take_fault();
         if let Some(Fault::OutOfMemory { .. }) = fault {
             // No lane is on a stack any more. Other cores and the caller need the memory.
-            self.fibres.borrow_mut().clear();
+            fibres.clear();
         }
         fault.map_or(Ok(()), Err)
     }
