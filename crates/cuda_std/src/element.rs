@@ -1,9 +1,24 @@
 //! The types that global and shared memory hold, and their 16-byte vectors.
 
-use core::mem::{align_of, size_of, transmute_copy};
+use core::mem::{align_of, size_of};
 use core::ptr;
 
 use bytemuck::{Pod, Zeroable};
+
+/// The bits of a value as another type of at most its size. This is `transmute_copy`, except on the CPU: there it would
+/// be slow in a user's debug build.
+macro_rules! bits {
+    ($value:expr) => {
+        bits!($value => _)
+    };
+    ($value:expr => $to:ty) => {{
+        #[cfg(target_arch = "nvptx64")]
+        let bits: $to = core::mem::transmute_copy(&$value);
+        #[cfg(not(target_arch = "nvptx64"))]
+        let bits: $to = crate::backend::bits($value);
+        bits
+    }};
+}
 
 /// Plain old data: every bit pattern is a value, no bit is padding, and copying the bits copies the value.
 ///
@@ -40,11 +55,11 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         // SAFETY: each arm reads exactly the bytes of `Self`, or its first 16, none of which is padding.
         unsafe {
             match size_of::<Self>() {
-                1 => [transmute_copy::<Self, u8>(&self).into(), 0],
-                2 => [transmute_copy::<Self, u16>(&self).into(), 0],
-                4 => [transmute_copy::<Self, u32>(&self).into(), 0],
-                8 => [transmute_copy(&self), 0],
-                16 | 32 => transmute_copy(&self),
+                1 => [bits!(self => u8).into(), 0],
+                2 => [bits!(self => u16).into(), 0],
+                4 => [bits!(self => u32).into(), 0],
+                8 => [bits!(self), 0],
+                16 | 32 => bits!(self),
                 _ => first_words(&self),
             }
         }
@@ -55,7 +70,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
     fn to_four_words(self) -> [u64; 4] {
         match size_of::<Self>() {
             // SAFETY: reads exactly the bytes of `Self`, none of which is padding.
-            32 => unsafe { transmute_copy(&self) },
+            32 => unsafe { bits!(self) },
             0..=16 => {
                 let [low, high] = self.to_pair();
                 [low, high, 0, 0]
@@ -70,7 +85,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         match size_of::<Self>() {
             0..=16 => Self::from_pair([words[0], words[1]]),
             // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
-            _ => unsafe { transmute_copy(&words) },
+            _ => unsafe { bits!(words) },
         }
     }
 
@@ -80,7 +95,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         match size_of::<Self>() {
             0..=8 => Self::from_word(pair[0]),
             // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
-            _ => unsafe { transmute_copy(&pair) },
+            _ => unsafe { bits!(pair) },
         }
     }
 
@@ -91,11 +106,11 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         // SAFETY: each arm makes exactly the bytes of a `Self`, for which any bits are valid.
         unsafe {
             match size_of::<Self>() {
-                1 => transmute_copy(&(word as u8)),
-                2 => transmute_copy(&(word as u16)),
-                4 => transmute_copy(&(word as u32)),
-                8 => transmute_copy(&word),
-                _ => transmute_copy(&[word; 2]),
+                1 => bits!(word as u8),
+                2 => bits!(word as u16),
+                4 => bits!(word as u32),
+                8 => bits!(word),
+                _ => bits!([word; 2]),
             }
         }
     }
@@ -199,14 +214,14 @@ where
     fn from_words(words: [u32; 4]) -> Self {
         const { assert!(size_of::<Self>() == 16) };
         // SAFETY: both are 16 bytes, and any bits are a valid vector (it is `Plain`).
-        unsafe { transmute_copy(&words) }
+        unsafe { bits!(words) }
     }
 
     #[inline(always)]
     fn to_words(self) -> [u32; 4] {
         const { assert!(size_of::<Self>() == 16) };
         // SAFETY: both are 16 bytes, and a vector has no padding (it is `Plain`).
-        unsafe { transmute_copy(&self) }
+        unsafe { bits!(self) }
     }
 
     #[inline(always)]

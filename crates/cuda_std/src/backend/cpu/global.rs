@@ -46,18 +46,22 @@ pub(crate) unsafe fn load_vector_if<P: VectorType>(predicate: bool, pointer: *co
     if predicate { unsafe { load(pointer) } } else { P::from_words([0; 4]) }
 }
 
-/// The bits of a value as another type. `transmute_copy` checks its pointers where a user's build has debug assertions,
-/// which takes longer than the access.
+/// The bits of a value as another type of at most its size. `transmute_copy` checks its pointers where a user's build
+/// has debug assertions, which takes longer than the access.
 ///
 /// # Safety
-/// The types have the same size, and the value's bytes are a `To`.
+/// The first bytes of the value are a `To`.
 #[inline(always)]
-unsafe fn bits<From: Copy, To: Copy>(from: From) -> To {
+pub(crate) unsafe fn bits<From: Copy, To: Copy>(from: From) -> To {
+    if size_of::<To>() > size_of::<From>() {
+        panic!("cannot transmute a value to a larger type");
+    }
+    #[repr(C)]
     union Bits<From: Copy, To: Copy> {
         from: From,
         to: To,
     }
-    // SAFETY: as promised by the caller.
+    // SAFETY: as promised by the caller; both fields begin at the union's start.
     unsafe { Bits { from }.to }
 }
 
