@@ -139,9 +139,11 @@ struct OutputStore {
     segment_index: u32,
 }
 
+// Functions that a thread calls many times are inlined except in debug builds, where inlined code shares no stack.
+
 impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     /// The `nth` store of a column.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn output_store(&self, column: u32, nth: u32) -> OutputStore {
         let row = self.begin + column as usize * self.pitch;
         let past = (self.output.elements_past(row, SECTOR)) as u32;
@@ -158,7 +160,7 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     ///
     /// # Safety
     /// It is an element of the segment.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     unsafe fn element(&self, target: OutputStore, k: u32) -> T {
         let shared_index = shared_index(target.segment_index.wrapping_add(k * self.columns), size_of::<T>());
         // SAFETY: the allocation has all of the segment.
@@ -248,7 +250,7 @@ impl<'a, T: WordAccess> Segment<'a, T> {
     }
 
     /// The thread's `k`-th vector. Clamped to the last vector, so that the loads need no branch.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn load(&self, k: usize) -> T::Vector {
         let lanes = T::Vector::LEN as u32;
         let (i, _) = self.vector(k);
@@ -266,7 +268,7 @@ impl<'a, T: WordAccess> Segment<'a, T> {
     }
 
     /// Stores the thread's `k`-th vector to shared memory.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stage<const LEN: usize>(&self, k: usize, vector: T::Vector, tile: &SharedArray<T, LEN>) {
         let (i, is_valid) = self.vector(k);
         if is_valid {
