@@ -14,7 +14,9 @@ use warpfold::ops::Sum;
 use crate::exact_launches::Launched;
 
 /// A type whose sums one warp computes.
-trait ByOneWarp: warpfold::Element + warpfold::exact::Summand<Binary = Self, Sum = Self> + Binary + Into<f64> {
+pub trait ByOneWarp:
+    warpfold::Element + warpfold::exact::Summand<Binary = Self, Sum = Self> + Binary + Into<f64>
+{
     /// The number of elements that a warp takes at a time.
     const STEP: usize;
     /// The number of bits by which the first window exceeds the first elements.

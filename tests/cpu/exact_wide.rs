@@ -1,0 +1,100 @@
+//! Exact sums of wide data in the executor, in the lanes' superaccumulators.
+
+use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::terms::{Elements, Terms};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+use test_support::exact::{self, power};
+use test_support::executor;
+use warpfold::Gpu;
+use warpfold::exact::ExactSum;
+
+use crate::exact_edges::ByOneWarp;
+use crate::exact_launches::Launched;
+
+/// A block that has exactly the memory for its superaccumulators uses it.
+#[test]
+fn memory_is_used_to_the_last_byte() {
+    fn of<K: Terms>(fewest: usize) {
+        const STATIC: usize = 100;
+        let memory = LaneMemory::of::<K>(STATIC, 1);
+        let mut bytes = memory.bytes(32, usize::MAX);
+        while bytes > fewest {
+            assert_eq!(memory.bytes(32, STATIC + bytes), bytes);
+            bytes /= 2;
+            assert_eq!(memory.bytes(32, STATIC + 2 * bytes - 1), bytes);
+        }
+        assert_eq!(memory.bytes(32, STATIC + bytes), bytes);
+        assert_eq!(memory.bytes(32, STATIC + bytes - 1), 0);
+    }
+    of::<Elements<f32>>(f32::SHARED);
+    // Up to eight lanes share a superaccumulator.
+    of::<Elements<f64>>(f64::SHARED / 8);
+}
+
+/// Only one power of two remains, so that one digit of a superaccumulator is 1 if the power is the digit's unit.
+#[test]
+fn one_unit_of_any_digit_is_not_lost() {
+    fn of<T: ByOneWarp>(gpu: &Gpu, large: i32, exponents: std::ops::Range<i32>) {
+        for exponent in exponents {
+            let mut numbers = vec![T::of(0); T::STEP];
+            (numbers[0], numbers[1], numbers[2]) =
+                (T::power(large), T::power(exponent), T::of(-1).times(T::power(large)));
+            let found = T::by_one_warp(gpu, &numbers, T::SHARED);
+            assert!(found.bits() == T::power(exponent).bits(), "2^{exponent} and 2^{large} - 2^{large}: {found:?}");
+        }
+    }
+    let gpu = executor();
+    of::<f32>(&gpu, 126, -149..120);
+    of::<f64>(&gpu, 1022, -1074..1000);
+}
+
+/// Columns whose large elements cancel, so that each small one counts. A block has fewer of them than superaccumulators
+/// or more, rows for one more round of all lanes, and rows that other blocks share.
+#[test]
+fn each_element_of_wide_columns_counts() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        let large = power(100);
+        for (shape, plan) in [
+            ([1, 2048, 1], [1, 1, 1]),
+            ([1, 2049, 1], [1, 1, 1]),
+            ([1, 4097, 1], [1, 2, 2]),
+            ([2, 37, 28], [8, 3, 1]),
+            ([1, 37, 100], [32, 1, 1]),
+            ([1, 41, 100], [32, 4, 1]),
+            ([2, 10, 300], [128, 1, 1]),
+            ([1, 23, 300], [128, 2, 1]),
+        ] {
+            let [batches, rows, columns] = shape;
+            for unit in [T::EXPONENTS.1, -100] {
+                for sign in [1.0, -1.0] {
+                    let mut elements = vec![T::default(); batches * rows * columns];
+                    for column in 0..batches * columns {
+                        let mut of_column: Vec<f64> = (0..rows)
+                            .map(|row| match row % 16 {
+                                0 if row + 1 < rows => large,
+                                1 => -large,
+                                _ => sign * f64::from(source.random_range(1..16)) * power(unit),
+                            })
+                            .collect();
+                        of_column[..rows - 1].shuffle(source);
+                        let first = column / columns * rows * columns + column % columns;
+                        for (row, x) in of_column.into_iter().enumerate() {
+                            elements[first + row * columns] = T::nearest(x);
+                        }
+                    }
+                    for (i, sum) in T::of_columns(gpu, &elements, shape, plan).into_iter().enumerate() {
+                        let of_matrix = &elements[i / columns * rows * columns..][..rows * columns];
+                        let right: ExactSum<T> = of_matrix[i % columns..].iter().step_by(columns).copied().collect();
+                        let case = format!("column {i} of {shape:?} {}, plan {plan:?}, unit 2^{unit}", T::NAME);
+                        exact::same(sum, right.value(), &case).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(76));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+}
