@@ -100,3 +100,36 @@ fn each_element_of_wide_columns_counts() {
     of::<f32>(&gpu, &mut source);
     of::<f64>(&gpu, &mut source);
 }
+
+/// The sum of a lane's largest numbers needs the digit above theirs.
+#[test]
+fn the_highest_digit_takes_carries() {
+    fn of<T: ByOneWarp>(gpu: &Gpu, largest: T, smallest: T) {
+        for sign in [1, -1] {
+            let mut numbers = vec![largest.times(T::of(sign)); 32 * 1400];
+            numbers.iter_mut().step_by(64).for_each(|x| *x = smallest);
+            let right = numbers.iter().copied().collect::<ExactSum<T>>().value();
+            let found = T::by_one_warp(gpu, &numbers, T::SHARED);
+            assert!(found.bits() == right.bits(), "{found:?}, expected {right:?}");
+        }
+    }
+    let gpu = executor();
+    of(&gpu, f32::MAX, 1e-42);
+    of(&gpu, f64::MAX, 1e-320);
+}
+
+/// Each column has one element, so that a load past it may be outside the input.
+#[test]
+fn columns_of_one_element_may_be_infinite() {
+    fn of<T: Launched>(gpu: &Gpu) {
+        for x in [f64::INFINITY, f64::NEG_INFINITY, f64::NAN] {
+            for columns in [1, 5] {
+                let sums = T::of_columns(gpu, &vec![T::nearest(x); columns], [1, 1, columns], [2, 1, 1]);
+                sums.into_iter().for_each(|sum| exact::same(sum, T::nearest(x), T::NAME).unwrap());
+            }
+        }
+    }
+    let gpu = Gpu::simt();
+    of::<f32>(&gpu);
+    of::<f64>(&gpu);
+}
