@@ -184,7 +184,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// Adds terms, at this lane's [slot](Self::slot).
     #[inline(always)]
     pub fn add<const N: usize>(&mut self, slot: LaneSlot<G>, mut terms: [G::Format; N]) {
-        const { assert!(N as u32 * Self::MAX_LANES <= Self::CAPACITY) };
+        const { assert!(N as u32 * Self::MAX_LANES <= Self::CAPACITY && N.is_multiple_of(4)) };
         let count = N as u32 * slot.lanes;
         if self.taken > Self::CAPACITY - count {
             if self.taken == u32::MAX {
@@ -208,7 +208,12 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             });
         }
         if Self::HAS_TWO {
-            slot.in_turn(|| each::<N>(|i| Self::add_term(slot, terms[i])));
+            // A few terms in each turn: the digits of more would take too many registers.
+            each::<N>(|i| {
+                if i % 4 == 0 {
+                    slot.in_turn(|| each::<4>(|k| Self::add_term(slot, terms[i + k])));
+                }
+            });
         } else {
             each::<N>(|i| Self::add_term(slot, terms[i]));
         }
