@@ -15,6 +15,16 @@ use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Dot, Sum};
 use warpfold::{Gpu, Shape};
 
+/// Compares the sums of matrices' columns with the host's. The shape is the batches, rows and columns.
+pub fn check_columns<T: Launched>(gpu: &Gpu, elements: &[T], shape: [usize; 3], plan: [u32; 3]) {
+    let [_, rows, columns] = shape;
+    for (i, sum) in T::of_columns(gpu, elements, shape, plan).into_iter().enumerate() {
+        let of_matrix = &elements[i / columns * rows * columns..][..rows * columns];
+        let right: ExactSum<T> = of_matrix[i % columns..].iter().step_by(columns).copied().collect();
+        exact::same(sum, right.value(), &format!("column {i} of {shape:?} {}, plan {plan:?}", T::NAME)).unwrap();
+    }
+}
+
 /// A type whose sums are computed with the kernels' own parameters.
 pub trait Launched: Exact<Sum = Self> + Binary {
     /// The sums of the segments between offsets, with this many in each warp.
@@ -157,13 +167,7 @@ fn blocks_find_their_matrix_tile_and_rows() {
             ([4, 33, 9], [4, 2, 4]),
         ] {
             let [batches, rows, columns] = shape;
-            let elements = exact::numbers::<T>(Data::Wide, batches * rows * columns, source);
-            for (i, sum) in T::of_columns(gpu, &elements, shape, plan).into_iter().enumerate() {
-                let of_matrix = &elements[i / columns * rows * columns..][..rows * columns];
-                let right: ExactSum<T> = of_matrix[i % columns..].iter().step_by(columns).copied().collect();
-                let case = format!("column {i} of {shape:?} {}, plan {plan:?}", T::NAME);
-                exact::same(sum, right.value(), &case).unwrap();
-            }
+            check_columns(gpu, &exact::numbers::<T>(Data::Wide, batches * rows * columns, source), shape, plan);
         }
     }
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(75));

@@ -11,7 +11,7 @@ use warpfold::Gpu;
 use warpfold::exact::ExactSum;
 
 use crate::exact_edges::ByOneWarp;
-use crate::exact_launches::Launched;
+use crate::exact_launches::{Launched, check_columns};
 
 /// A block that has exactly the memory for its superaccumulators uses it.
 #[test]
@@ -59,7 +59,7 @@ fn each_element_of_wide_columns_counts() {
         for (shape, plan) in [
             ([1, 2048, 1], [1, 1, 1]),
             ([1, 2049, 1], [1, 1, 1]),
-            // The highest bits alone do not suffice for means of so many elements.
+            // The highest bits alone do not suffice for means of this many elements.
             ([1, 65_537, 1], [1, 1, 1]),
             ([1, 4097, 1], [1, 2, 2]),
             ([2, 37, 28], [8, 3, 1]),
@@ -86,12 +86,7 @@ fn each_element_of_wide_columns_counts() {
                             elements[first + row * columns] = T::nearest(x);
                         }
                     }
-                    for (i, sum) in T::of_columns(gpu, &elements, shape, plan).into_iter().enumerate() {
-                        let of_matrix = &elements[i / columns * rows * columns..][..rows * columns];
-                        let right: ExactSum<T> = of_matrix[i % columns..].iter().step_by(columns).copied().collect();
-                        let case = format!("column {i} of {shape:?} {}, plan {plan:?}, unit 2^{unit}", T::NAME);
-                        exact::same(sum, right.value(), &case).unwrap();
-                    }
+                    check_columns(gpu, &elements, shape, plan);
                 }
             }
         }

@@ -19,8 +19,8 @@ fn occupancy_without_a_gpu() {
     refused(&["occupancy", "sequential"], &["--arch"]);
     let files = Files::new();
     let folder = files.path("ptx");
-    // The `bench` of a bundle contains PTX. Whether the one from cargo does depends on the environment, so for that one
-    // the PTX is built here.
+    // The `bench` of a bundle contains PTX. Whether cargo's `bench` does depends on the environment, so its PTX is built
+    // here.
     let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
     if !is_bundle {
         let kernels = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");

@@ -192,20 +192,24 @@ impl Shared {
         let is_dependent = text.contains("griddepcontrol.wait") && self.has_dependent_launches;
         Ok(Loaded { function, is_dependent, _module: module })
     }
-}
 
-impl Shared {
+    /// An attribute of a function of a loaded module.
+    fn attribute_of_kernel(&self, function: CUfunction, attribute: CUfunction_attribute) -> Result<u32, Error> {
+        let mut value = 0;
+        // SAFETY: writes one integer; the function belongs to a loaded module.
+        unsafe { self.driver.cuFuncGetAttribute(&mut value, attribute, function) }
+            .map_err(failed("query a kernel's attribute"))?;
+        Ok(value.max(0) as u32)
+    }
+
     /// Lets launches of a kernel have all shared memory of a block that the kernel's arrays leave. Without this call,
     /// both together are limited to 48 KiB.
     fn allow_dynamic_shared(&self, function: CUfunction) -> Result<(), Error> {
-        let mut of_arrays = 0;
-        let static_bytes = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES;
-        // SAFETY: writes one integer; the function is of a module that is loaded.
-        unsafe { self.driver.cuFuncGetAttribute(&mut of_arrays, static_bytes, function) }
-            .map_err(failed("ask for a kernel's attribute"))?;
-        let most = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the function is of a module that is loaded, and the driver checks the value.
-        unsafe { self.driver.cuFuncSetAttribute(function, most, self.limits.shared.of_block as i32 - of_arrays) }
+        let arrays = self.attribute_of_kernel(function, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
+        let max_dynamic = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        let bytes = self.limits.shared.of_block.saturating_sub(arrays as usize);
+        // SAFETY: the function belongs to a loaded module, and the driver checks the value.
+        unsafe { self.driver.cuFuncSetAttribute(function, max_dynamic, bytes as i32) }
             .map_err(failed("let a kernel have more dynamic shared memory"))
     }
 }
@@ -368,20 +372,14 @@ impl Backend for CudaDevice {
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
         self.enter()?;
         let function = self.shared.kernel(kernel)?.function;
-        let query = |attribute| {
-            let mut value = 0;
-            // SAFETY: writes one integer; the function belongs to a loaded module.
-            unsafe { self.shared.driver.cuFuncGetAttribute(&mut value, attribute, function) }
-                .map_err(failed("query a kernel's attribute"))?;
-            Ok::<_, Error>(value.max(0) as u32)
-        };
+        let query = |attribute| self.shared.attribute_of_kernel(function, attribute);
         let resources = Resources {
             threads_per_block,
             registers_per_thread: query(CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
             shared_bytes: query(CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
         };
         let mut blocks = 0;
-        // SAFETY: as above.
+        // SAFETY: writes one integer; the function belongs to a loaded module.
         unsafe {
             self.shared.driver.cuOccupancyMaxActiveBlocksPerMultiprocessor(
                 &mut blocks,

@@ -9,7 +9,7 @@ use kernels::reduce::reduction::ExactKernels;
 use kernels::reduce::tuning::exact_rows::COALESCED_LANES;
 
 use super::Shape;
-use super::lane_memory::lane_memory_bytes;
+use super::lane_memory::{lane_memory_bytes, required_lane_memory_bytes};
 use super::plan::{Blocks, Concurrency, Tiles};
 use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
@@ -167,7 +167,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     finish,
                     output,
                 };
-                let shared = lane_memory_bytes(gpu, self.kernels.lane_memory_of_columns(), BLOCK, MIN_BLOCKS * BLOCK);
+                let shared =
+                    required_lane_memory_bytes(gpu, self.kernels.lane_memory_of_columns(), BLOCK, MIN_BLOCKS * BLOCK);
                 gpu.launch(kernel.with_dynamic_shared(shared), grid, arguments)
             }
         }
