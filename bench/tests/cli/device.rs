@@ -19,7 +19,7 @@ fn occupancy_without_a_gpu() {
     refused(&["occupancy", "sequential"], &["--arch"]);
     let files = Files::new();
     let folder = files.path("ptx");
-    // The `bench` of a bundle contains PTX. Whether cargo's `bench` does depends on the environment, so its PTX is built
+    // The `bench` of a bundle contains PTX. Whether cargo's `bench` does depends on the environment: its PTX is built
     // here.
     let is_bundle = env::var_os("WARPFOLD_BENCH").is_some();
     if !is_bundle {
