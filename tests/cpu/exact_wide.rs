@@ -1,6 +1,6 @@
 //! Exact sums of wide data in the executor, in the lanes' superaccumulators.
 
-use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::lane_superaccumulators::{LaneMemory, LaneSuperaccumulators};
 use kernels::reduce::exact::terms::{Elements, Terms};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -18,7 +18,7 @@ use crate::exact_launches::{Launched, check_columns};
 fn memory_is_used_to_the_last_byte() {
     fn of<K: Terms>(fewest: usize) {
         const STATIC: usize = 100;
-        let memory = LaneMemory::of::<K>(STATIC, 1);
+        let memory = LaneMemory::of::<K>(STATIC, LaneSuperaccumulators::<K::Grid>::SHARING);
         let mut bytes = memory.bytes(32, usize::MAX);
         while bytes > fewest {
             assert_eq!(memory.bytes(32, STATIC + bytes), bytes);

@@ -357,8 +357,8 @@ fn barriers_that_count_are_one_instruction() {
     }
 }
 
-/// Every entry assembles, and keeps its values in registers. The reductions' engines and the transposes' tiles (of 1 to
-/// 4 bytes on sm_80) spill a few words, which ptxas does even if registers are free. Columns spill more, because with
+/// Every entry assembles, and keeps its values in registers. The reductions and the transposes' tiles (of 1 to 4 bytes
+/// on sm_80) spill a few words, which ptxas does even if registers are free. Columns spill more, because with
 /// four blocks they have 64 registers per thread: for bytes, which spill most, more rows in flight are faster in spite
 /// of it, and the block that folds the partials holds several at once (`docs/notes/rows-and-columns.md`). Exact sums
 /// spill on paths for rare data (`docs/notes/exact-sums.md`).
@@ -374,7 +374,7 @@ fn nothing_spills() {
     for ((arch, module), usages) in KERNELS.modules.iter().zip(assembled) {
         assert_eq!(usages.len(), module.entries().len(), "{arch}");
         for usage in usages {
-            let engines = [
+            let may_spill = [
                 "long_rows_",
                 "exact_",
                 "rows_",
@@ -387,13 +387,13 @@ fn nothing_spills() {
                 "aligned_in_place_tiles_",
                 "aligned_interleaved_tiles_",
             ];
-            let is_engine = engines.iter().any(|engine| usage.entry.starts_with(engine));
-            // The limits of `xtask/src/build_ptx.rs`; kernels that are not engines must not spill.
+            let may_spill = may_spill.iter().any(|prefix| usage.entry.starts_with(prefix));
+            // The limits of `xtask/src/build_ptx.rs`; other kernels must not spill.
             let (spilled, in_calls, stack) = match usage.entry.as_str() {
                 entry if entry.starts_with("exact_") => (1_700, 4_000, 1_024),
                 entry if entry.starts_with("columns_") => (512, 550, 512),
                 entry if entry.starts_with("segments_") => (384, 550, 128),
-                _ if is_engine => (128, 550, 128),
+                _ if may_spill => (128, 550, 128),
                 _ => (0, 0, 0),
             };
             assert!(

@@ -255,6 +255,19 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
         GlobalMut { start: self.start.cast(), len: bytes / size_of::<U>(), memory: PhantomData }
     }
 
+    /// [`GlobalMut::cast`], unchecked on a GPU.
+    ///
+    /// # Safety
+    /// The view is aligned for the accesses to `U` that [`Plain`] describes.
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn cast_unchecked<U: Plain>(&self) -> GlobalMut<'a, U> {
+        #[cfg(not(target_arch = "nvptx64"))]
+        return self.cast();
+        #[cfg(target_arch = "nvptx64")]
+        GlobalMut { start: self.start.cast(), len: self.len * size_of::<T>() / size_of::<U>(), memory: PhantomData }
+    }
+
     /// The number of elements.
     #[inline(always)]
     pub fn len(&self) -> usize {

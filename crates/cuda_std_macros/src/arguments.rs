@@ -1,4 +1,4 @@
-//! A kernel's argument struct: from a struct by `#[arguments]`, or from a list of parameters by `#[kernel]`.
+//! Argument structs of kernels: from a struct with `#[arguments]`, or from the parameters of a `#[kernel]`.
 
 use proc_macro2::{Group, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -10,7 +10,7 @@ use crate::parameters::{
     NAMED_LIFETIME_ERROR, argument_of, named_lifetime, with_static_lifetimes, without_parentheses,
 };
 
-/// One argument.
+/// A field of an argument struct.
 pub struct Field {
     pub attributes: Vec<Attribute>,
     pub visibility: Visibility,
@@ -18,9 +18,9 @@ pub struct Field {
     pub ty: Type,
 }
 
-/// The kind of an argument.
+/// How an argument is passed.
 enum ArgumentKind<'a> {
-    /// A view, a slice or a pointer: the name of its associated type of `Side`, and its element type.
+    /// A view, a slice or a pointer. Has the name of the associated type of `Side`, and the element type.
     Memory(&'static str, &'a Type),
     Scalar,
 }
@@ -53,7 +53,7 @@ impl<'a> ArgumentKind<'a> {
     }
 }
 
-/// The element type of memory, or the type of a number itself.
+/// The element type of a view, a slice or a pointer; for a scalar, its own type.
 pub fn element_of(ty: &Type) -> TokenStream {
     match ArgumentKind::of(ty) {
         ArgumentKind::Memory(_, element) => element.to_token_stream(),
@@ -61,7 +61,7 @@ pub fn element_of(ty: &Type) -> TokenStream {
     }
 }
 
-/// The call that takes an argument of this type from a launch's slots.
+/// The expression that takes an argument of this type from the slots of a launch.
 pub fn take(ty: &Type) -> TokenStream {
     match ArgumentKind::of(ty) {
         ArgumentKind::Memory(..) => quote!(slots.take()),
@@ -74,18 +74,18 @@ pub struct ArgumentStruct<'a> {
     pub attributes: TokenStream,
     pub visibility: &'a Visibility,
     pub name: Ident,
-    /// Types and constants.
+    /// Type and const parameters.
     pub generics: Vec<GenericParam>,
     pub fields: Vec<Field>,
 }
 
 impl ArgumentStruct<'_> {
-    /// Whether any argument is memory: the struct then has a lifetime and a side.
+    /// Whether a field is a view, a slice or a pointer. The struct then has a lifetime and the type parameter `Side`.
     fn has_memory(&self) -> bool {
         self.fields.iter().any(|field| matches!(ArgumentKind::of(&field.ty), ArgumentKind::Memory(..)))
     }
 
-    /// The struct's type with these generic arguments, as the kernel takes it.
+    /// The struct's type with these generic arguments.
     fn ty(&self, lifetime: &TokenStream, arguments: &[TokenStream], side: Option<TokenStream>) -> TokenStream {
         let name = &self.name;
         let memory = self.has_memory().then(|| quote!(#lifetime,));
@@ -93,7 +93,7 @@ impl ArgumentStruct<'_> {
         quote!(#name<#memory #(#arguments,)* #side>)
     }
 
-    /// The struct's type as a handle names it.
+    /// The struct's type with the lifetime `'static`, as in the type of a handle.
     pub fn static_ty(&self, arguments: &[TokenStream]) -> TokenStream {
         self.ty(&quote!('static), arguments, None)
     }
@@ -102,7 +102,7 @@ impl ArgumentStruct<'_> {
         self.generics.iter().map(argument_of).collect()
     }
 
-    /// The struct itself.
+    /// The definition of the struct.
     pub fn definition(&self) -> TokenStream {
         let Self { attributes, visibility, name, generics, fields } = self;
         let fields = fields.iter().map(|Field { attributes, visibility, name, ty }| {
@@ -126,7 +126,7 @@ impl ArgumentStruct<'_> {
         }
     }
 
-    /// The implementation of `Parameters`: how the host visits the arguments.
+    /// The implementation of `Parameters`, with which the host visits the arguments.
     pub fn parameters(&self) -> TokenStream {
         let Self { name, generics, fields, .. } = self;
         let own = self.generic_arguments();
@@ -156,14 +156,14 @@ impl ArgumentStruct<'_> {
             ArgumentKind::Scalar => quote!(visitor.scalar::<#ty>(#name);),
         });
         let names_of_generics: Vec<String> = own.iter().map(ToString::to_string).collect();
-        // Instances have scalar types here, but for the generic struct that is a bound.
+        // In instances these types are scalars. The generic struct needs a bound for that.
         let is_generic_scalar = |ty: &&Type| {
             matches!(ArgumentKind::of(ty), ArgumentKind::Scalar) && mentions(ty.to_token_stream(), &names_of_generics)
         };
         let scalars = fields.iter().map(|field| &field.ty).filter(is_generic_scalar);
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the fields, in the order of the entry's parameters.
+            // SAFETY: the fields are in the order of the entry's parameters.
             unsafe impl<#(#generics),*> ::cuda_std::launch::Parameters for #ty
             where
                 #(#scalars: ::cuda_std::launch::ScalarParameter,)*
@@ -183,7 +183,7 @@ impl ArgumentStruct<'_> {
         }
     }
 
-    /// The implementation of `FromSlots`: how the CPU makes the struct from a launch's slots.
+    /// The implementation of `FromSlots`, with which the CPU makes the struct from the slots of a launch.
     fn slots_conversion(&self) -> TokenStream {
         let Self { generics, fields, .. } = self;
         let own = self.generic_arguments();
@@ -192,7 +192,7 @@ impl ArgumentStruct<'_> {
         let takes = fields.iter().map(|field| take(&field.ty));
         quote! {
             #[cfg(not(target_arch = "nvptx64"))]
-            // SAFETY: the fields, in the order of the entry's parameters.
+            // SAFETY: the fields are in the order of the entry's parameters.
             unsafe impl<'launch, #(#generics),*> ::cuda_std::launch::FromSlots<'launch> for #ty {
                 unsafe fn from_slots(slots: &mut ::cuda_std::launch::Slots<'launch>) -> Self {
                     // SAFETY: as promised by the caller.
@@ -202,8 +202,8 @@ impl ArgumentStruct<'_> {
         }
     }
 
-    /// A macro that writes an entry with a parameter for each field. `#[kernel]` cannot, since it sees only the
-    /// struct's name.
+    /// A macro that expands to an entry with a parameter for each field. `#[kernel]` itself cannot write the entry,
+    /// because it sees only the struct's name.
     fn entry_macro(&self) -> TokenStream {
         let Self { visibility, name, fields, .. } = self;
         let own: Vec<String> = self.generic_arguments().iter().map(ToString::to_string).collect();
@@ -247,7 +247,7 @@ impl ArgumentStruct<'_> {
                     ::cuda_std::__entry! {
                         $entry(#(#entry_parameters),*) {
                             $($before)*
-                            // SAFETY: the host's launch has made the parameters for this entry.
+                            // SAFETY: the host passes the parameters of this entry.
                             #[allow(unused_unsafe)]
                             unsafe { $kernel($($arguments)* { #(#call_arguments),* }) }
                         }
@@ -284,10 +284,10 @@ fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
     tokens.into_iter().map(of_token).collect::<TokenStream>()
 }
 
-/// Expands `#[arguments]` on a struct.
+/// Expands `#[arguments]`.
 pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
     let Fields::Named(named) = &item.fields else {
-        return Err(Error::new_spanned(&item.ident, "an argument struct must have named fields"));
+        return Err(Error::new_spanned(&item.ident, "an argument struct needs named fields"));
     };
     if let Some(clause) = &item.generics.where_clause {
         return Err(Error::new_spanned(clause, "write the bounds at the generic parameters, without `where`"));

@@ -4,7 +4,7 @@ use proc_macro2::TokenStream;
 use quote::{ToTokens, quote, quote_spanned};
 use syn::{Attribute, Error, Expr, Ident, ItemFn, ItemStatic, Meta, Result, Stmt, Type};
 
-/// `#[gpu_only]`: the function itself on a GPU, and a function that panics on the CPU.
+/// Expands `#[gpu_only]`: on a GPU to the function itself, on the CPU to a function that panics.
 pub fn gpu_only(function: &ItemFn) -> TokenStream {
     let ItemFn { attrs, vis, sig, .. } = function;
     let refusal = format!("`{}` is `#[gpu_only]`: it has no code for the CPU", sig.ident);
@@ -21,7 +21,8 @@ pub fn gpu_only(function: &ItemFn) -> TokenStream {
     }
 }
 
-/// `#[externally_visible]`: keeps a function in the PTX under its own name. On the CPU it is an ordinary function.
+/// Expands `#[externally_visible]`: the function stays in the PTX under its own name. On the CPU it is an ordinary
+/// function.
 pub fn externally_visible(mut function: ItemFn) -> Result<TokenStream> {
     let attributes = function.attrs.len();
     function.attrs.retain(|attribute| !is_no_mangle(attribute));
@@ -44,10 +45,10 @@ fn is_no_mangle(attribute: &Attribute) -> bool {
     }
 }
 
-/// `#[address_space(...)]` on a static.
+/// Expands `#[address_space(...)]` on a static.
 pub fn address_space(space: &Ident, item: &ItemStatic) -> Result<TokenStream> {
     match space.to_string().as_str() {
-        // A static is in global memory, which may also be constant.
+        // Statics are in global memory anyway, which can be read like constant memory.
         "global" | "constant" => Ok(quote!(#item)),
         "shared" => shared_static(item),
         "local" => Err(Error::new_spanned(space, "a static cannot be in local memory: use a variable of the kernel")),
@@ -55,8 +56,8 @@ pub fn address_space(space: &Ident, item: &ItemStatic) -> Result<TokenStream> {
     }
 }
 
-/// A static in shared memory, as a constant: nothing in the program has the static's address, so a pointer to it does
-/// not compile.
+/// Expands a static in shared memory to a constant. No place in the program has the static's address, so a pointer to
+/// the static does not compile.
 fn shared_static(item: &ItemStatic) -> Result<TokenStream> {
     let ItemStatic { attrs, vis, ident, ty, expr, .. } = item;
     if !is_array_of_uninitialized(ty) {
@@ -67,7 +68,7 @@ fn shared_static(item: &ItemStatic) -> Result<TokenStream> {
         return Err(Error::new_spanned(expr, refused));
     }
     let name = format!("::{ident}");
-    // The executor names the array by this position.
+    // The executor reports the array at this position.
     let new = quote_spanned!(ident.span()=> ::cuda_std::shared::SharedStatic::new());
     Ok(quote! {
         #(#attrs)*
@@ -105,7 +106,7 @@ fn is_uninitialized(value: &Expr) -> bool {
     }
 }
 
-/// The error for a static in shared memory with other elements than `MaybeUninit`, with what to write in its place.
+/// The error for a static in shared memory whose elements are not `MaybeUninit`. It shows what to write instead.
 fn initialized_error(item: &ItemStatic) -> String {
     let name = item.ident.to_string().to_lowercase();
     let (element, len) = match &*item.ty {
@@ -120,7 +121,7 @@ fn initialized_error(item: &ItemStatic) -> String {
     )
 }
 
-/// The source text, with the usual spacing.
+/// The source text of tokens, with the usual spacing.
 fn tokens(source: &impl ToTokens) -> String {
     let text = source.to_token_stream().to_string();
     text.replace(" :: ", "::").replace(" ;", ";").replace("[ ", "[").replace(" ]", "]")

@@ -1,4 +1,4 @@
-//! A kernel's PTX entries.
+//! The PTX entries of a kernel.
 
 use std::env;
 
@@ -11,9 +11,9 @@ use crate::kernel::Kernel;
 use crate::parameters::{Inputs, Parameter};
 
 impl Kernel<'_> {
-    /// The entries of the current compilation, in a module.
+    /// A module with the entries of the current compilation; `None` if it compiles no entries.
     pub fn entries(&self) -> Option<TokenStream> {
-        // Only the crate that is built for its kernels has entries. Those of its dependencies are in their own PTX.
+        // Only the primary package has entries. The entries of its dependencies are in their own PTX.
         env::var_os("CARGO_PRIMARY_PACKAGE")?;
         let instances = self.instances.iter().filter(|instance| is_in_part(&instance.suffix));
         let entries = instances.map(|instance| self.entry(instance));
@@ -62,7 +62,7 @@ impl Kernel<'_> {
                     ::cuda_std::__entry! {
                         #entry(#(#entry_parameters),*) {
                             #before
-                            // SAFETY: the host's launch has made the parameters for this entry.
+                            // SAFETY: the host passes the parameters of this entry.
                             #[allow(unused_unsafe)]
                             unsafe { #kernel(#(#call_arguments),*) }
                         }
@@ -93,10 +93,10 @@ impl Kernel<'_> {
     }
 }
 
-/// Whether the instances with this suffix belong to the current compilation: `cuda_builder` compiles a crate's entries
-/// in parts, and `CUDA_BUILDER_PART` names the part and the number of parts, as in `0/2`.
+/// Whether the instances with this suffix belong to the current compilation. `cuda_builder` compiles the entries of a
+/// crate in parts; `CUDA_BUILDER_PART` has the number of the part and the number of parts, as in `0/2`.
 ///
-/// All instances of one type, the last word of the suffix that is not a number, belong to one part: they share
+/// All instances of one type (the last word of the suffix that is not a number) belong to the same part. They share
 /// functions, which LLVM could inline differently in two parts.
 fn is_in_part(suffix: &str) -> bool {
     let part = env::var("CUDA_BUILDER_PART").unwrap_or_default();
@@ -106,7 +106,7 @@ fn is_in_part(suffix: &str) -> bool {
         return true;
     };
     let ty = suffix.rsplit('_').find(|word| word.parse::<u64>().is_err()).unwrap_or_default();
-    // FNV-1a, whose highest bits happen to split warpfold's types into halves of equal compile time.
+    // FNV-1a. Its highest bits happen to split warpfold's types into halves with equal compile times.
     let hash = ty
         .bytes()
         .fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3));

@@ -1,5 +1,5 @@
-//! Expands `#[kernel]`: the function itself, and a module of the same name with the PTX entries (for a GPU) or the
-//! handle (for the host).
+//! Expands `#[kernel]` to the function itself, and a module of the same name with the PTX entries (on a GPU) or the
+//! handle (on the host).
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -13,7 +13,10 @@ use crate::parameters::inputs;
 pub fn kernel(attribute: &KernelAttribute, function: &ItemFn, module: &str) -> Result<TokenStream> {
     let signature = &function.sig;
     if signature.asyncness.is_some() || signature.constness.is_some() || signature.abi.is_some() {
-        return Err(Error::new_spanned(signature, "a kernel is a plain `fn` or `unsafe fn`"));
+        return Err(Error::new_spanned(
+            signature,
+            "a kernel must be a `fn` or an `unsafe fn`, without `async`, `const` or `extern`",
+        ));
     }
     if let ReturnType::Type(_, ty) = &signature.output {
         return Err(Error::new_spanned(ty, "a kernel returns nothing: it writes to a `GlobalMut`"));
@@ -63,7 +66,7 @@ fn is_of_operator_and_element(generics: &Generics) -> bool {
 
 impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
-        // The docs of parameters move to the struct's fields: rustc allows none on a parameter.
+        // The docs of parameters move to the struct's fields, because rustc allows no docs on a parameter.
         let mut function = self.function.clone();
         for input in &mut function.sig.inputs {
             if let FnArg::Typed(argument) = input {
@@ -80,11 +83,11 @@ impl Kernel<'_> {
         }
     }
 
-    /// The kernel's module. It is imported by a glob, so that a module of the same name in the source replaces it.
+    /// The kernel's module. It is imported with a glob, so that a module of the same name in the source shadows it.
     ///
-    /// If the kernel has the name of its file, `pub use gemm::gemm` would import the kernel's module with the function,
-    /// and collide with the file's module. So the kernel's module is private then, and its items are imported into the
-    /// file's module.
+    /// If the kernel has the name of its file, `pub use gemm::gemm` would import both the function and the kernel's
+    /// module, which would collide with the file's module. In this case the kernel's module is private, and its items
+    /// are imported into the file's module.
     fn module(&self) -> TokenStream {
         let (name, visibility) = (self.name, &self.function.vis);
         let imported = format_ident!("__kernel_{name}");

@@ -1,4 +1,4 @@
-//! A kernel's handle and argument struct, for the host.
+//! The handle and the argument struct of a kernel, for the host.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
@@ -10,7 +10,7 @@ use crate::kernel::Kernel;
 use crate::parameters::{Inputs, Parameter, argument_of, with_static_lifetimes};
 
 impl Kernel<'_> {
-    /// The argument struct of a kernel that lists its parameters.
+    /// The argument struct of a kernel with a list of parameters: its definition, and its type.
     fn args(&self, parameters: &[Parameter]) -> (TokenStream, TokenStream) {
         let fields = parameters.iter().map(|Parameter { name, ty, docs, .. }| Field {
             attributes: docs.clone(),
@@ -19,7 +19,8 @@ impl Kernel<'_> {
             ty: ty.clone(),
         });
         // A generic parameter that is itself the type of an element or of a scalar needs only the bound `Plain`. A
-        // parameter inside another type keeps the kernel's bounds, as do the parameters that these bounds name.
+        // parameter that occurs inside another type keeps the kernel's bounds, and so do the parameters in these
+        // bounds.
         let elements: Vec<TokenStream> = parameters.iter().map(|Parameter { ty, .. }| element_of(ty)).collect();
         let (plain, composed): (Vec<_>, Vec<_>) = elements.into_iter().partition(|element| {
             let element = element.to_string();
@@ -145,7 +146,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// The kernel with an erased operator, for any sizes.
+    /// The kernel with an erased operator, generic over the sizes of its types.
     fn erased(&self, erase: &Path) -> TokenStream {
         let call = self.call(quote!(::<#erase<S, U>, T>));
         quote! {
@@ -177,7 +178,7 @@ impl Kernel<'_> {
         quote! {
             #[allow(unused_mut, unused_variables)]
             let mut slots = ::cuda_std::launch::Slots::new(slots);
-            // SAFETY: the launch has made the slots of arguments for this kernel.
+            // SAFETY: the slots are those of a launch of this kernel.
             #[allow(unused_unsafe)]
             unsafe { super::super::#name #turbofish(#(#take),*) }
         }
@@ -207,7 +208,7 @@ impl Kernel<'_> {
         }
     }
 
-    /// The instance's implementation of `Instance`, by which the handle finds it.
+    /// The implementation of `Instance`, through which the handle finds this instance.
     fn implementation(&self, instance: &Instance, args: &TokenStream) -> TokenStream {
         let arguments = &instance.arguments;
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
@@ -232,7 +233,7 @@ impl Kernel<'_> {
     }
 }
 
-/// The struct's type as a handle names it.
+/// The struct's type with the lifetime `'static`, as in the type of a handle.
 fn static_argument_struct(ty: &TypePath) -> TokenStream {
     let mut ty = ty.clone();
     let last = ty.path.segments.last_mut().expect("a path has a segment");

@@ -1,4 +1,4 @@
-//! The attribute's arguments, and the instances that they list.
+//! The arguments of `#[kernel]`, and the instances that they list.
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
@@ -6,22 +6,22 @@ use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprBlock, ExprLit, GenericParam, Ident, Lit, Path, Result, Token, Type, bracketed, token};
 
-/// `instances = [...] x [...], block = ...`
+/// The arguments of `#[kernel]`: `instances = [...] x [...], block = ...`.
 #[derive(Default)]
 pub struct KernelAttribute {
     products: Vec<Vec<Vec<Argument>>>,
     pub block: Vec<Expr>,
     pub max_threads: Option<Expr>,
     pub min_blocks: Option<Expr>,
-    /// Whether the kernel itself waits for the previous kernel, so that it may be launched while that still runs.
+    /// Whether the kernel waits for its prerequisites itself, so that it can be launched before they have completed.
     pub dependent_launch: bool,
-    /// The maximum grid, in blocks along x, whose blocks read their parameters before they wait.
+    /// The maximum number of blocks along x of grids whose blocks read their parameters before they wait.
     pub prefetch_blocks: Option<Expr>,
     /// The type that erases the kernel's operator on the CPU.
     pub erase: Option<Path>,
 }
 
-/// `instances = path!, ...`: a macro that writes the attribute with the instances.
+/// `instances = path!, ...`: a macro that expands to the attribute with a list of instances.
 pub struct InstancesFromMacro {
     pub path: Path,
     /// The rest of the attribute.
@@ -50,7 +50,7 @@ pub enum Argument {
     Type(Type),
     /// A number, and the expression that it must equal.
     Constant(ExprLit, Option<Box<Expr>>),
-    /// `{ ... }`, which is not part of the entry's name.
+    /// A block `{ ... }`, which is not part of the entry's name.
     Expression(ExprBlock),
 }
 
@@ -107,7 +107,7 @@ impl Parse for KernelAttribute {
     }
 }
 
-/// `[...] x [...]`
+/// Parses a product of lists, `[...] x [...]`.
 fn product(input: ParseStream) -> Result<Vec<Vec<Argument>>> {
     let mut lists = vec![list(input)?];
     while input.peek(Ident) && input.peek2(token::Bracket) {
@@ -155,15 +155,18 @@ impl ToTokens for Argument {
 }
 
 impl Argument {
-    /// The argument's part of the entry's name: `f32`, `256`.
+    /// The part of the entry's name for this argument, such as `f32` or `256`.
     fn name(&self) -> Result<Option<String>> {
         let name = match self {
             Self::Type(Type::Path(path)) => path.path.segments.last().expect("a path has a segment").ident.to_string(),
-            Self::Type(other) => return Err(Error::new_spanned(other, "an instance's type is a path")),
+            Self::Type(other) => return Err(Error::new_spanned(other, "the type of an instance must be a path")),
             Self::Constant(ExprLit { lit: Lit::Int(number), .. }, _) => number.base10_digits().to_owned(),
             Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }, _) => truth.value.to_string(),
             Self::Constant(other, _) => {
-                return Err(Error::new_spanned(other, "an instance's constant is an integer, a bool or a block"));
+                return Err(Error::new_spanned(
+                    other,
+                    "the constant of an instance must be an integer, a bool or a block",
+                ));
             }
             Self::Expression(_) => return Ok(None),
         };
@@ -178,10 +181,11 @@ impl Argument {
     }
 }
 
-/// One entry of a kernel: its arguments in the order of the generic parameters.
+/// One entry of a kernel.
 pub struct Instance {
+    /// The generic arguments, in the order of the kernel's parameters.
     pub arguments: Vec<Argument>,
-    /// The entry's name without the kernel's: `f32_256`.
+    /// The entry's name without the kernel's name, such as `f32_256`.
     pub suffix: String,
 }
 
@@ -192,10 +196,10 @@ impl Instance {
     }
 }
 
-/// Every combination of the lists; one instance without arguments for a kernel that is not generic.
+/// The instances of every combination of the lists; for a kernel that is not generic, one instance without arguments.
 pub fn instances(attribute: &KernelAttribute, generics: &syn::Generics) -> Result<Vec<Instance>> {
     if let Some(lifetime) = generics.lifetimes().next() {
-        return Err(Error::new_spanned(lifetime, "a kernel has no lifetime parameters: leave them out"));
+        return Err(Error::new_spanned(lifetime, "a kernel cannot have lifetime parameters: leave them out"));
     }
     let mut combinations = Vec::new();
     if attribute.products.is_empty() {
@@ -221,7 +225,7 @@ pub fn instances(attribute: &KernelAttribute, generics: &syn::Generics) -> Resul
     Ok(instances)
 }
 
-/// Every choice of one argument from each list.
+/// All combinations of one argument from each list.
 fn combinations_of(lists: &[Vec<Argument>], generics: &syn::Generics) -> Result<Vec<Vec<Argument>>> {
     if lists.len() != generics.params.len() {
         return Err(Error::new_spanned(

@@ -1,4 +1,4 @@
-//! A kernel as the parts of its expansion see it.
+//! A kernel, as parsed from its attribute and its function.
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
@@ -7,7 +7,7 @@ use syn::{Expr, GenericParam, Ident, ItemFn, Path};
 use crate::instances::Instance;
 use crate::parameters::Inputs;
 
-/// A kernel as its attribute and its function describe it.
+/// A kernel, as parsed from its attribute and its function.
 pub struct Kernel<'a> {
     pub function: &'a ItemFn,
     pub name: &'a Ident,
@@ -20,7 +20,7 @@ pub struct Kernel<'a> {
     pub dependent_launch: bool,
     pub prefetch_blocks: Option<&'a Expr>,
     pub erase: Option<&'a Path>,
-    /// Whether the file's module takes the place of the kernel's.
+    /// Whether the items of the kernel's module are imported into the file's module.
     pub uses_module_of_file: bool,
 }
 
@@ -33,8 +33,8 @@ impl Kernel<'_> {
         }
     }
 
-    /// Defines the kernel's generic parameters as the instance's arguments, so that parameter types and the block's
-    /// expressions can be used as written.
+    /// Items that give the kernel's generic parameters the values of the instance. With them, the parameters' types and
+    /// the expressions for the block can be used as written.
     pub fn aliases(&self, instance: &Instance) -> TokenStream {
         self.generics
             .iter()

@@ -1,4 +1,4 @@
-//! `#[kernel]`: makes a function a PTX entry, and generates a typed handle for the host.
+//! The macros of `cuda_std`: `#[kernel]` makes a function a PTX entry and generates a typed handle for the host.
 
 use proc_macro::TokenStream;
 
@@ -14,7 +14,7 @@ mod plain;
 
 /// Makes a function at module scope a kernel.
 ///
-/// A function without generic parameters is one entry of the same name. The launch chooses its block:
+/// A function without generic parameters is one entry of the same name. The launch chooses the block size:
 ///
 /// ```ignore
 /// #[kernel]
@@ -29,14 +29,15 @@ mod plain;
 /// gpu.launch(kernel, grid, scale::Args { numbers: buffer.view_mut(), factor: 3.0 })
 /// ```
 ///
-/// The kernel's module has two items for the host: `handle`, which a launch takes, and the struct `Args`, which has a
-/// field for each parameter, with the parameter's name and docs. A field is a host view for a `Global`, `GlobalMut`,
-/// slice or pointer, and a number for a number. Each kernel has its own `Args`, which no other kernel accepts. Kernels
-/// with the same parameters can share a struct made by [`arguments`](macro@crate::arguments).
+/// The kernel's module has two items for the host: `handle`, which returns the handle for a launch, and the struct
+/// `Args`, which has a field for each parameter, with the parameter's name and docs. The field of a `Global`,
+/// `GlobalMut`, slice or pointer is a host view; the field of a scalar is the scalar. Each kernel has its own `Args`,
+/// which no other kernel accepts. Kernels with the same parameters can share a struct made by
+/// [`arguments`](macro@crate::arguments).
 ///
 /// A generic function lists its instances: one list for each generic parameter, in order. Each combination is an entry,
-/// named after the function and its arguments (`sum_f32_256`). `block`, an expression or up to three in brackets, fixes
-/// the instance's block:
+/// named after the function and its arguments (`sum_f32_256`). `block` fixes the block size of each instance. It is an
+/// expression, or a list of two or three for a block of two or three dimensions:
 ///
 /// ```ignore
 /// #[kernel(instances = [f32, i32] x [64, 128, 256], block = BLOCK)]
@@ -45,18 +46,18 @@ mod plain;
 /// sum::handle::<f32, 256>()             // on the host; `sum::handle::<f32, 100>()` does not compile
 /// ```
 ///
-/// If a constant repeats one defined elsewhere, write both: `[u8] x [32768 == tile_len(1)]` does not compile if they
-/// differ. Or write only a block expression, `[u8] x [{ tile_len(1) }]`, which is not part of the entry's name.
+/// If a constant must equal one that is defined elsewhere, write both: `[u8] x [32768 == tile_len(1)]` does not compile
+/// if they differ. Or write only a block expression, `[u8] x [{ tile_len(1) }]`, which is not part of the entry's name.
 ///
-/// `+` joins products of lists, for kernels that do not exist for every combination: `instances = [Sum] x [f32, i32] +
-/// [CountNan] x [f32]`. A kernel without `block` may state its maximum block size by `max_threads = 1024`. `ptxas` then
-/// limits the registers of a thread so that a block of that size fits in a multiprocessor.
+/// `+` joins products of lists, for a kernel that does not exist for every combination:
+/// `instances = [Sum] x [f32, i32] + [CountNan] x [f32]`.
 ///
-/// With `min_blocks = 4` in addition, `ptxas` limits the registers so that 4 blocks fit in a multiprocessor. Values
-/// that do not fit are spilled to local memory.
+/// A kernel without `block` can declare its maximum block size, as `max_threads = 1024`. `ptxas` then limits the
+/// registers per thread so that a block of that size fits on a multiprocessor. With `min_blocks = 4`, it limits them so
+/// that 4 blocks fit. Values that then have no register are spilled to local memory.
 ///
-/// Kernels can share a list of instances by a macro. `#[kernel(instances = operators!, block = 64)] fn ...` expands to
-/// `operators! { [block = 64] fn ... }`, and the macro writes the attribute with the list:
+/// Kernels can share a list of instances through a macro. `#[kernel(instances = operators!, block = 64)] fn ...`
+/// expands to `operators! { [block = 64] fn ... }`, and the macro expands to the attribute with the list:
 ///
 /// ```ignore
 /// macro_rules! operators {
@@ -67,25 +68,26 @@ mod plain;
 /// }
 /// ```
 ///
-/// With `dependent_launch`, the kernel is launched by programmatic dependent launch where the device can (sm_90 and
-/// later): its blocks may start while the previous kernel of the stream still runs. Each block first waits until that
-/// kernel is done and its writes are visible. This hides most of the launch latency between short kernels. With
-/// `prefetch_blocks = 528`, the blocks of grids of up to 528 blocks along x read some of their parameters before they
-/// wait, if the kernel also calls `launch_dependents`; after the wait the parameters come from the constant cache.
-/// `cuda_builder` adds these reads to the PTX.
+/// With `dependent_launch`, the kernel is launched by programmatic dependent launch if the device supports it (sm_90
+/// and newer): its blocks may start while the previous kernel of the stream still runs. Each block first waits until
+/// that kernel has completed and its writes are visible. This hides most of the launch latency between short kernels.
+///
+/// With `prefetch_blocks = 528` in addition, and if the kernel calls `launch_dependents`, the blocks of grids of up to
+/// 528 blocks along x read some of their parameters before they wait. After the wait, these parameters are in the
+/// constant cache. `cuda_builder` adds the reads to the PTX.
 ///
 /// With `erase = path`, instances of a kernel over an operator and an element share their CPU code if their elements,
-/// states and outputs have the same sizes. The shared function calls the operator's functions from a table. The path
-/// names a type with two parameters, state and output, which is an operator for any of these and implements
-/// `cuda_std::erase::Erase`.
+/// states and outputs have the same sizes. The shared function calls the operator's functions through a table. The path
+/// names a type with two type parameters, the state and the output. The type is an operator for all states and outputs,
+/// and implements `cuda_std::erase::Erase`.
 ///
-/// A module that the source declares with the kernel's name (`mod add;` beside the kernel `add`) replaces the kernel's
-/// module. A kernel without generic parameters in a file of the same name, such as `gemm` in `gemm.rs`, has no separate
-/// module: its items are in the file's module (`gemm::handle()`), and `pub use gemm::gemm` does not collide.
+/// If the source declares a module with the kernel's name (`mod add;` beside the kernel `add`), that module shadows the
+/// kernel's module. A kernel without generic parameters in a file of the same name, such as `gemm` in `gemm.rs`, has no
+/// separate module: its items are in the file's module (`gemm::handle()`), and `pub use gemm::gemm` does not collide.
 ///
-/// Parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one argument struct. A kernel that is an
-/// `unsafe fn` has an unsafe `handle`: the caller promises that every launch keeps the kernel's contract. A safe kernel
-/// can reach memory only through views, so its `handle` is safe.
+/// The parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one argument struct. If the kernel is an
+/// `unsafe fn`, its `handle` is unsafe, too: the caller promises that every launch meets the kernel's safety
+/// conditions. A safe kernel can access memory only through views, so its `handle` is safe.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if let Ok(instances::InstancesFromMacro { path, rest }) = syn::parse(attribute.clone()) {
@@ -109,8 +111,8 @@ fn tokens_or_error(expanded: syn::Result<proc_macro2::TokenStream>) -> TokenStre
     expanded.unwrap_or_else(syn::Error::into_compile_error).into()
 }
 
-/// Marks a function that has no code for the CPU: there, a call panics, which ends a launch in the executor with a
-/// fault that names the function.
+/// Marks a function that has no code for the CPU. On the CPU, a call panics: a launch in the executor ends with a fault
+/// that names the function.
 #[proc_macro_attribute]
 pub fn gpu_only(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(attribute)
@@ -119,9 +121,9 @@ pub fn gpu_only(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tokens_or_error(expanded)
 }
 
-/// Keeps a `#[unsafe(no_mangle)]` function in the PTX under its name, whether or not a kernel calls it.
+/// Keeps a `#[unsafe(no_mangle)]` function in the PTX under its name, even if no kernel calls it.
 ///
-/// On the CPU it is an ordinary function, without that name in the program.
+/// On the CPU it is an ordinary function with a mangled name.
 #[proc_macro_attribute]
 pub fn externally_visible(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(attribute)
@@ -130,10 +132,10 @@ pub fn externally_visible(attribute: TokenStream, item: TokenStream) -> TokenStr
     tokens_or_error(expanded)
 }
 
-/// Names the memory of a static. `global` and `constant` change nothing, because statics are there anyway.
+/// Selects the address space of a static. `global` and `constant` have no effect.
 ///
-/// `shared` makes an array of the block, as `shared_array!` does. The static must be an array of `MaybeUninit`, or of
-/// arrays of them, because shared memory has no initial value:
+/// `shared` makes the static an array in shared memory, as `shared_array!` does. It must be an array of `MaybeUninit`,
+/// or of such arrays, because shared memory has no initial value:
 ///
 /// ```ignore
 /// #[address_space(shared)]
@@ -144,8 +146,8 @@ pub fn externally_visible(attribute: TokenStream, item: TokenStream) -> TokenStr
 /// let y = TILE[255 - i].assume_init();
 /// ```
 ///
-/// The static becomes a constant of the type `cuda_std::shared::SharedStatic`. Every access is checked, and seen by the
-/// executor, so none needs `unsafe`; where a source has it, rustc warns that it is not needed. `TILE[i] = x` and
+/// The static becomes a constant of type `cuda_std::shared::SharedStatic`. Every access is checked and monitored by the
+/// executor, so none needs `unsafe` (rustc warns about an `unsafe` block that is not needed). `TILE[i] = x` and
 /// pointers to the static do not compile.
 #[proc_macro_attribute]
 pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
@@ -155,10 +157,11 @@ pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
     tokens_or_error(expanded)
 }
 
-/// Makes a struct plain data (`cuda_std::element::Plain`), which buffers and shared memory hold, by implementing
+/// Makes a struct plain data (`cuda_std::element::Plain`), which buffers and shared memory can contain, by implementing
 /// `bytemuck::Pod` for it. Arrays of the struct are then plain, too.
 ///
-/// The struct must have `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, plain fields and no padding.
+/// The struct must have `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, only plain fields, and no
+/// padding.
 #[proc_macro_derive(Plain)]
 pub fn plain(item: TokenStream) -> TokenStream {
     tokens_or_error(syn::parse(item).and_then(|item| plain::plain(&item)))
@@ -182,11 +185,11 @@ pub fn plain(item: TokenStream) -> TokenStream {
 /// gpu.launch(scale::handle::<f32>(), grid, ScaleArguments { input: x.view(), factor: 3, output: y.view_mut() })
 /// ```
 ///
-/// The PTX entry takes the fields one by one, in order, as it takes the parameters of other kernels. The fields are
-/// kernel views in the kernel and host views on the host, by a type parameter `Side` and a lifetime that `#[arguments]`
-/// adds. The kernel's parameter is written `ScaleArguments<T>`, a handle's type `Kernel<ScaleArguments<'static, T>>`.
+/// The parameters of the PTX entry are the fields, in order. The fields are kernel views in the kernel and host views
+/// on the host: `#[arguments]` adds a lifetime and a type parameter `Side` to the struct. The type of the kernel's
+/// parameter is written `ScaleArguments<T>`, and the type of the handle is `Kernel<ScaleArguments<'static, T>>`.
 ///
-/// Fields have the types that a kernel's parameters may have. Public argument structs of one crate need different
+/// A field can have any type that a kernel's parameter can have. The public argument structs of a crate need different
 /// names.
 #[proc_macro_attribute]
 pub fn arguments(attribute: TokenStream, item: TokenStream) -> TokenStream {

@@ -1,4 +1,4 @@
-//! A kernel's parameters, and their form in the PTX entry.
+//! The parameters of a kernel, and their types in the PTX entry.
 
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -13,7 +13,7 @@ use syn::{
 pub struct Parameter {
     pub name: Ident,
     pub ty: Type,
-    /// Whether the entry takes it as an address and a length.
+    /// Whether it is a view or a slice, which the entry takes as an address and a length.
     pub is_view: bool,
     /// The parameter's docs.
     pub docs: Vec<Attribute>,
@@ -22,7 +22,7 @@ pub struct Parameter {
 /// The inputs of a kernel.
 pub enum Inputs {
     Listed(Vec<Parameter>),
-    /// A struct that `#[arguments]` has made.
+    /// A struct with `#[arguments]`.
     Struct(TypePath),
 }
 
@@ -41,7 +41,7 @@ pub fn inputs(signature: &syn::Signature) -> Result<Inputs> {
     parameters(signature).map(Inputs::Listed)
 }
 
-/// Whether the only parameter's type is a struct: not a view, a number or a generic parameter.
+/// Whether a type is an argument struct: not a view, a scalar or a generic parameter.
 fn is_struct(path: &TypePath, generics: &Generics) -> bool {
     const OTHERS: [&str; 14] =
         ["Global", "GlobalMut", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "isize", "usize", "f32", "f64"];
@@ -60,16 +60,16 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
         .iter()
         .map(|input| {
             let FnArg::Typed(argument) = input else {
-                return Err(Error::new_spanned(input, "a kernel is a free function"));
+                return Err(Error::new_spanned(input, "a kernel must be a free function"));
             };
             let Pat::Ident(pattern) = &*argument.pat else {
-                return Err(Error::new_spanned(&argument.pat, "a kernel's parameter is a plain name"));
+                return Err(Error::new_spanned(&argument.pat, "a kernel's parameter must be a name"));
             };
             let ty = without_parentheses(&argument.ty).clone();
             if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
                 return Err(Error::new_spanned(
                     &ty,
-                    "accesses through it are not checked: make the kernel an `unsafe fn`, or take a `Global` or \
+                    "accesses through this type are not checked: make the kernel an `unsafe fn`, or take a `Global` or \
                      `GlobalMut`",
                 ));
             }
@@ -83,7 +83,7 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
         .collect()
 }
 
-/// The type without the group or the parentheses that a macro or the source wraps around it.
+/// The type without the groups or parentheses around it, which macros and sources may add.
 pub fn without_parentheses(ty: &Type) -> &Type {
     match ty {
         Type::Group(group) => without_parentheses(&group.elem),
@@ -92,7 +92,7 @@ pub fn without_parentheses(ty: &Type) -> &Type {
     }
 }
 
-/// A named lifetime in the type, if any.
+/// The first named lifetime in the type, if any.
 pub fn named_lifetime(ty: &Type) -> Option<Lifetime> {
     struct Find(Option<Lifetime>);
     impl Visit<'_> for Find {
@@ -124,7 +124,7 @@ fn is_view(ty: &Type) -> Result<bool> {
     }
 }
 
-/// The type with every lifetime `'static`, as a handle names it.
+/// The type with all lifetimes `'static`, as in the type of a handle.
 pub fn with_static_lifetimes(ty: &Type) -> Type {
     let mut ty = ty.clone();
     MakeStatic.visit_type_mut(&mut ty);
@@ -154,7 +154,7 @@ impl VisitMut for MakeStatic {
     }
 }
 
-/// A generic parameter as an argument: only its name.
+/// The name of a generic parameter, as a generic argument.
 pub fn argument_of(parameter: &GenericParam) -> TokenStream {
     match parameter {
         GenericParam::Type(ty) => {

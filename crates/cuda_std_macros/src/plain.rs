@@ -1,10 +1,10 @@
-//! `#[derive(Plain)]`: makes a struct `bytemuck::Pod`, and so plain, as arrays of it are.
+//! Expands `#[derive(Plain)]`, which implements `bytemuck::Pod` for a struct. Types that are `Pod` are plain.
 
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{Attribute, Data, DeriveInput, Error, Result};
 
-/// Expands the derive on a struct. The compiler checks the fields' types, and that there is no padding.
+/// Expands the derive macro. The expansion checks that the fields are plain, and that the struct has no padding.
 pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
     let Data::Struct(data) = &item.data else {
         let refused = "only a struct can be plain: an enum has invalid bits, and a union may have padding";
@@ -15,7 +15,7 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new_spanned(&item.generics, refused));
     }
     if !item.attrs.iter().any(has_fixed_layout) {
-        let refused = "its layout is not fixed: add `#[repr(C)]` or `#[repr(transparent)]`";
+        let refused = "the struct's layout is not fixed: add `#[repr(C)]` or `#[repr(transparent)]`";
         return Err(Error::new_spanned(&item.ident, refused));
     }
     let name = &item.ident;
@@ -31,9 +31,9 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
             assert!(::core::mem::size_of::<#name>() == 0 #(+ size_of_plain::<#types>())*, #padding);
         };
 
-        // SAFETY: zeros are values of all fields, which are plain.
+        // SAFETY: all fields are plain, so zeros are valid values of them.
         unsafe impl ::cuda_std::bytemuck::Zeroable for #name {}
-        // SAFETY: a struct of plain fields and, as just asserted, nothing else.
+        // SAFETY: all fields are plain, and the assertion above excludes padding.
         unsafe impl ::cuda_std::bytemuck::Pod for #name {}
     })
 }
@@ -42,7 +42,7 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
 fn has_fixed_layout(attribute: &Attribute) -> bool {
     let mut is_fixed = false;
     if attribute.path().is_ident("repr") {
-        // Errors in other arguments, such as `align(16)`, are the compiler's to report.
+        // The compiler reports errors in other arguments, such as `align(16)`.
         let _ = attribute.parse_nested_meta(|meta| {
             is_fixed |= meta.path.is_ident("C") || meta.path.is_ident("transparent");
             if meta.input.peek(syn::token::Paren) {

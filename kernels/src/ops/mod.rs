@@ -70,7 +70,7 @@ pub use totals::{Squares, Total};
 
 /// A reduction of elements of type `T`: lift an element, combine two states, finish.
 ///
-/// The engines give each thread some of the elements and fold the threads' states in a tree, so `combine` must be
+/// The kernels give each thread some of the elements and fold the threads' states in a tree, so `combine` must be
 /// associative and commutative up to rounding. The order is a function of the number of elements reduced to a result,
 /// of the sizes of elements and states, and of whether the elements are contiguous, a column, or a segment by offsets;
 /// for an operator with [`Operator::ANY_ORDER`], it may also depend on the rest of the input.
@@ -143,9 +143,8 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
 
     /// Whether the output has the same bits in any order of combination.
     ///
-    /// If so, the engines choose the fastest order for the shape and the address. If not, they keep a fixed order: they
-    /// cut each unaligned vector out of two aligned ones, and a block may take fewer rows or columns than it has
-    /// threads for.
+    /// If so, the order is the fastest one for the shape and the address. If not, it is fixed: a kernel combines two
+    /// aligned vectors for each unaligned one, and a block may take fewer rows or columns than it has threads for.
     const ANY_ORDER: bool = false;
 
     /// [`Operator::NEUTRAL`], also of an [`Erased`] operator.
@@ -201,7 +200,7 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     }
 }
 
-/// A constant of an operator, for the engines. An [erased](Erased) operator has a function instead.
+/// A constant of an operator, for the kernels. An [erased](Erased) operator has a function instead.
 macro_rules! constant {
     ($operator:ident::NEUTRAL) => {
         ::cuda_std::erase::on_gpu_or_cpu!($operator::NEUTRAL, $operator::neutral())

@@ -188,7 +188,7 @@ pub mod exact_columns {
 
     /// The lanes, at least, that share a superaccumulator. With one for each lane, so little shared memory is left as
     /// cache that ordinary columns of `f64` take 7 % longer, and those of 2^10 x 2^10 19 %.
-    pub const MIN_LANES: usize = 2;
+    pub const MIN_LANES: u32 = 2;
 
     /// The kernel's `min_blocks`: few enough that a thread's terms fit in registers.
     pub const MIN_BLOCKS: usize = 2;

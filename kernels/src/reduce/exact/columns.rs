@@ -16,7 +16,7 @@ use super::columns_full_range::sum_full_range;
 use super::format::Format;
 use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
-use super::lane_superaccumulators::LaneMemory;
+use super::lane_superaccumulators::{LaneMemory, LaneSuperaccumulators};
 use super::result::{ExactOperator, Results};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
@@ -24,7 +24,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per_column};
 use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::fold::is_last_block;
-pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, MIN_LANES, rows_in_flight};
+pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, rows_in_flight};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
 /// with superaccumulators instead of partials.
@@ -61,7 +61,8 @@ pub struct ExactColumnArgs<T: Plain> {
 /// The dynamic shared memory of a block that sums terms `K`.
 pub const fn lane_memory<K: Terms>() -> LaneMemory {
     // Each column has a slot and an exponent; counts take less than 1 KiB.
-    LaneMemory::of::<K>(BLOCK * COLUMNS * (size_of::<[u64; 2]>() + size_of::<u32>()) + 1024, MIN_LANES)
+    let static_bytes = BLOCK * COLUMNS * (size_of::<[u64; 2]>() + size_of::<u32>()) + 1024;
+    LaneMemory::of::<K>(static_bytes, LaneSuperaccumulators::<K::Grid>::SHARING_OF_COLUMNS)
 }
 
 /// [`columns`](fn@crate::reduce::columns::columns) with exact sums.
@@ -101,7 +102,9 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits };
-    sum_columns::<O, T>(&input, &matrix, &superaccumulators, &tickets, Results::new(finish, output));
+    // SAFETY: the caller promises that the output has all results.
+    let results = unsafe { Results::new(finish, output) };
+    sum_columns::<O, T>(&input, &matrix, &superaccumulators, &tickets, results);
 }
 
 /// The grid of the terms.

@@ -49,7 +49,7 @@ pub const fn lane_memory<K: Terms>() -> LaneMemory {
     let terms = if K::Grid::HAS_LOW { 2 } else { 1 };
     let partials = 2 * terms * size_of::<[u64; 2]>() * 2 * MAX_WARPS;
     let superaccumulators = size_of::<i64>() * (K::Grid::LIMBS as usize + OTHER_WORDS) * MAX_WARPS;
-    LaneMemory::of::<K>(partials + superaccumulators, 1)
+    LaneMemory::of::<K>(partials + superaccumulators, LaneSuperaccumulators::<K::Grid>::SHARING)
 }
 
 /// The arguments of [`exact_long_rows`](fn@exact_long_rows).
@@ -111,7 +111,8 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
-    let results = Results::new(finish, output);
+    // SAFETY: the caller promises that the output has all results.
+    let results = unsafe { Results::new(finish, output) };
     sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), split, len, pitch, splits, shared, results);
 }
 
@@ -142,7 +143,8 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
     let inputs = Two(&first, &second);
-    let results = Results::new(finish, output);
+    // SAFETY: the caller promises that the output has all results.
+    let results = unsafe { Results::new(finish, output) };
     sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
 }
 

@@ -86,7 +86,8 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
 ) {
     let warp_partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let shared_ticket = shared_array![u32; 1];
-    let results = Results::<O::Terms>::new(finish, output);
+    // SAFETY: the caller promises that the output has all results.
+    let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     const WARPS: u32 = (BLOCK / 32) as u32;
     let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());

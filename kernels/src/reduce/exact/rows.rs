@@ -67,7 +67,8 @@ pub struct ExactRowArgs<T: Plain> {
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
-    let results = Results::<O::Terms>::new(finish, output);
+    // SAFETY: the caller promises that the output has all results.
+    let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
 }

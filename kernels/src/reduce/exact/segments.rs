@@ -74,7 +74,8 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     ExactSegmentArgs { input, offsets, segments_per_warp, chunks, status, finish, output }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
-    let results = Results::new(finish, output);
+    // SAFETY: the caller promises that the output has all results.
+    let results = unsafe { Results::new(finish, output) };
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
     let first = warp * segments_per_warp as usize;

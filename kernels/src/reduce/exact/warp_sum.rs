@@ -166,7 +166,7 @@ impl<G: Grid> WarpSum<G> {
                 is_in_range &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc)
             });
         });
-        if let Some(slot) = LaneSuperaccumulators::<G>::slot() {
+        if let Some(slot) = LaneSuperaccumulators::<G>::slot(LaneSuperaccumulators::<G>::SHARING) {
             let is_wide = || {
                 let (largest, smallest) = exponents_of_warp(&all);
                 let is_above = largest > Window::<G::Format>::HIGHEST;

@@ -32,7 +32,8 @@ pub fn exact_states_merge(words: u32, limbs: u32, from: Global<i64>, states: Glo
 /// Rounds each state once: its sum, or its mean.
 #[kernel(instances = [Sum] x [f32, f64], block = BLOCK)]
 pub fn exact_state_values<O: ExactOperator<T>, T: Summand>(states: Global<i64>, finish: u32, output: GlobalMut<u8>) {
-    let results = Results::<O::Terms>::new(finish, output);
+    // SAFETY: `capacity` checks the alignment before anything is written, and the index is below it.
+    let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let state = thread::index_1d_wide();
     if state < results.capacity() {
         results.store(state, value_of::<O, T>(&states, state, results.finish));
