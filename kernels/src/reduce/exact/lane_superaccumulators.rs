@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use cuda_std::hint::keep_rolled;
+use cuda_std::hint::{compute_anew, keep_rolled};
 use cuda_std::prelude::*;
 use cuda_std::shared::{DynamicShared, dynamic_shared};
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
@@ -166,7 +166,8 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// same `sharing`.
     #[inline(always)]
     pub fn slot([_, max_lanes]: Sharing) -> Option<LaneSlot<G>> {
-        let (words, threads) = (dynamic_shared::<i64>(), thread::block_dim_x() as usize);
+        // Ordinary data would wait for the addresses of all digits, if they were computed before the first of these terms.
+        let (words, threads) = (dynamic_shared::<i64>(), compute_anew(thread::block_dim_x() as usize));
         let has_memory = |lanes_log: u32| words.len() >= (threads >> lanes_log) * Self::WORDS;
         if G::HAS_LOW || !has_memory(max_lanes.ilog2()) {
             return None;
