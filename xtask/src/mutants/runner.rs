@@ -1,4 +1,4 @@
-//! The tests: their names, how long each takes, and the mutants' places that each reaches.
+//! Runs tests: each without a mutant, to learn its time and the sites that it reaches, then with one mutant.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -17,19 +17,19 @@ use super::build::Program;
 use super::copy;
 use crate::workspace;
 
-/// Tests of code that is built without the errors: PTX, and the examples' own packages.
-const NOT_RUN: [&str; 2] = ["ptx::", "examples::"];
+/// Prefixes of tests whose code is built without the mutants: PTX, and the examples' own packages.
+const EXCLUDED_TESTS: [&str; 2] = ["ptx::", "examples::"];
 
-/// The limit of a test program's address space, so that an error that allocates all memory fails only one test.
-const KIB_OF_ADDRESSES: &str = "16777216";
+/// The limit of a test program's address space. With it, a mutant that allocates without end fails only its own test.
+const ADDRESS_SPACE_KIB: &str = "16777216";
 
-/// A test without an error in it.
+/// A test, measured without a mutant.
 #[derive(Clone, Debug)]
 pub struct Test {
     pub program: Program,
     pub name: String,
     pub time: Duration,
-    /// The mutants whose places it reaches.
+    /// The mutants whose sites the test reaches.
     pub reaches: BTreeSet<u32>,
 }
 
@@ -39,7 +39,7 @@ impl Test {
         format!("{} {}", self.program.name, self.name)
     }
 
-    /// The time limit with an error, generous because the machine may be busy.
+    /// The time limit with a mutant, generous because the machine may be busy.
     fn limit(&self) -> Duration {
         Duration::from_secs(10) + 6 * self.time
     }
@@ -64,9 +64,9 @@ impl Test {
 pub enum End {
     Passed,
     Failed,
-    /// By a signal
+    /// A signal ended it
     Crashed,
-    TooLate,
+    TimedOut,
 }
 
 impl End {
@@ -75,32 +75,32 @@ impl End {
             Self::Passed => "passed",
             Self::Failed => "failed",
             Self::Crashed => "crashed",
-            Self::TooLate => "hung",
+            Self::TimedOut => "timed out",
         }
     }
 }
 
-/// Runs one test with one error, and returns its output if it fails.
+/// Runs a test with a mutant. Returns how it ended, and the message of its first panic.
 pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
     let path = copy::folder().join(format!("output-{mutant}"));
     let output = File::create(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
     let mut command = command(&test.program, &test.name, &mutant.to_string());
     let end = run_limited(command.stdout(output), test.limit())?;
-    let said = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
+    let output = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
     let _ = fs::remove_file(&path);
-    let panicked = said.lines().skip_while(|line| !line.contains("panicked at")).skip(1).take(3);
-    Ok((end, panicked.collect::<Vec<_>>().join(" ").chars().take(300).collect()))
+    let message = output.lines().skip_while(|line| !line.contains("panicked at")).skip(1).take(3);
+    Ok((end, message.collect::<Vec<_>>().join(" ").chars().take(300).collect()))
 }
 
 fn command(program: &Program, test: &str, mutant: &str) -> Command {
     let mut command = Command::new("sh");
-    // A limit on processor time ends the test even if this tool has been killed.
-    let limits = format!("ulimit -v {KIB_OF_ADDRESSES}; ulimit -c 0; ulimit -t 900; exec \"$@\"");
+    // The limit on processor time ends the test even if xtask was killed.
+    let limits = format!("ulimit -v {ADDRESS_SPACE_KIB}; ulimit -c 0; ulimit -t 900; exec \"$@\"");
     command.args(["-c", &limits, "sh"]);
     command.arg(&program.executable).args(["--exact", test, "--quiet", "--test-threads", "1"]);
     command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).env("MUTANT", mutant);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // A group of its own, so that the test's child processes are killed with it.
+    // The test gets its own process group, so that its child processes are killed with it.
     command.process_group(0);
     command
 }
@@ -119,7 +119,7 @@ fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Result<End> {
         }
         if start.elapsed() > limit {
             kill(&mut child);
-            return Ok(End::TooLate);
+            return Ok(End::TimedOut);
         }
         thread::sleep(pause);
         pause = (pause * 5 / 4).min(Duration::from_millis(50));
@@ -132,7 +132,7 @@ fn kill(child: &mut Child) {
     let _ = child.wait();
 }
 
-/// The tests of these programs with `only` in their names, each run once without an error, by `jobs` workers.
+/// Runs the tests of these programs whose names contain `only`, each once without a mutant, with `jobs` workers.
 pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<Vec<Test>> {
     let mut all = Vec::new();
     for program in programs {
@@ -140,7 +140,8 @@ pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<
         command.args(["--list", "--format", "terse"]).current_dir(&program.folder);
         let listed = String::from_utf8_lossy(&workspace::output(&mut command)?.stdout).into_owned();
         let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
-        let names = names.filter(|name| name.contains(only) && !NOT_RUN.iter().any(|prefix| name.starts_with(prefix)));
+        let names =
+            names.filter(|name| name.contains(only) && !EXCLUDED_TESTS.iter().any(|prefix| name.starts_with(prefix)));
         all.extend(names.map(|name| (program, name.to_owned())));
     }
     let next = AtomicUsize::new(0);
@@ -148,12 +149,12 @@ pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<
     let worker = |worker: usize| -> anyhow::Result<()> {
         let reached = copy::folder().join(format!("reached-{worker}"));
         while let Some((program, name)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let test = measure_one(program, name, &reached)?;
+            let test = measure_test(program, name, &reached)?;
             measured.lock().expect("no worker panics").push(test);
         }
         Ok(())
     };
-    crate::progress::while_saying("running each test without an error", || {
+    crate::progress::while_saying("running each test without a mutant", || {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..jobs).map(|i| scope.spawn(move || worker(i))).collect();
             workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
@@ -164,12 +165,12 @@ pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<
     Ok(tests)
 }
 
-fn measure_one(program: &Program, name: &str, reached: &Path) -> anyhow::Result<Test> {
+fn measure_test(program: &Program, name: &str, reached: &Path) -> anyhow::Result<Test> {
     File::create(reached).with_context(|| format!("cannot create `{}`", reached.display()))?;
     let start = Instant::now();
     let mut command = command(program, name, "reached");
     let end = run_limited(command.env("MUTANT_REACHED", reached), Duration::from_secs(600))?;
-    ensure!(end == End::Passed, "{} `{name}` has {} without an error in it", program.name, end.name());
+    ensure!(end == End::Passed, "{} `{name}` has {} without a mutant", program.name, end.name());
     let numbers = fs::read_to_string(reached).with_context(|| format!("cannot read `{}`", reached.display()))?;
     let reaches = numbers.lines().filter_map(|number| number.parse().ok()).collect();
     Ok(Test { program: program.clone(), name: name.to_owned(), time: start.elapsed(), reaches })
