@@ -66,13 +66,13 @@ pub struct Options {
     /// The seed that selects the mutants
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Mutate this folder or file; may be repeated [default: kernels, operators, plans and cuda_std]
+    /// Mutates this folder or file; may be repeated [default: kernels, operators, plans and cuda_std]
     #[arg(long = "in", value_name = "PATH")]
     folders: Vec<String>,
-    /// Run only the tests of the mutated packages, not those of the package `warpfold-tests`
+    /// Runs only the tests of the mutated packages, without those of the package `warpfold-tests`
     #[arg(long)]
     own_tests: bool,
-    /// Run only the tests whose names contain this text
+    /// Runs only the tests whose names contain this text
     #[arg(long = "test", value_name = "TEXT", default_value = "", hide_default_value = true)]
     only: String,
     /// The percentage of mutants that may survive without a reason in docs/notes/mutants.md
@@ -81,10 +81,10 @@ pub struct Options {
     /// The number of tests that run concurrently [default: one per core]
     #[arg(long, value_name = "NUMBER")]
     jobs: Option<usize>,
-    /// Print the report as JSON
+    /// Prints the report as JSON
     #[arg(long)]
     json: bool,
-    /// Print the mutants and exit, without running a test
+    /// Prints the mutants and exits, without a build or a test
     #[arg(long)]
     list: bool,
 }

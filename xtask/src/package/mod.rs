@@ -1,4 +1,4 @@
-//! `cargo xtask package`: makes the packages for crates.io, and tries them as a new user's crate would.
+//! `cargo xtask package`: makes the packages for crates.io, and builds new crates that depend on them.
 
 mod licences;
 mod new_crate;
@@ -17,11 +17,10 @@ use registry::Registry;
 /// The options of `cargo xtask package`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Also tries README's program in the executor and both programs on the oldest supported Rust, and checks the
-    /// licences of all dependencies
+    /// Also runs README's program in the executor, both programs with the oldest supported Rust, and cargo-deny
     #[arg(long)]
     all: bool,
-    /// For use between releases: takes uncommitted files, and replaces stale prebuilt kernels with current ones for one
+    /// Between releases: takes uncommitted files, and if the prebuilt kernels are stale, compiles them for one
     /// architecture
     #[arg(long)]
     unreleased: bool,
@@ -30,8 +29,8 @@ pub struct Options {
 /// The maximum size of a file on crates.io.
 const MOST_BYTES: u64 = 10 << 20;
 
-/// The files that each package has in its folder.
-const IN_EACH: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+/// The files that each package must contain.
+const REQUIRED_FILES: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// A package that can be published.
 #[derive(Clone, Debug)]
@@ -41,12 +40,12 @@ pub struct Package {
 }
 
 impl Package {
-    /// The package's name and version, as in the names of files.
+    /// The package's name and version, as cargo writes them in file names.
     pub fn full_name(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// The package's file, as cargo names it.
+    /// The file that `cargo package` makes.
     fn file(&self) -> PathBuf {
         workspace::target().join("package").join(format!("{}.crate", self.full_name()))
     }
@@ -57,8 +56,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let stale = prebuilt::stale();
     if let (Some(why), false) = (&stale, options.unreleased) {
         anyhow::bail!(
-            "the prebuilt kernels are not those of the sources: {why}; renew them by `cargo xtask build-ptx --pack` \
-             and commit host/prebuilt, or try the packages between two releases by `cargo xtask package --unreleased`"
+            "the prebuilt kernels are stale: {why}; for a release, renew them with `cargo xtask build-ptx --pack` and \
+             commit host/prebuilt; between releases, use `cargo xtask package --unreleased`"
         );
     }
     let packages = packages()?;
@@ -74,7 +73,7 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let registry = Registry::of(&packages)?;
     if let Some(why) = stale {
         let arch = build_ptx::NEWEST;
-        println!("the prebuilt kernels are stale ({why}): the package is tried with those for {arch} as they are now");
+        println!("the prebuilt kernels are stale ({why}): they are compiled from the sources, for {arch}");
         prebuilt::replace(&registry.folder_of("warpfold")?)?;
     }
     new_crate::try_all(&registry, options.all)?;
@@ -108,7 +107,7 @@ fn packages() -> anyhow::Result<Vec<Package>> {
 /// Makes the packages' files.
 fn make(packages: &[Package], is_unreleased: bool) -> anyhow::Result<()> {
     let mut cargo = workspace::cargo();
-    // Cargo does not verify the packages, because the new crate builds them.
+    // Cargo need not verify the packages, because the new crates build them.
     cargo.current_dir(workspace::root()).args(["package", "--quiet", "--no-verify", "--locked"]);
     cargo.args(packages.iter().flat_map(|package| ["--package", &package.name]));
     if is_unreleased {
