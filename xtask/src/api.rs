@@ -46,7 +46,7 @@ pub fn run(renew: bool) -> anyhow::Result<()> {
     let rustdoc = rustdoc()?;
     let mut different = Vec::new();
     for library in &LIBRARIES {
-        let items = progress::while_saying("listing a public API", || items(library, &rustdoc))?;
+        let items = progress::with_progress("listing a public API", || items(library, &rustdoc))?;
         let file = folder.join(format!("{}.txt", library.name));
         if renew {
             fs::create_dir_all(&folder).context("cannot create xtask/api")?;
@@ -84,7 +84,7 @@ fn items(library: &Library, rustdoc: &Path) -> anyhow::Result<String> {
     let json = workspace::target().join("doc").join(format!("{}.json", library.name));
     let mut builder = public_api::Builder::from_rustdoc_json(json);
     builder = builder.omit_blanket_impls(true).omit_auto_trait_impls(true);
-    let api = builder.build().with_context(|| format!("rustdoc's JSON of {}", library.package))?;
+    let api = builder.build().with_context(|| format!("cannot parse rustdoc's JSON of {}", library.package))?;
     let lines =
         api.items().map(|item| item.to_string()).filter(|line| library.only.iter().any(|text| line.contains(text)));
     Ok(lines.map(|line| line + "\n").collect())

@@ -12,7 +12,7 @@ pub const ARCHS: &str = "WARPFOLD_ARCHS";
 /// Where kernels run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// On a GPU. Also if [`ARCHS`] names architectures.
+    /// On a GPU, or [`ARCHS`] names architectures to build for.
     Gpu,
     /// In the executor, which needs no PTX.
     Executor,
@@ -20,7 +20,7 @@ pub enum Backend {
 
 impl Backend {
     /// The backend of this machine: by the value of [`ARCHS`], or if it is unset, by whether NVIDIA's driver is loaded.
-    pub fn find() -> Self {
+    pub fn detect() -> Self {
         match env::var(ARCHS) {
             Ok(archs) if archs.trim() == "none" => Self::Executor,
             Ok(_) => Self::Gpu,

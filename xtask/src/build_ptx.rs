@@ -29,7 +29,7 @@ pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
 
 /// Compiles the kernels to PTX.
 pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
-    Ok(progress::while_saying("compiling the kernels to PTX", || builder(archs).build())?)
+    Ok(progress::with_progress("compiling the kernels to PTX", || builder(archs).build())?)
 }
 
 fn builder(archs: &[Arch]) -> CudaBuilder {
@@ -73,7 +73,7 @@ pub fn newest_up_to(arch: Arch) -> Arch {
 struct Limits {
     /// Spill stores and spill loads together.
     spilled: u32,
-    /// The same, of a function that the entry calls.
+    /// The same for a function that the entry calls.
     spilled_in_calls: u32,
     /// The stack frame.
     stack: u32,
@@ -97,8 +97,9 @@ impl Limits {
 /// Assembles every module, prints the resources of each entry, and fails if one exceeds its [`Limits`].
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
-    let modules =
-        progress::while_saying("assembling the kernels", || assemble_modules(&ptxas, &built.modules, &report_cache()))?;
+    let modules = progress::with_progress("assembling the kernels", || {
+        assemble_modules(&ptxas, &built.modules, &report_cache())
+    })?;
     let mut spilling = Vec::new();
     let mut summary = Vec::new();
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");

@@ -10,7 +10,7 @@ use cuda_builder::Arch;
 use crate::{build_ptx, setup, workspace};
 
 /// The maximum size of the bundle, which is the limit of a transfer to the GPU machine.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The benchmark and the examples.
 const PROGRAMS: [&str; 7] =
@@ -58,10 +58,10 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
 
     let bytes = size(&bundle)?;
     ensure!(
-        bytes <= MOST_BYTES,
+        bytes <= MAX_BYTES,
         "the bundle is {} MiB, and the limit is {} MiB: build for fewer architectures",
         bytes >> 20,
-        MOST_BYTES >> 20
+        MAX_BYTES >> 20
     );
     println!(
         "{} ({:.1} MiB): copy it to a GPU machine, and run ./run.sh there",
@@ -115,7 +115,7 @@ fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
         }
     }
     for wanted in TESTS.iter().chain(&PROGRAMS) {
-        ensure!(found.iter().any(|(name, _)| name == wanted), "cargo built no `{wanted}`");
+        ensure!(found.iter().any(|(name, _)| name == wanted), "cargo did not build `{wanted}`");
     }
     Ok(found)
 }

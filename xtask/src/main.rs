@@ -197,7 +197,7 @@ fn main() -> ExitCode {
         Task::BuildPtx { arch, verify, .. } => build_ptx::run(&arch, verify).map(|()| 0),
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
-        Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Bundle { arch } => progress::with_progress("building the bundle", || bundle::run(&arch)).map(|()| 0),
         Task::Api { renew } => api::run(renew).map(|()| 0),
         Task::Package(options) => package::run(&options).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
@@ -219,7 +219,7 @@ fn main() -> ExitCode {
 /// For a GPU it is a release build, because the benchmark also measures host code. For the executor it is the build of
 /// the tests, without PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
-    let backend = Backend::find();
+    let backend = Backend::detect();
     let profile = match backend {
         Backend::Gpu => {
             setup::run(false)?;
@@ -238,7 +238,7 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let folder = if profile == "dev" { "debug" } else { profile };
     let mut bench = Command::new(workspace::target().join(folder).join("bench"));
     bench.args(arguments);
-    // `bench occupancy` needs PTX, which the executor's build lacks: a folder with that of one architecture.
+    // `bench occupancy` needs PTX, which the executor's build lacks, so it gets a folder with PTX for one architecture.
     if backend == Backend::Executor
         && let Some(arch) = arch_of_occupancy(arguments)
     {
@@ -260,7 +260,7 @@ fn arch_of_occupancy(arguments: &[String]) -> Option<Arch> {
 /// Runs all tests, or those that `arguments` select. Without a GPU the library is built without PTX. The tests of the
 /// PTX build their own.
 fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
-    let backend = Backend::find();
+    let backend = Backend::detect();
     setup::run(false)?;
     // Without ptxas, some tests only report that they were skipped.
     if let Err(error) = setup::run(true) {

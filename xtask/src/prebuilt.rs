@@ -22,13 +22,13 @@ pub fn run(verify: bool) -> anyhow::Result<()> {
     let root = workspace::root();
     let builder = CudaBuilder::new(root.join("kernels")).archs(DEFAULT_ARCHS);
     let builder = builder.target_dir(workspace::target().join("cuda-builder"));
-    let built = progress::while_saying("compiling the kernels to PTX", || builder.build())?;
+    let built = progress::with_progress("compiling the kernels to PTX", || builder.build())?;
     let host = root.join("host");
     let (archive, listed) = (host.join(sources::ARCHIVE), host.join(sources::SOURCES));
     if verify {
         return compare(root, &built, &archive, &listed);
     }
-    let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Small))?;
+    let bytes = progress::with_progress("packing the PTX", || built.pack(Effort::Small))?;
     fs::create_dir_all(host.join("prebuilt"))?;
     fs::write(&archive, &bytes).with_context(|| format!("cannot write `{}`", archive.display()))?;
     fs::write(&listed, list(root, &built, &bytes)?)?;
@@ -51,11 +51,12 @@ pub fn stale() -> Option<String> {
     sources::difference(workspace::root(), &listed).map(|file| format!("{file} has changed since"))
 }
 
-/// Replaces the archive in a package's folder by one of the current kernels, for one architecture. The kernels are
-/// those that `build-ptx` and the tests compile, so the PTX may already exist. Compression is fast, not small.
+/// Replaces the archive in a package's folder with one of the current kernels, for one architecture. `build-ptx` and
+/// the tests compile the same PTX, so it may already exist. The archive is larger than for a release, but quickly
+/// packed.
 pub fn replace(package: &Path) -> anyhow::Result<()> {
     let built = build_ptx::build(&[build_ptx::NEWEST])?;
-    let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Fast))?;
+    let bytes = progress::with_progress("packing the PTX", || built.pack(Effort::Fast))?;
     fs::create_dir_all(package.join("prebuilt"))?;
     fs::write(package.join(sources::ARCHIVE), &bytes)?;
     let list = format!("archive {:016x}\n", sources::digest(&bytes));

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 /// The interval between two messages.
 const INTERVAL: Duration = Duration::from_secs(8);
 
-/// Runs a program with its output shown, and returns its exit code. Prints progress messages as [`while_saying`] does.
+/// Runs a program with its output shown, and returns its exit code. Prints progress messages as [`with_progress`] does.
 pub fn run(command: &mut Command, what: &str) -> anyhow::Result<u8> {
-    while_saying(what, || crate::workspace::exit_code(command))
+    with_progress(what, || crate::workspace::exit_code(command))
 }
 
 /// Runs `work`. Every few seconds, prints that `what` is still running, because a compiler may take a minute for one
 /// crate. Prints nothing on a terminal, where cargo shows a progress bar.
-pub fn while_saying<R>(what: &str, work: impl FnOnce() -> R) -> R {
+pub fn with_progress<R>(what: &str, work: impl FnOnce() -> R) -> R {
     let (done, is_done) = mpsc::channel::<()>();
     thread::scope(|scope| {
         scope.spawn(move || {

@@ -28,7 +28,7 @@ pub fn find_or_install() -> anyhow::Result<PathBuf> {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--dest"]).arg(&wheels);
     pip.args(WHEELS.map(|(package, _)| package));
-    eprintln!("setup: fetching ptxas, cuobjdump and nvdisasm with {}", workspace::shown(&pip));
+    eprintln!("setup: fetching ptxas, cuobjdump and nvdisasm with {}", workspace::command_line(&pip));
     workspace::output(&mut pip)?;
     let unpacked = tools.join("unpacked");
     for file in fs::read_dir(&wheels).context("cannot list the fetched wheels")? {

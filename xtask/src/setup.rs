@@ -62,7 +62,7 @@ fn install(missing: &[String]) -> anyhow::Result<DeviceToolchain> {
 fn rustup() -> anyhow::Result<()> {
     let mut command = Command::new("rustup");
     command.current_dir(workspace::root()).args(["component", "add", "rust-src"]);
-    eprintln!("setup: installing rust-src with {}", workspace::shown(&command));
+    eprintln!("setup: installing rust-src with {}", workspace::command_line(&command));
     workspace::output(&mut command).map(|_| ())
 }
 
@@ -89,7 +89,7 @@ fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     let mut command = privileged("apt-get");
     command.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages);
     command.env("DEBIAN_FRONTEND", "noninteractive");
-    eprintln!("setup: installing {} with {}", packages.join(" and "), workspace::shown(&command));
+    eprintln!("setup: installing {} with {}", packages.join(" and "), workspace::command_line(&command));
     workspace::output(&mut command).map(|_| ())
 }
 

@@ -40,7 +40,7 @@ const LOADS_A_DRIVER: &str = "opens a shared library";
 const LONG: &str = "takes longer than a minute";
 
 /// Suites for Miri. None of their tests launches a kernel, because Miri does not support switching stacks.
-const MIRI: [Suite; 9] = [
+const MIRI_SUITES: [Suite; 9] = [
     Suite {
         package: "warpfold-exact-sum",
         target: &["--lib", "--test", "edges"],
@@ -104,7 +104,7 @@ const MIRI: [Suite; 9] = [
 ];
 
 /// Suites for valgrind. The crate corosensei registers each stack with valgrind, so no suppressions are needed.
-const VALGRIND: [Suite; 2] = [
+const VALGRIND_SUITES: [Suite; 2] = [
     Suite {
         package: "warpfold-simt",
         target: &["--lib", "--tests"],
@@ -191,8 +191,8 @@ fn find_miri() -> anyhow::Result<()> {
     }
     let mut install = Command::new("rustup");
     install.args(["toolchain", "install", "nightly", "--profile", "minimal", "-c", "miri,rust-src"]);
-    eprintln!("soundness: installing Miri with {}", workspace::shown(&install));
-    progress::while_saying("installing Miri", || workspace::output(&mut install))
+    eprintln!("soundness: installing Miri with {}", workspace::command_line(&install));
+    progress::with_progress("installing Miri", || workspace::output(&mut install))
         .context("no nightly toolchain with Miri can be installed here")?;
     is_installed().context("Miri was installed, but does not run")
 }
@@ -224,7 +224,7 @@ fn selection(suite: &Suite) -> impl Iterator<Item = &'static str> {
 
 fn miri() -> anyhow::Result<Vec<Row>> {
     let mut table = Vec::new();
-    for suite in &MIRI {
+    for suite in &MIRI_SUITES {
         let what = format!("{} {}", suite.package, suite.target.join(" "));
         let mut command = nightly(&["miri", "test", "--package", suite.package]);
         command.args(suite.target).arg("--").args(selection(suite));
@@ -234,7 +234,7 @@ fn miri() -> anyhow::Result<Vec<Row>> {
         // `powi`, whose last bit Miri would randomize.
         let flags = "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-deterministic-floats";
         command.env("MIRIFLAGS", flags);
-        let row = tested("Miri", what, &mut command)?;
+        let row = run_tests("Miri", what, &mut command)?;
         ensure!(!row.is_clean || row.counts.passed > 0, "no test of {} has run under Miri", suite.package);
         table.push(row);
     }
@@ -243,14 +243,14 @@ fn miri() -> anyhow::Result<Vec<Row>> {
 
 fn valgrind() -> anyhow::Result<Vec<Row>> {
     let mut table = Vec::new();
-    for suite in &VALGRIND {
+    for suite in &VALGRIND_SUITES {
         let before = table.len();
         for (name, folder, program) in programs(suite)? {
             let mut command = Command::new("valgrind");
             command.current_dir(folder).args(["--quiet", "--error-exitcode=99"]);
             command.args(["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
             command.arg(program).args(["--test-threads", "1"]).args(selection(suite));
-            table.push(tested("valgrind", format!("{} {name}", suite.package), &mut command)?);
+            table.push(run_tests("valgrind", format!("{} {name}", suite.package), &mut command)?);
         }
         let passed: usize = table[before..].iter().map(|row| row.counts.passed).sum();
         let is_clean = table[before..].iter().all(|row| row.is_clean);
@@ -264,8 +264,8 @@ fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["test", "--no-run", "--package", suite.package]).args(suite.target);
     cargo.args(["--message-format", "json-render-diagnostics"]).env(ARCHS, "none").stderr(Stdio::inherit());
-    let output = progress::while_saying("building tests", || cargo.output())?;
-    ensure!(output.status.success(), "{} failed", workspace::shown(&cargo));
+    let output = progress::with_progress("building tests", || cargo.output())?;
+    ensure!(output.status.success(), "{} failed", workspace::command_line(&cargo));
     // Sorted by name, so that they always run in the same order.
     let mut programs = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -280,22 +280,22 @@ fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
 }
 
 /// Runs tests under a tool, shows their output, and counts them.
-fn tested(tool: &'static str, what: String, command: &mut Command) -> anyhow::Result<Row> {
+fn run_tests(tool: &'static str, what: String, command: &mut Command) -> anyhow::Result<Row> {
     eprintln!("soundness: {tool} over {what}");
     let start = Instant::now();
     command.stderr(Stdio::inherit());
-    let output = progress::while_saying(&what, || command.output())
-        .with_context(|| format!("cannot run {}", workspace::shown(command)))?;
+    let output = progress::with_progress(&what, || command.output())
+        .with_context(|| format!("cannot run {}", workspace::command_line(command)))?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
     let is_clean = output.status.success();
-    let (counts, left_out) = counted(&text);
+    let (counts, left_out) = count_tests(&text);
     eprintln!("soundness: {tool} over {what}: {} seconds", start.elapsed().as_secs());
     Ok(Row { tool, what, counts, left_out, is_clean })
 }
 
 /// The numbers of passed, failed, and filtered-out tests in the output of test programs.
-fn counted(text: &str) -> (Counts, usize) {
+fn count_tests(text: &str) -> (Counts, usize) {
     let (mut counts, mut left_out) = (Counts::default(), 0);
     for line in text.lines().filter(|line| line.starts_with("test result:")) {
         let number = |what: &str| {
@@ -321,9 +321,9 @@ mod tests {
         let text = "running 3 tests\ntest a ... ok\n\n\
             test result: ok. 20 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.04s\n\
             test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 7.10s\n";
-        assert_eq!(counted(text), (Counts { passed: 21, failed: 2 }, 3));
+        assert_eq!(count_tests(text), (Counts { passed: 21, failed: 2 }, 3));
         // Undefined behaviour ends a program before its last line.
-        assert_eq!(counted("running 3 tests\ntest a ... "), (Counts::default(), 0));
+        assert_eq!(count_tests("running 3 tests\ntest a ... "), (Counts::default(), 0));
     }
 
     /// The text of all Rust sources in a folder and its subfolders.
@@ -340,7 +340,7 @@ mod tests {
 
     #[test]
     fn tests_that_are_left_out_exist() {
-        for suite in MIRI.iter().chain(&VALGRIND) {
+        for suite in MIRI_SUITES.iter().chain(&VALGRIND_SUITES) {
             let folder = match suite.package {
                 "warpfold" => "host",
                 "warpfold-bench" => "bench",

@@ -89,15 +89,15 @@ pub fn run(rows: &[Row]) -> anyhow::Result<()> {
         let clone = clone_to(&folder.join(format!("{row:?}").to_lowercase()))?;
         for step in row.steps() {
             let time = measure(&clone, &step)?;
-            eprintln!("xtask: {}: {}", step.name, shown(time));
+            eprintln!("xtask: {}: {}", step.name, minutes_and_seconds(time));
             table.push((step, time));
         }
         fs::remove_dir_all(&clone).context("cannot remove the clone")?;
     }
     println!("{:<42} {:>6} {:>6}  command", "what", "time", "goal");
     for (Step { name, command, goal, .. }, time) in table {
-        let goal = goal.map(|seconds| shown(Duration::from_secs(seconds))).unwrap_or_default();
-        println!("{name:<42} {:>6} {goal:>6}  {command}", shown(time));
+        let goal = goal.map(|seconds| minutes_and_seconds(Duration::from_secs(seconds))).unwrap_or_default();
+        println!("{name:<42} {:>6} {goal:>6}  {command}", minutes_and_seconds(time));
     }
     Ok(())
 }
@@ -138,7 +138,7 @@ fn measure(clone: &Path, step: &Step) -> anyhow::Result<Duration> {
 }
 
 /// The time in minutes and seconds.
-fn shown(time: Duration) -> String {
+fn minutes_and_seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
@@ -157,6 +157,9 @@ mod tests {
 
     #[test]
     fn times_are_minutes_and_seconds() {
-        assert_eq!([59, 60, 3601].map(|seconds| shown(Duration::from_secs(seconds))), ["0:59", "1:00", "60:01"]);
+        assert_eq!(
+            [59, 60, 3601].map(|seconds| minutes_and_seconds(Duration::from_secs(seconds))),
+            ["0:59", "1:00", "60:01"]
+        );
     }
 }

@@ -35,23 +35,23 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Runs a program with its output shown, and returns its exit code.
+/// Runs a program with its output command_line, and returns its exit code.
 pub fn exit_code(command: &mut Command) -> anyhow::Result<u8> {
-    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
+    let status = command.status().with_context(|| format!("cannot run {}", command_line(command)))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Runs a program that must succeed, and returns its output.
 pub fn output(command: &mut Command) -> anyhow::Result<Output> {
-    let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
+    let output = command.output().with_context(|| format!("cannot run {}", command_line(command)))?;
     if !output.status.success() {
-        bail!("{} failed:\n{}", shown(command), String::from_utf8_lossy(&output.stderr).trim_end());
+        bail!("{} failed:\n{}", command_line(command), String::from_utf8_lossy(&output.stderr).trim_end());
     }
     Ok(output)
 }
 
 /// The command line in backquotes, for messages.
-pub fn shown(command: &Command) -> String {
+pub fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     format!("`{}`", words.join(" "))

@@ -38,7 +38,8 @@ pub struct Program {
 pub fn packages(paths: &[String], own_tests: bool) -> anyhow::Result<Vec<Package>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
-    let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
+    let metadata: Value =
+        serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cannot parse cargo's metadata")?;
     let mut packages = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap_or_default());
@@ -116,8 +117,8 @@ pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<us
 
 fn run(cargo: &mut Command) -> anyhow::Result<std::process::Output> {
     cargo.stdin(Stdio::null());
-    let output = crate::progress::while_saying("building the tests with the mutants", || cargo.output());
-    output.with_context(|| format!("cannot run {}", workspace::shown(cargo)))
+    let output = crate::progress::with_progress("building the tests with the mutants", || cargo.output());
+    output.with_context(|| format!("cannot run {}", workspace::command_line(cargo)))
 }
 
 fn program(message: &Value) -> Option<Program> {

@@ -38,8 +38,8 @@ pub fn files() -> anyhow::Result<Vec<String>> {
     Ok(listed.split('\0').filter(exists).map(str::to_owned).collect())
 }
 
-/// Updates the copy: the workspace's files, those in `mutated` with their new text, and the switch, on which the packages
-/// in the folders `packages` depend. Unchanged files are not written, so cargo does not build them again.
+/// Updates the copy: the workspace's files, those in `mutated` with their new text, and the switch, on which the
+/// packages in the folders `packages` depend. Unchanged files are not written, so cargo does not build them again.
 pub fn update(files: &[String], mutated: &BTreeMap<String, String>, packages: &BTreeSet<String>) -> anyhow::Result<()> {
     let root = root();
     let mut kept = BTreeSet::from([root.join("mutant_switch/src/lib.rs"), root.join("mutant_switch/Cargo.toml")]);

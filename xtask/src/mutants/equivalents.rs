@@ -1,4 +1,4 @@
-//! Equivalent mutants, which mutation no result and so cannot be detected: the table of `docs/notes/mutants.md`.
+//! Equivalent mutants, which change no result and so cannot be detected: the table of `docs/notes/mutants.md`.
 
 use std::fs;
 
@@ -7,7 +7,7 @@ use crate::workspace;
 
 pub const PATH: &str = "docs/notes/mutants.md";
 
-/// A row of the table: a mutation that is known to mutation no result, and the reason.
+/// A row of the table: a mutation that is known to change no result, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivalent {
     path: String,

@@ -12,7 +12,7 @@ use super::sites::{Edit, Exclusion, Form, Kind, Site, SourceSites, byte_range};
 
 /// Finds all sites of a source, each before those inside it.
 pub fn find(source: &str) -> anyhow::Result<SourceSites> {
-    let file = syn::parse_file(source).context("cannot parse")?;
+    let file = syn::parse_file(source).context("cannot parse the source")?;
     let mut finder = Finder { source, found: SourceSites::default(), excluded: None, in_const_fn: false };
     finder.visit_file(&file);
     let mut found = finder.found;

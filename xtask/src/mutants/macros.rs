@@ -98,7 +98,7 @@ impl Expansion {
     }
 }
 
-/// The number of numbers and operators in the tokens.
+/// How many numbers and operators the tokens contain.
 pub fn count_mutable_tokens(tokens: TokenStream) -> usize {
     let one = |token| match token {
         TokenTree::Group(group) => count_mutable_tokens(group.stream()),

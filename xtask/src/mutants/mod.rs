@@ -8,7 +8,7 @@
 //! |---|---|
 //! | `finder`, `sites`, `macros` | the mutation sites of a source |
 //! | `mutations` | the mutations of a site |
-//! | `sample` | a sample of the mutants, by a seed |
+//! | `sample` | the sample of mutants that a seed selects |
 //! | `rewrite` | a source with its mutants compiled in |
 //! | `copy`, `switch` | the copy of the workspace, and the crate in it that activates a mutant |
 //! | `build` | the copy's test programs, without the mutants that do not compile |

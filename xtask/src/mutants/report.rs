@@ -28,7 +28,7 @@ impl Report<'_> {
         survivors.map(|(mutant, outcome)| (*mutant, *outcome, self.equivalent(mutant)))
     }
 
-    /// The row of the table of equivalent mutants that matches.
+    /// The row for this mutant in the table of equivalent mutants.
     fn equivalent(&self, mutant: &Mutant) -> Option<&Equivalent> {
         self.equivalents.iter().find(|equivalent| equivalent.matches(mutant))
     }

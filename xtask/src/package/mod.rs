@@ -27,7 +27,7 @@ pub struct Options {
 }
 
 /// The maximum size of a file on crates.io.
-const MOST_BYTES: u64 = 10 << 20;
+const MAX_BYTES: u64 = 10 << 20;
 
 /// The files that each package must contain.
 const REQUIRED_FILES: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
@@ -51,7 +51,7 @@ impl Package {
     }
 }
 
-/// Makes the packages and tries them.
+/// Makes the packages, and builds new crates with them.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let stale = prebuilt::stale();
     if let (Some(why), false) = (&stale, options.unreleased) {
@@ -65,12 +65,12 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let files = packages.iter().map(Package::file);
     println!("{:<40} {:>9}", "package", "bytes");
     for file in files {
-        let bytes = fs::metadata(&file).with_context(|| format!("cargo made no `{}`", file.display()))?.len();
+        let bytes = fs::metadata(&file).with_context(|| format!("cargo did not make `{}`", file.display()))?.len();
         println!("{:<40} {bytes:>9}", file.file_name().unwrap_or_default().display());
-        ensure!(bytes <= MOST_BYTES, "`{}` is larger than the {MOST_BYTES} bytes of crates.io", file.display());
+        ensure!(bytes <= MAX_BYTES, "`{}` is larger than the {MAX_BYTES} bytes of crates.io", file.display());
     }
     let start = Instant::now();
-    let registry = Registry::of(&packages)?;
+    let registry = Registry::create(&packages)?;
     if let Some(why) = stale {
         let arch = build_ptx::NEWEST;
         println!("the prebuilt kernels are stale ({why}): they are compiled from the sources, for {arch}");
@@ -88,7 +88,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn packages() -> anyhow::Result<Vec<Package>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
-    let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
+    let metadata: Value =
+        serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cannot parse cargo's metadata")?;
     let mut packages = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let text = |key: &str| package[key].as_str().map(str::to_owned);
@@ -113,5 +114,5 @@ fn make(packages: &[Package], is_unreleased: bool) -> anyhow::Result<()> {
     if is_unreleased {
         cargo.arg("--allow-dirty");
     }
-    progress::while_saying("making the packages", || workspace::output(&mut cargo)).map(|_| ())
+    progress::with_progress("making the packages", || workspace::output(&mut cargo)).map(|_| ())
 }

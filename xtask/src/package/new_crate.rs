@@ -47,9 +47,9 @@ pub fn try_all(registry: &Registry, all: bool) -> anyhow::Result<()> {
     let before = registry.files()?;
     let oldest = if all { installed(OLDEST)? } else { None };
     for toolchain in [None].into_iter().chain(oldest.as_deref().map(Some)) {
-        without_executor(registry, toolchain)?;
+        try_without_executor(registry, toolchain)?;
         if all {
-            with_executor(registry, toolchain)?;
+            try_with_executor(registry, toolchain)?;
         }
     }
     if all && oldest.is_none() {
@@ -63,17 +63,17 @@ pub fn try_all(registry: &Registry, all: bool) -> anyhow::Result<()> {
 
 /// Checks that a program for a GPU prints its sum, or on a machine without a GPU the error that says so, and that a
 /// program with the executor does not compile without the feature `simt`.
-fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
+fn try_without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let new = NewCrate::create(registry, "gpu", "", toolchain)?;
     let (built, time) = new.build(GPU_PROGRAM)?;
-    ensure!(built.status.success(), "the new crate does not build:\n{}", shown(&built));
+    ensure!(built.status.success(), "the new crate does not build:\n{}", printed_by(&built));
     let output = new.run()?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let what = if Backend::find() == Backend::Gpu {
+    let what = if Backend::detect() == Backend::Gpu {
         ensure!(
             output.status.success() && output.stdout == b"7\n",
             "the program must print 7, and printed:\n{}",
-            shown(&output)
+            printed_by(&output)
         );
         "the right sum"
     } else {
@@ -85,7 +85,7 @@ fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Res
             is_right,
             "without a driver, the program must fail and name the feature `simt`: {:?}\n{}",
             output.status,
-            shown(&output)
+            printed_by(&output)
         );
         "the right error without a driver"
     };
@@ -98,14 +98,14 @@ fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Res
 }
 
 /// Checks that README's program, run in the executor, prints the numbers in its comments.
-fn with_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
+fn try_with_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let readme = fs::read_to_string(workspace::root().join("README.md")).context("cannot read README.md")?;
     let program = rust_block(&readme).context("README.md has no program")?;
     let new = NewCrate::create(registry, "readme", "simt", toolchain)?;
     let (built, time) = new.build(program)?;
-    ensure!(built.status.success(), "README's program does not build:\n{}", shown(&built));
+    ensure!(built.status.success(), "README's program does not build:\n{}", printed_by(&built));
     let output = new.run()?;
-    ensure!(output.status.success(), "README's program fails:\n{}", shown(&output));
+    ensure!(output.status.success(), "README's program fails:\n{}", printed_by(&output));
     compare(program, &String::from_utf8_lossy(&output.stdout))?;
     println!("with the executor, {}: built in {} s, the numbers of README.md", new.compiler()?, time.as_secs());
     Ok(())
@@ -162,14 +162,14 @@ impl<'a> NewCrate<'a> {
         let start = Instant::now();
         let mut cargo = self.cargo();
         cargo.args(["build", "--offline"]);
-        let output = progress::while_saying("building a new crate", || cargo.output());
-        Ok((output.with_context(|| format!("cannot run {}", workspace::shown(&cargo)))?, start.elapsed()))
+        let output = progress::with_progress("building a new crate", || cargo.output());
+        Ok((output.with_context(|| format!("cannot run {}", workspace::command_line(&cargo)))?, start.elapsed()))
     }
 
     fn run(&self) -> anyhow::Result<Output> {
         let mut cargo = self.cargo();
         cargo.args(["run", "--offline", "--quiet"]);
-        cargo.output().with_context(|| format!("cannot run {}", workspace::shown(&cargo)))
+        cargo.output().with_context(|| format!("cannot run {}", workspace::command_line(&cargo)))
     }
 
     fn compiler(&self) -> anyhow::Result<String> {
@@ -178,7 +178,7 @@ impl<'a> NewCrate<'a> {
     }
 }
 
-fn shown(output: &Output) -> String {
+fn printed_by(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 

@@ -28,7 +28,7 @@ pub struct Registry {
 
 impl Registry {
     /// Unpacks the packages that cargo has made.
-    pub fn of(packages: &[Package]) -> anyhow::Result<Self> {
+    pub fn create(packages: &[Package]) -> anyhow::Result<Self> {
         let folder = tempfile::Builder::new()
             .prefix("warpfold-packages-")
             .tempdir()

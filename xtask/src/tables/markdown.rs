@@ -1,6 +1,6 @@
 //! Markdown tables and paragraphs, and the format of numbers.
 
-use super::MOST_COLUMNS;
+use super::MAX_COLUMNS;
 
 /// A table: a header, and rows that have as many cells as the header.
 pub struct Table {
@@ -38,7 +38,7 @@ impl Table {
         let all: Vec<&Vec<String>> = std::iter::once(&self.header).chain([&rule]).chain(&self.rows).collect();
         let width = |i: usize| all.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
-        let is_padded = widths.iter().sum::<usize>() + 3 * widths.len() < MOST_COLUMNS;
+        let is_padded = widths.iter().sum::<usize>() + 3 * widths.len() < MAX_COLUMNS;
         let cell = |i: usize, text: &String| match (is_padded, is_right[i]) {
             (false, _) => text.clone(),
             (true, false) => format!("{text:0$}", widths[i]),
@@ -59,7 +59,7 @@ pub fn paragraph(text: &str) -> Vec<String> {
         let line = lines.last_mut().expect("`lines` is never empty");
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= MOST_COLUMNS {
+        } else if line.chars().count() + 1 + word.chars().count() <= MAX_COLUMNS {
             line.push(' ');
             line.push_str(word);
         } else {

@@ -13,13 +13,13 @@ use runs::Run;
 use crate::workspace;
 
 /// The maximum number of lines of a page.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
 /// The maximum number of slower cases that a page names.
-const MOST_NAMED: usize = 16;
+const MAX_NAMED: usize = 16;
 
 /// The maximum number of columns of a line.
-const MOST_COLUMNS: usize = 120;
+const MAX_COLUMNS: usize = 120;
 
 /// Writes `docs/benchmarks/DEVICE.md` from a folder of JSON files. If the folder has the run `data`, also writes
 /// `DEVICE-data.md`, with exact sums by the kind of data.
@@ -50,8 +50,8 @@ fn pages(device: &str, folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
 
 /// Returns the page, or an error if a line is too long.
 fn check_columns(page: String) -> anyhow::Result<String> {
-    if let Some(line) = page.lines().find(|line| line.chars().count() > MOST_COLUMNS) {
-        anyhow::bail!("a line would have more than {MOST_COLUMNS} columns: {line}");
+    if let Some(line) = page.lines().find(|line| line.chars().count() > MAX_COLUMNS) {
+        anyhow::bail!("a line would have more than {MAX_COLUMNS} columns: {line}");
     }
     Ok(page)
 }
@@ -59,19 +59,16 @@ fn check_columns(page: String) -> anyhow::Result<String> {
 /// The page of all runs but `data`.
 fn page(device: &str, runs: &[Run]) -> anyhow::Result<String> {
     // If the page is too long, it names fewer of the slower cases.
-    let mut named = MOST_NAMED;
+    let mut named = MAX_NAMED;
     let (page, lines) = loop {
         let page = page::write(device, runs, named)?;
         let lines = page.lines().count();
-        if lines <= MOST_LINES || named == 0 {
+        if lines <= MAX_LINES || named == 0 {
             break (page, lines);
         }
         named -= 1;
     };
-    ensure!(
-        lines <= MOST_LINES,
-        "the page would have {lines} lines, and the limit is {MOST_LINES}: measure fewer cases"
-    );
+    ensure!(lines <= MAX_LINES, "the page would have {lines} lines, and the limit is {MAX_LINES}: measure fewer cases");
     check_columns(page)
 }
 

@@ -22,8 +22,8 @@ struct Section {
     cases: Vec<Compared>,
 }
 
-/// Writes a device's page. It names at most `most_named` of the cases that are slower than a peer.
-pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<String> {
+/// Writes a device's page. It names at most `max_named` of the cases that are slower than a peer.
+pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<String> {
     let mut sections = Vec::new();
     let (mut cub, mut read, mut copy) = (None, None, None);
     let mut reductions: Vec<(&str, Vec<Reduction>)> = Vec::new();
@@ -33,7 +33,7 @@ pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<Stri
             "ladders" => {
                 let ladders: Ladders = run.report()?;
                 copy = ladders.copy_gigabytes_per_second;
-                sections.push(of_ladders(&ladders));
+                sections.push(ladders_section(&ladders));
             }
             name => {
                 let report: Reductions = run.report()?;
@@ -60,7 +60,7 @@ pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<Stri
     let summary = summary(&sections);
     let is_beside_peers = !summary.is_empty();
     lines.extend(summary.into_iter().chain(is_beside_peers.then(String::new)));
-    lines.extend(slower(&sections, most_named));
+    lines.extend(slower(&sections, max_named));
     for section in sections {
         lines.extend([String::new(), format!("## {}", section.heading), String::new()]);
         lines.extend(paragraph(&section.text));
@@ -139,7 +139,7 @@ fn is_slower(speedup: f64) -> bool {
 }
 
 /// The section of cases that are slower than a peer, wrong, or without a result.
-fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
+fn slower(sections: &[Section], max_named: usize) -> Vec<String> {
     let cases = || sections.iter().flat_map(|section| &section.cases);
     let beside = cases().filter(|case| case.speedup.is_some()).count();
     let mut slower: Vec<(f64, &str)> = cases()
@@ -148,12 +148,12 @@ fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
     slower.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut lines = vec!["## Slower than a peer".to_owned(), String::new()];
     let named: Vec<String> =
-        slower.iter().take(most_named).map(|(speedup, name)| format!("{name} ({})", digits(*speedup))).collect();
+        slower.iter().take(max_named).map(|(speedup, name)| format!("{name} ({})", digits(*speedup))).collect();
     lines.extend(paragraph(&match (beside, slower.len()) {
         (0, _) => "No peer was measured.".to_owned(),
         (_, 0) => format!("None of {beside} cases."),
         (_, count) => {
-            let more = match count.saturating_sub(most_named) {
+            let more = match count.saturating_sub(max_named) {
                 0 => String::new(),
                 more => format!("; and {more} more, bold in the tables"),
             };
@@ -174,7 +174,7 @@ impl Reduction {
     /// The best peer's time divided by warpfold's.
     fn speedup(&self) -> Option<f64> {
         let own = self.back_to_back_us.filter(|_| self.correct == Some(true))?;
-        best(own, [self.cub_back_to_back_us, self.pytorch_us])
+        best_speedup(own, [self.cub_back_to_back_us, self.pytorch_us])
     }
 
     /// The time as text, or `wrong` if the result is.
@@ -195,7 +195,7 @@ impl Reduction {
     /// `12.3 (1.05)`: the time and the speedup.
     fn cell(&self) -> Option<String> {
         let time = self.time()?;
-        Some(self.speedup().map_or_else(|| time.clone(), |speedup| format!("{time} ({})", shown(speedup))))
+        Some(self.speedup().map_or_else(|| time.clone(), |speedup| format!("{time} ({})", bold_if_slower(speedup))))
     }
 }
 
@@ -203,11 +203,11 @@ fn time(us: Option<f64>, correct: Option<bool>) -> Option<String> {
     if correct == Some(false) { Some("wrong".to_owned()) } else { us.map(digits) }
 }
 
-fn best(own: f64, peers: [Option<f64>; 2]) -> Option<f64> {
+fn best_speedup(own: f64, peers: [Option<f64>; 2]) -> Option<f64> {
     peers.into_iter().flatten().min_by(f64::total_cmp).map(|best| best / own)
 }
 
-fn shown(speedup: f64) -> String {
+fn bold_if_slower(speedup: f64) -> String {
     let text = digits(speedup);
     if is_slower(speedup) { format!("**{text}**") } else { text }
 }
@@ -217,7 +217,7 @@ fn number(number: Option<f64>) -> String {
 }
 
 fn speedup(speedup: Option<f64>) -> String {
-    or_dash(speedup.map(shown))
+    or_dash(speedup.map(bold_if_slower))
 }
 
 fn compared<'a>(rows: impl IntoIterator<Item = &'a Reduction>) -> Vec<Compared> {
@@ -358,7 +358,12 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
             other.data.as_deref() == Some("ordinary") && (&other.dtype, &other.shape) == (&row.dtype, &row.shape)
         });
         let times = ordinary.and_then(|ordinary| Some(row.back_to_back_us? / ordinary.back_to_back_us?));
-        Some([Some(row.time()?), times.map(digits), row.speedup().map(shown)].into_iter().flatten().collect::<Vec<_>>())
+        Some(
+            [Some(row.time()?), times.map(digits), row.speedup().map(bold_if_slower)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+        )
     };
     let label =
         |row: &Reduction| format!("{}, {}", row.shape, row.data.as_deref().unwrap_or_default().replace('-', " "));
@@ -374,7 +379,7 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
 
 impl Transpose {
     fn speedup(&self) -> Option<f64> {
-        best(self.median_us.filter(|_| self.correct == Some(true))?, [self.geam_us, self.pytorch_us])
+        best_speedup(self.median_us.filter(|_| self.correct == Some(true))?, [self.geam_us, self.pytorch_us])
     }
 
     fn is_permutation(&self) -> bool {
@@ -398,7 +403,7 @@ impl Transpose {
     fn cell(&self) -> Option<String> {
         let own = self.median_us?;
         let share = self.copy_us.map_or_else(String::new, |copy| format!(", {:.2}", copy / own));
-        let beside = self.speedup().map_or_else(String::new, |speedup| format!(", {}", shown(speedup)));
+        let beside = self.speedup().map_or_else(String::new, |speedup| format!(", {}", bold_if_slower(speedup)));
         Some(time(self.median_us, self.correct)? + &share + &beside)
     }
 }
@@ -431,7 +436,7 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
     .collect()
 }
 
-fn of_ladders(ladders: &Ladders) -> Section {
+fn ladders_section(ladders: &Ladders) -> Section {
     let header = ["kernel", "time", "GB/s", "of a copy"];
     let (mut rungs, mut cases) = (Vec::new(), Vec::new());
     for ladder in &ladders.sections {
