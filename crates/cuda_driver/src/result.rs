@@ -189,7 +189,7 @@ pub struct MissingFunction {
     pub driver_version: DriverVersion,
 }
 
-/// The error of a call of a driver function.
+/// The error of calling a driver function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, thiserror::Error)]
 #[non_exhaustive]
 pub enum DriverError {

@@ -98,8 +98,8 @@ pub struct StreamPriorityRange {
     pub greatest: i32,
 }
 
-/// A device's primary context. Clones refer to the same context. It is released when the last clone and the last object
-/// that was created in it are dropped.
+/// A device's primary context. Clones refer to the same context. The driver's context is released when the last clone
+/// is dropped, and the last object that was created in it.
 #[derive(Clone)]
 pub struct Context {
     retained: Arc<Retained>,
@@ -382,7 +382,7 @@ impl CurrentContext {
     /// A limit of the current context.
     ///
     /// # Errors
-    /// No context is current, or the device does not have the limit.
+    /// No context is current, or the device does not support the limit.
     pub fn get_resource_limit(resource: ResourceLimit) -> CudaResult<usize> {
         let mut limit = 0;
         // SAFETY: writes one size.
@@ -393,7 +393,7 @@ impl CurrentContext {
     /// Sets a limit of the current context.
     ///
     /// # Errors
-    /// No context is current, or the device does not have the limit.
+    /// No context is current, or the device does not support the limit.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
         // SAFETY: passes integers.
         unsafe { driver()?.cuCtxSetLimit(resource.to_raw(), limit)? };

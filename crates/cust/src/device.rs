@@ -111,7 +111,7 @@ impl Device {
         Ok(Self { device })
     }
 
-    /// All devices.
+    /// An iterator over all devices.
     ///
     /// # Errors
     /// The driver is missing or not initialized.

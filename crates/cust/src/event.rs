@@ -97,7 +97,7 @@ impl Event {
         Ok(())
     }
 
-    /// Milliseconds from `start` to this event, with a resolution of about half a microsecond.
+    /// The time from `start` to this event in milliseconds, with a resolution of about half a microsecond.
     ///
     /// # Errors
     /// [`CudaError::NotReady`] if one of the events has not completed; [`CudaError::InvalidHandle`] if one of them has
@@ -113,7 +113,7 @@ impl Event {
     /// The time from `start` to this event; zero if this event happened first.
     ///
     /// # Errors
-    /// Those of [`Event::elapsed_time_f32`].
+    /// As for [`Event::elapsed_time_f32`].
     pub fn elapsed(&self, start: &Self) -> CudaResult<Duration> {
         let milliseconds = self.elapsed_time_f32(start)?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())

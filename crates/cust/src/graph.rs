@@ -22,14 +22,16 @@ use crate::context::Context;
 use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::Stream;
 
-/// Which of the calls that a graph cannot contain, such as allocations, are errors while a stream is captured.
+/// Which calls are errors while a stream is captured.
+///
+/// A graph cannot contain some calls, such as allocations. The mode selects the threads in which they are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Those of any thread.
+    /// All threads.
     Global,
-    /// Those of the capturing thread.
+    /// The capturing thread.
     ThreadLocal,
-    /// None: they are executed immediately.
+    /// No thread: such calls are executed immediately.
     Relaxed,
 }
 

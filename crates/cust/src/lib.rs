@@ -130,7 +130,7 @@ impl CudaApiVersion {
     /// The newest version that the driver implements.
     ///
     /// # Errors
-    /// No driver.
+    /// The driver is missing.
     pub fn get() -> CudaResult<Self> {
         let mut version = 0;
         // SAFETY: writes one integer.

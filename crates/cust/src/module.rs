@@ -248,7 +248,7 @@ impl Drop for Module {
 }
 
 /// Checks that a string begins like PTX, with a directive or a comment. The driver could take another string for a
-/// binary, and would read beyond its end.
+/// binary, and read beyond its end.
 fn check_ptx(ptx: &CStr) -> CudaResult<()> {
     let first = ptx.to_bytes().trim_ascii_start().first();
     if matches!(first, Some(b'.' | b'/')) { Ok(()) } else { Err(CudaError::InvalidPtx) }

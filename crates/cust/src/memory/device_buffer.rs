@@ -111,8 +111,8 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     ///
     /// # Safety
     /// At the address are `len` initialized elements of device memory. They are a whole allocation of the driver, and
-    /// no other code frees them. If no context is current, the buffer is dropped on a thread where the allocation's
-    /// context is.
+    /// no other code frees them. If no context is current, the allocation's context is current on the thread that drops
+    /// the buffer.
     pub unsafe fn from_raw_parts(pointer: DevicePointer<T>, len: usize) -> Self {
         Self { pointer, len, context: CurrentContext::get_current().ok(), owned: PhantomData }
     }

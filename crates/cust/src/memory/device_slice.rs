@@ -100,7 +100,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     #[allow(clippy::should_implement_trait, reason = "Rust-CUDA's name; the trait is implemented, too")]
     pub fn index(&self, index: impl DeviceSliceIndex) -> &Self {
         let range = index.range(self.len());
-        // SAFETY: a part of this slice, with its borrow.
+        // SAFETY: a part of this slice, borrowed for as long as this slice is.
         unsafe { Self::from_raw_parts(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
@@ -111,7 +111,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     #[allow(clippy::should_implement_trait, reason = "as `index`")]
     pub fn index_mut(&mut self, index: impl DeviceSliceIndex) -> &mut Self {
         let range = index.range(self.len());
-        // SAFETY: a part of this slice, with its borrow.
+        // SAFETY: a part of this slice, borrowed for as long as this slice is.
         unsafe { Self::from_raw_parts_mut(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
@@ -130,7 +130,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
         let others = (mid..).range(self.len());
         let first = self.as_device_ptr();
-        // SAFETY: two disjoint parts of this slice, with its borrow.
+        // SAFETY: two disjoint parts of this slice, borrowed for as long as this slice is.
         unsafe {
             (
                 Self::from_raw_parts_mut(first, mid),
