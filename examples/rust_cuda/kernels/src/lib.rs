@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 /// Adds two vectors: the kernel of Rust-CUDA's guide.
 ///
 /// # Safety
-/// `b` and `c` have at least as many elements as `a`.
+/// `b` and `c` have at least as many elements as `a`, and the launch is one-dimensional.
 #[kernel]
 pub unsafe fn add(a: &[f32], b: &[f32], c: *mut f32) {
     let i = thread::index_1d() as usize;
@@ -19,7 +19,7 @@ pub unsafe fn add(a: &[f32], b: &[f32], c: *mut f32) {
 /// Adds `value` to each element, with one thread per element.
 ///
 /// # Safety
-/// `data` has at least as many elements as the grid has threads.
+/// `data` has at least as many elements as the grid has threads, and the launch is one-dimensional.
 #[kernel]
 pub unsafe fn increment(data: *mut u32, value: u32) {
     let i = thread::index_1d() as usize;
@@ -54,7 +54,7 @@ pub const TILE: usize = 16;
 /// `b` from global memory serves [`TILE`] elements of `c`.
 ///
 /// # Safety
-/// `c` has `m * n` elements, and a block has [`TILE`] x [`TILE`] threads.
+/// `c` has `m * n` elements, a block has [`TILE`] x [`TILE`] threads, and the launch has no z dimension.
 #[kernel]
 pub unsafe fn gemm_tiled(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, k: usize, alpha: f32, beta: f32) {
     let tile_a = shared_array![f32; TILE * TILE];

@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 /// Adds two vectors, with slices and a pointer.
 ///
 /// # Safety
-/// `c` has at least as many elements as `a`.
+/// `c` has at least as many elements as `a`, and the launch is one-dimensional.
 #[kernel]
 pub unsafe fn vecadd(a: &[f32], b: &[f32], c: *mut f32) {
     let idx = thread::index_1d() as usize;
