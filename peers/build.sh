@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Builds libwarpfold_cublas.so, and libwarpfold_cub.so: one object for each element type, several at a time, since CUB
-# takes long to compile. CCCL=FOLDER compiles against the headers there, instead of the toolkit's CUB.
+# Builds libwarpfold_cub.so and libwarpfold_cublas.so. CUB takes long to compile, so each element type is a separate
+# object, and the objects are compiled in parallel. With CCCL=FOLDER, the headers of CUB are those in FOLDER instead of
+# the toolkit's.
 set -euo pipefail
 cd "$(dirname "$0")"
 mkdir -p build

@@ -1,4 +1,4 @@
-// CUB's reductions behind a C ABI, for one element type: the macros PEER_TYPE_... and PEER_NAME say which.
+// CUB's reductions behind a C ABI, for one element type. The macros PEER_TYPE_... and PEER_NAME select it.
 
 #include <cstddef>
 #include <cstdint>
@@ -12,8 +12,8 @@
 #include <thrust/iterator/counting_iterator.h>
 #include <thrust/iterator/transform_iterator.h>
 
-// Sums go to what warpfold's do: f32 of the short floats, 64 bits of integers. `Reduce` with a sum of that type, since
-// `Sum` adds short floats in themselves.
+// The type of sums is the same as in warpfold: f32 for 16-bit floats, 64 bits for integers. Sums are a `Reduce` in that
+// type, because `Sum` would add 16-bit floats in 16 bits.
 #if defined(PEER_TYPE_f32)
 using Element = float;
 using Total = float;
@@ -78,13 +78,13 @@ static int segments(int op, const Element *input, void *out, int64_t count, Begi
 }
 
 #if defined(PEER_TYPE_f32)
-// The version of CUB, as 300600 of 3.6.0.
+// The version of CUB: 300600 for 3.6.0.
 extern "C" int warpfold_cub_version() { return CUB_VERSION; }
 #endif
 
-// Reduces each of `rows` rows of `length` elements, or each of `rows` segments by their `offsets` if that is not null.
-// With `scratch` null only says how many bytes of it are needed. Indices go to `index`. Returns a cudaError_t, or -1
-// for an operator that CUB has not in this form.
+// Reduces each of `rows` rows of `length` elements, or if `offsets` is not null, each of `rows` segments. Argmin and
+// argmax also write indices to `index`. If `scratch` is null, only writes the required size to `scratch_bytes`.
+// Returns a cudaError_t, or -1 if CUB does not have this reduction.
 extern "C" int PEER_NAME(int op, const void *in, void *out, void *index, int64_t rows, int64_t length,
                          const void *offsets, void *scratch, size_t *scratch_bytes, cudaStream_t stream) {
     auto input = static_cast<const Element *>(in);

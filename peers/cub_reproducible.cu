@@ -1,4 +1,4 @@
-// CUB's sums that are the same on every GPU (`gpu_to_gpu`), behind a C ABI. CUB has them from 3.1 on.
+// CUB's sums with the determinism `gpu_to_gpu` (the same bits on every GPU), behind a C ABI. Requires CUB 3.1.
 
 #include <cstdint>
 
@@ -11,7 +11,7 @@
 #include <cuda/std/__execution/env.h>
 #include <cuda/stream_ref>
 
-// CUB takes its scratch memory from the stream's pool, in each call.
+// In each call, CUB allocates its scratch memory from the stream's pool.
 template <typename T> static int sum(const void *in, void *out, int64_t length, cudaStream_t stream) {
     auto same = cuda::execution::require(cuda::execution::determinism::gpu_to_gpu);
     auto environment = cuda::std::execution::env{same, cuda::stream_ref{stream}};

@@ -1,4 +1,4 @@
-// cuBLAS' out-of-place transpose behind a C ABI.
+// The out-of-place transpose of cuBLAS behind a C ABI.
 
 #include <cstdint>
 
@@ -14,8 +14,8 @@ static cublasHandle_t handle() {
     return made;
 }
 
-// Writes `factor` times the transpose of a matrix of `rows` x `columns` elements of `size` bytes, row after row, to
-// `out`. Returns a cublasStatus_t, or -1 for a size that cuBLAS has no type of.
+// Writes `factor` times the transpose of a row-major matrix of `rows` x `columns` elements of `size` bytes to `out`.
+// Returns a cublasStatus_t, or -1 if cuBLAS has no type of this size.
 extern "C" int warpfold_cublas_transpose(int size, double factor, const void *in, void *out, int64_t rows,
                                          int64_t columns, cudaStream_t stream) {
     cublasHandle_t cublas = handle();
@@ -23,7 +23,7 @@ extern "C" int warpfold_cublas_transpose(int size, double factor, const void *in
         return CUBLAS_STATUS_NOT_INITIALIZED;
     }
     cublasSetStream(cublas, stream);
-    // To cuBLAS, which counts down columns, the input is a matrix of `columns` x `rows`.
+    // cuBLAS is column-major, so for it the input is a matrix of `columns` x `rows`.
     auto geam = [&](auto function, auto scale, auto zero) -> int {
         using Element = decltype(scale);
         auto output = static_cast<Element *>(out);

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Times PyTorch's reductions and transposes. Reads one JSON object a line, writes one a line: the median time in
-microseconds, or null.
+"""Times PyTorch's reductions and transposes. Reads one JSON object per line, and writes one per line: the median time
+in microseconds, or null.
 
 In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
      {"op": "transpose", "kind": "transpose" | "scaled" | "permute-102" | "permute-210", "size": 4, "batch": 1,
@@ -19,13 +19,13 @@ DTYPES = {
     "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
     "u8": torch.uint8, "u16": torch.uint16, "u32": torch.uint32, "u64": torch.uint64,
 }
-# More than the L2 holds, so that no input is still there when its turn comes.
+# More than the size of the L2 cache, so that no input is in the cache when it is read again.
 ROTATION_BYTES = 128 << 20
 SAMPLE_SECONDS = 3e-3
 
 
 def reduction(op, dim):
-    """The call, over one axis or over everything."""
+    """A function that reduces along an axis, or all elements if `dim` is None."""
     over = {} if dim is None else {"dim": dim}
     if op in ("sum", "mean"):
         call = torch.sum if op == "sum" else torch.mean
@@ -44,7 +44,7 @@ def reduction(op, dim):
 
 
 def time_of(call, inputs):
-    """Median microseconds of a call, many of them in one CUDA graph, over inputs in turn."""
+    """The median time of a call in microseconds. A CUDA graph contains many calls, which rotate through the inputs."""
 
     def elapsed(work):
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -106,7 +106,7 @@ def run(case):
 for line in sys.stdin:
     try:
         microseconds = run(json.loads(line))
-    except Exception as error:  # PyTorch has not every operator for every type.
+    except Exception as error:  # PyTorch lacks some operators for some types.
         print(f"{line.strip()}: {error}".splitlines()[0], file=sys.stderr)
         microseconds = None
     torch.cuda.empty_cache()

@@ -1,25 +1,26 @@
 #!/usr/bin/env bash
-# Runs warpfold's tests and its benchmark on this machine. Needs an NVIDIA driver, nothing else.
-#   ./run.sh                      tests, then the examples, then all ladders
-#   ./run.sh cust                 the tests of cust and cuda_driver on the device, and the examples
+# Runs warpfold's tests and its benchmark on this machine. Needs only an NVIDIA driver.
+#   ./run.sh                      runs the tests, the examples, and all ladders
+#   ./run.sh cust                 runs the GPU tests of cust and cuda_driver, and the examples
 #   ./run.sh unpack               unpacks `bench`, `tests/` and the examples, as every other command does first
-#   ./run.sh sanitize [NAME...]   the GPU tests (those with one of these in their names) under compute-sanitizer's four
-#                                 tools, which come with the CUDA toolkit; as many at once as there are processors
-#   ./run.sh tables [NAME...]     what docs/benchmarks has tables of, or these runs of it, as JSON in the folder $TABLES
-#                                 (else tables/); `cargo xtask tables` makes a page of it. About eight minutes.
-#                                 Peers are measured as far as peers/build.sh has built them and python3 has PyTorch.
+#   ./run.sh sanitize [NAME...]   runs the GPU tests, or those whose names contain a NAME, under the four tools of
+#                                 compute-sanitizer (from the CUDA toolkit), one process per processor
+#   ./run.sh tables [NAME...]     measures the tables of docs/benchmarks, or only these runs, in about eight minutes.
+#                                 Writes JSON to the folder $TABLES (default: tables), from which
+#                                 `cargo xtask tables` makes a page. Measures the peers that peers/build.sh has built,
+#                                 and PyTorch if python3 has it.
 set -uo pipefail
 cd "$(dirname "$0")"
 export WARPFOLD_BENCH="$PWD/bench"
 [ -x bench ] || tar -xJf programs.tar.xz || exit 1
 
-# One tool over the tests with a name in theirs: a line with what both said, and all of it if something was wrong.
+# Runs the tests whose names contain NAME under one tool. Prints one line, or on an error the whole output.
 sanitize() {
     local tool=$1 name=$2 options="" log status counts
-    # One test asks for more memory than there is, on purpose.
+    # One test requests more memory than the device has, on purpose.
     [ "$tool" = memcheck ] && options="--report-api-errors no"
-    # initcheck loses what is written while other threads start kernels: of a CUDA program of 16 threads, with nothing
-    # of warpfold in it and all results right, it reports uninitialized memory each time.
+    # initcheck misses writes while other host threads launch kernels. It reports uninitialized memory in each run even
+    # of a CUDA program with 16 threads, without warpfold, whose results are all right.
     [[ $tool == initcheck && "64 threads with a stream each" == *"$name"* ]] && options="--force-blocking-launches"
     log=$(WARPFOLD_SANITIZER=1 compute-sanitizer --tool "$tool" $options --error-exitcode 9 \
         tests/gpu --test-threads 1 "$name" 2>&1)
@@ -30,7 +31,7 @@ sanitize() {
 }
 export -f sanitize
 
-# The runs of `tables`: name, limit in seconds, arguments of `bench`. The cases of each table are in
+# The runs of `tables`: name, time limit in seconds, arguments of `bench`. The cases of each table are in
 # bench/src/reduce/cases.rs and bench/src/transpose/sweep.rs.
 runs="sums       80 reduce --table sums --peers peers
 operators  60 reduce --table operators --peers peers
@@ -41,13 +42,13 @@ data       150 reduce --table data --peers peers
 transposes 130 transpose --table transposes,permutations --peers peers
 ladders    50 ladder"
 
-# One run, as a JSON file that says when, of what and by which command; one that its limit ends has what was measured
-# until then.
+# Measures one run. Writes its report to a JSON file, with the date, the commit, the versions and the command. A run
+# that exceeds its time limit writes the cases that it has measured.
 table() {
     local name=$1 limit=$2 began=$SECONDS status report
     shift 2
     report=$folder/.$name
-    # A case that is being measured when the limit comes is still finished.
+    # At the time limit, bench still finishes the current case.
     timeout --kill-after 20 "$limit" ./bench "$@" --format json >"$report"
     status=$?
     echo "$name: exit code $status after $((SECONDS - began)) s"
@@ -68,14 +69,14 @@ table() {
     return $status
 }
 
-# A version in quotes; `null` where the command has none.
+# Prints the first line of a command's output in quotes, or `null` if there is none.
 version() {
     local text
     text=$("$@" 2>/dev/null | head -n 1)
     [ -n "$text" ] && printf '"%s"' "$text" || printf null
 }
 
-# Every example, on the device.
+# Runs every example on the GPU.
 examples() {
     local example failed=0
     for example in vecadd operator rust_cuda_guide rust_cuda_vecadd rust_cuda_async_api rust_cuda_gemm; do
@@ -105,12 +106,12 @@ sanitize)
     if [ $# -gt 0 ]; then
         names=$(printf '%s\n' "$@")
     else
-        # Those of all tests without their last words (`sum of f32 by`, `reduction: Sum of`), and without what another
-        # begins.
+        # The names of all tests without their last words (`sum of f32 by`, `reduction: Sum of`), except those that
+        # begin with another one of these names.
         names=$(tests/gpu --list | sed -n 's/: test$//p' | sed 's/ [^ ]*$//' | LC_ALL=C sort -u |
             awk 'kept == "" || index($0, kept) != 1 { kept = $0; print }')
     fi
-    # A test that looks at the device's free memory runs when no other does.
+    # This test measures the device's free memory, so no other may run at the same time.
     alone="10,000 calls leave no memory behind"
     tools="racecheck memcheck initcheck synccheck"
     mapfile -t all <<<"$names"
@@ -122,7 +123,7 @@ sanitize)
         fi
         for tool in $tools; do sanitize "$tool" "$name" || failed=1; done
     done
-    # racecheck looks at a block's shared memory, and at that of 64 threads' blocks for longer than anybody waits.
+    # racecheck takes too long for the tests with many host threads.
     [ -z "$names" ] || for tool in $tools; do
         sed "s/^/$tool /" <<<"${names%$'\n'}"
     done | grep -vE "^racecheck (64|many) threads" |
@@ -134,7 +135,7 @@ tables)
     mkdir -p "$folder" || exit 1
     for name in "$@"; do
         grep -q "^$name " <<<"$runs" || {
-            echo "no run is called \"$name\"; they are: $(cut -d ' ' -f 1 <<<"$runs" | xargs)" >&2
+            echo "unknown run \"$name\"; the runs are: $(cut -d ' ' -f 1 <<<"$runs" | xargs)" >&2
             exit 2
         }
     done
@@ -142,7 +143,7 @@ tables)
     pytorch=$(version python3 -c 'from importlib.metadata import version; print(version("torch"))')
     while read -r name limit arguments; do
         [ $# -eq 0 ] || [[ " $* " == *" $name "* ]] || continue
-        # shellcheck disable=SC2086 # They are words.
+        # shellcheck disable=SC2086 # The arguments are separate words.
         table "$name" "$limit" $arguments </dev/null || failed=1
     done <<<"$runs"
     ls -l "$folder"

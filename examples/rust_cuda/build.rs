@@ -1,4 +1,4 @@
-//! Compiles the kernels to one file of PTX.
+//! Compiles the kernels to one PTX file.
 
 use std::env;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use cuda_builder::CudaBuilder;
 
 fn main() {
-    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where"));
+    let out = PathBuf::from(env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
     let built = CudaBuilder::new("kernels").copy_to(out.join("kernels.ptx")).build();
     match built {
         Ok(built) => built.rerun_if_changed(),

@@ -1,16 +1,18 @@
-//! What is true of any bytes that are read as an exact sum. The fuzzer looks for bytes of which it is not, and a test
-//! of `exact_sum` replays `corpus/exact_bytes/`.
+//! Properties of reading any bytes as an exact sum. The fuzzer searches for bytes that violate them, and a test of
+//! `exact_sum` replays `corpus/exact_bytes/`.
 
 use exact_sum::{ExactDot, ExactSum};
 use half::{bf16, f16};
 
-/// Reads bytes as each type of sum, as they are and with the checksum that belongs to them. Gives whether they are one.
+/// Reads bytes as each type of sum, first unchanged, then with a correct checksum. Returns whether they are a sum.
 ///
 /// # Panics
-/// If a sum is read that is written in another way, twice the sum is not read, two types read the same bytes, or an
-/// error is too long for a terminal.
+/// - A sum that was read is written as other bytes.
+/// - Twice the sum cannot be written and read.
+/// - Two types read the same bytes.
+/// - An error message has 200 or more characters.
 pub fn check(bytes: &[u8]) -> bool {
-    // Hardly any bytes have the right checksum.
+    // Random bytes almost never have a correct checksum.
     let with_checksum = bytes.split_last_chunk::<4>().map(|(content, _)| {
         let checksum = crc32fast::hash(content).to_le_bytes();
         [content, &checksum].concat()

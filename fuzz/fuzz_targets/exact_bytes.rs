@@ -1,4 +1,4 @@
-//! Bytes that are read as exact sums. `cargo +nightly fuzz run exact_bytes`, after `cargo install cargo-fuzz`.
+//! Reads any bytes as exact sums: `cargo +nightly fuzz run exact_bytes`, after `cargo install cargo-fuzz`.
 
 #![no_main]
 

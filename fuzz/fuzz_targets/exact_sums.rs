@@ -1,4 +1,5 @@
-//! Sums, means, norms and dot products. `cargo +nightly fuzz run exact_sums`, after `cargo install cargo-fuzz`.
+//! Exact sums, means, norms and dot products of any numbers: `cargo +nightly fuzz run exact_sums`, after
+//! `cargo install cargo-fuzz`.
 
 #![no_main]
 

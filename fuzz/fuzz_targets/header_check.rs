@@ -1,16 +1,16 @@
-//! What is true of the header of an `.npy` file, whatever its bytes are. The fuzzer looks for a file of which it is
-//! not, and a test of
-//! `bench` replays `corpus/npy_header/`.
+//! Properties of reading any bytes as the header of an `.npy` file. The fuzzer searches for files that violate them,
+//! and a test of `bench` replays `corpus/npy_header/`.
 
 use std::io::Cursor;
 
 use super::header;
 
-/// Reads a file's header.
+/// Reads a file's header, and if it is valid, writes and reads it again.
 ///
 /// # Panics
-/// If too much of the file is read, an error is too long for a terminal, or a header does not mean the same when it is
-/// written again.
+/// - More of the file is read than a header may have.
+/// - An error message has 400 or more characters.
+/// - The header that is read again differs.
 pub fn check(file: &[u8]) {
     let mut rest = Cursor::new(file);
     let read = header::read(&mut rest);
@@ -21,11 +21,11 @@ pub fn check(file: &[u8]) {
     }
 }
 
-/// A file with that header, as Python writes it.
+/// The bytes of a header, as NumPy writes it.
 fn written(header: &header::Header) -> Vec<u8> {
     let order = if header.is_fortran { "True" } else { "False" };
     let extents: String = header.shape.iter().map(|extent| format!("{extent},")).collect();
-    // In quotes of one kind, the other kind is a character like any.
+    // The string is in the quotes that it does not contain.
     let quote = if header.descr.contains('"') { '\'' } else { '"' };
     let descr = format!("{quote}{}{quote}", header.descr);
     let text = format!("{{'descr':{descr},'fortran_order':{order},'shape':({extents})}}");

@@ -1,4 +1,5 @@
-//! The header of an `.npy` file. `cargo +nightly fuzz run npy_header`, after `cargo install cargo-fuzz`.
+//! Reads any bytes as the header of an `.npy` file: `cargo +nightly fuzz run npy_header`, after
+//! `cargo install cargo-fuzz`.
 
 #![no_main]
 

@@ -1,16 +1,16 @@
-//! Sums of whatever the bytes of a file are as floats. The fuzzer looks for some that are not those of integers, and a
-//! test of `exact_sum` replays `corpus/exact_sums/`.
+//! Compares exact sums of any numbers with a reference that uses big integers. The fuzzer searches for numbers whose
+//! results differ, and a test of `exact_sum` replays `corpus/exact_sums/`.
 
 use exact_sum::Summand;
 use half::{bf16, f16};
 
 use super::check;
 
-/// Compares all results of a file's numbers, whose type is that of its first byte, with the reference. Gives how many
-/// they are.
+/// Compares all results for a file's numbers with the reference. The first byte selects the type of the numbers.
+/// Returns how many numbers the file has.
 ///
 /// # Panics
-/// If a bit differs.
+/// If a result differs in any bit.
 pub fn check(file: &[u8]) -> usize {
     match file {
         [] => 0,

@@ -218,11 +218,11 @@ impl<'a, T: Plain> ViewMut<'a, T> {
 fn slice(address: u64, whole: usize, start: usize, len: usize, size: usize) -> Result<u64, Error> {
     match start.checked_add(len) {
         Some(end) if end <= whole => Ok(address + (start * size) as u64),
-        end => Err(Error::Length {
+        end => Err(Error::TooShort {
             operation: "slice",
             what: "the view",
             found: whole,
-            expected: end.unwrap_or(usize::MAX),
+            minimum: end.unwrap_or(usize::MAX),
         }),
     }
 }
@@ -408,8 +408,8 @@ mod tests {
         let mut whole = to.view_mut();
         gpu.copy_views(from.view().slice(1, 2).unwrap(), whole.reborrow().slice(3, 2).unwrap()).unwrap();
         gpu.copy_views(from.view().slice(4, 0).unwrap(), whole.reborrow().slice(5, 0).unwrap()).unwrap();
-        assert!(matches!(whole.reborrow().slice(4, 2), Err(Error::Length { found: 5, expected: 6, .. })));
-        assert!(matches!(whole.reborrow().slice(1, usize::MAX), Err(Error::Length { .. })));
+        assert!(matches!(whole.reborrow().slice(4, 2), Err(Error::TooShort { found: 5, minimum: 6, .. })));
+        assert!(matches!(whole.reborrow().slice(1, usize::MAX), Err(Error::TooShort { .. })));
         let bytes = whole.cast::<u8>();
         assert_eq!(bytes.len(), 20);
         gpu.copy_views(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();

@@ -117,7 +117,7 @@ pub enum Error {
         device: String,
     },
 
-    /// A length is wrong.
+    /// An argument does not have the required length.
     #[error("{operation}: {what} has {found} elements, expected {expected}")]
     Length {
         /// The operation.
@@ -128,6 +128,19 @@ pub enum Error {
         found: usize,
         /// The required length.
         expected: usize,
+    },
+
+    /// An argument is too short. It may be longer than required.
+    #[error("{operation}: {what} has {found} elements, expected at least {minimum}")]
+    TooShort {
+        /// The operation.
+        operation: &'static str,
+        /// The argument that is too short.
+        what: &'static str,
+        /// Its length.
+        found: usize,
+        /// The minimum length.
+        minimum: usize,
     },
 
     /// A shape's size overflows.

@@ -214,7 +214,7 @@ fn a_short_input_is_reported_before_outputs_are_allocated() {
     // Outputs larger than any memory.
     let shape = Shape::rows(1 << 45, 1);
     for refused in [gpu.reduce_to_buffer(Sum, &x, shape).err(), gpu.reduce_pairs(Dot, &x, &x, shape).err()] {
-        assert!(matches!(refused, Some(Error::Length { found: 8, .. })), "{refused:?}");
+        assert!(matches!(refused, Some(Error::TooShort { found: 8, .. })), "{refused:?}");
     }
 }
 

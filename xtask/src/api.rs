@@ -1,4 +1,4 @@
-//! `cargo xtask api`: the public API of the libraries, one item a line, compared with the lists in `xtask/api`.
+//! `cargo xtask api`: compares the libraries' public API with the lists in `xtask/api`, which have one item per line.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -8,17 +8,17 @@ use anyhow::{Context, bail};
 
 use crate::{backend, progress, workspace};
 
-/// A library whose users would notice a change of its API.
+/// A library whose public API is checked.
 struct Library {
     package: &'static str,
     /// The library's name in code.
     name: &'static str,
     features: &'static str,
-    /// Only items whose lines contain one of these texts. Other items have no users outside.
+    /// Lists only the items whose lines contain one of these texts. Users do not see the others.
     only: &'static [&'static str],
 }
 
-/// The libraries that users call, and the packages whose items warpfold exports.
+/// The libraries that users call, and those whose items warpfold re-exports.
 const LIBRARIES: [Library; 7] = [
     Library { package: "warpfold", name: "warpfold", features: "simt,serde", only: &[""] },
     Library {
@@ -46,7 +46,7 @@ pub fn run(renew: bool) -> anyhow::Result<()> {
     let rustdoc = rustdoc()?;
     let mut different = Vec::new();
     for library in &LIBRARIES {
-        let items = progress::while_saying("listing a public API", || items(library, &rustdoc))?;
+        let items = progress::with_progress("listing a public API", || items(library, &rustdoc))?;
         let file = folder.join(format!("{}.txt", library.name));
         if renew {
             fs::create_dir_all(&folder).context("cannot create xtask/api")?;
@@ -59,15 +59,15 @@ pub fn run(renew: bool) -> anyhow::Result<()> {
     }
     if !different.is_empty() {
         bail!(
-            "the public API differs from xtask/api (- is gone, + is new):\n  {}\nIf that is wanted, \
-             `cargo xtask api --renew` writes the lists; what is gone needs a line in CHANGELOG.md.",
+            "the public API differs from xtask/api (- removed, + added):\n  {}\nIf the change is intended, run \
+             `cargo xtask api --renew`, and list removed items in CHANGELOG.md",
             different.join("\n  ")
         );
     }
     Ok(())
 }
 
-/// A library's items, as lines in order.
+/// The lines of a library's items, in rustdoc's order.
 fn items(library: &Library, rustdoc: &Path) -> anyhow::Result<String> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["rustdoc", "--quiet", "--lib", "--package", library.package]);
@@ -84,28 +84,29 @@ fn items(library: &Library, rustdoc: &Path) -> anyhow::Result<String> {
     let json = workspace::target().join("doc").join(format!("{}.json", library.name));
     let mut builder = public_api::Builder::from_rustdoc_json(json);
     builder = builder.omit_blanket_impls(true).omit_auto_trait_impls(true);
-    let api = builder.build().with_context(|| format!("rustdoc's JSON of {}", library.package))?;
+    let api = builder.build().with_context(|| format!("cannot parse rustdoc's JSON of {}", library.package))?;
     let lines =
         api.items().map(|item| item.to_string()).filter(|line| library.only.iter().any(|text| line.contains(text)));
     Ok(lines.map(|line| line + "\n").collect())
 }
 
-/// Writes a program that runs rustdoc with its unstable options. The variable that allows them is not set for cargo,
-/// because some dependencies' build scripts read it, and cargo would build these dependencies again.
+/// Writes a script that runs rustdoc with unstable options. `RUSTC_BOOTSTRAP` is set only there: build scripts of some
+/// dependencies read it, so cargo would build these dependencies again.
 fn rustdoc() -> anyhow::Result<PathBuf> {
     let file = workspace::target().join("rustdoc-with-json.sh");
-    fs::write(&file, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n").context("cannot write a program")?;
+    fs::write(&file, "#!/bin/sh\nRUSTC_BOOTSTRAP=1 exec rustdoc \"$@\"\n")
+        .context("cannot write `rustdoc-with-json.sh`")?;
     #[cfg(unix)]
     fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     Ok(file)
 }
 
-/// The lines that only one of the lists has, in order.
+/// The lines that only one of the lists has: first the removed ones, then the added ones, both sorted.
 fn differences(listed: &str, found: &str) -> Vec<String> {
     let (before, now): (BTreeSet<&str>, BTreeSet<&str>) = (listed.lines().collect(), found.lines().collect());
-    let gone = before.difference(&now).map(|line| format!("- {line}"));
-    let new = now.difference(&before).map(|line| format!("+ {line}"));
-    gone.chain(new).collect()
+    let removed = before.difference(&now).map(|line| format!("- {line}"));
+    let added = now.difference(&before).map(|line| format!("+ {line}"));
+    removed.chain(added).collect()
 }
 
 #[cfg(test)]
@@ -113,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn items_that_differ_are_shown() {
+    fn differences_are_removed_and_added_items() {
         assert_eq!(
             differences("pub fn a()\npub fn b()\n", "pub fn b(x: u8)\npub fn a()\n"),
             ["- pub fn b()", "+ pub fn b(x: u8)"]

@@ -1,4 +1,4 @@
-//! Which backend this machine has for kernels, and so which PTX a build needs.
+//! The backend that this machine runs kernels on, and the PTX that a build for it needs.
 
 use std::env;
 use std::path::Path;
@@ -6,22 +6,21 @@ use std::process::Command;
 
 use cuda_builder::Arch;
 
-/// The environment variable with the architectures for which warpfold's build script makes PTX.
+/// The environment variable with the architectures that warpfold's build script compiles PTX for.
 pub const ARCHS: &str = "WARPFOLD_ARCHS";
 
-/// The backend for kernels.
+/// Where kernels run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// A GPU, or the environment says which PTX to build.
+    /// On a GPU, or [`ARCHS`] names architectures to build for.
     Gpu,
-    /// The executor, which needs no PTX.
+    /// In the executor, which needs no PTX.
     Executor,
 }
 
 impl Backend {
-    /// The backend of this machine: the value of [`ARCHS`] in the environment decides, else whether NVIDIA's driver is
-    /// loaded.
-    pub fn find() -> Self {
+    /// The backend of this machine: by the value of [`ARCHS`], or if it is unset, by whether NVIDIA's driver is loaded.
+    pub fn detect() -> Self {
         match env::var(ARCHS) {
             Ok(archs) if archs.trim() == "none" => Self::Executor,
             Ok(_) => Self::Gpu,
@@ -30,8 +29,8 @@ impl Backend {
         }
     }
 
-    /// The value of [`ARCHS`] for a build whose programs run here; `None` if it is set already, or the default is
-    /// right.
+    /// The value of [`ARCHS`] for a build whose programs run here; `None` if the variable is set, or if the GPUs are
+    /// unknown, so that the build script's default applies.
     pub fn archs(&self) -> Option<String> {
         match (env::var_os(ARCHS), self) {
             (Some(_), _) => None,
@@ -41,18 +40,18 @@ impl Backend {
     }
 }
 
-/// The kernel module's file, and WSL's device.
+/// Whether the driver's kernel module is loaded, or WSL passes a GPU through.
 fn has_driver() -> bool {
     ["/proc/driver/nvidia/version", "/dev/dxg"].iter().any(|file| Path::new(file).exists())
 }
 
-/// The architectures of this machine's GPUs, from `nvidia-smi`.
+/// The architectures of this machine's GPUs, according to `nvidia-smi`.
 fn own_archs() -> Option<String> {
     let output = Command::new("nvidia-smi").args(["--query-gpu=compute_cap", "--format=csv,noheader"]).output().ok()?;
     archs_of(&String::from_utf8_lossy(&output.stdout))
 }
 
-/// For each compute capability (`9.0`), one per line, the newest architecture that such a GPU runs.
+/// The newest architecture that each GPU runs, from a list of compute capabilities (`9.0`), one per line.
 fn archs_of(capabilities: &str) -> Option<String> {
     let mut archs = Vec::new();
     for line in capabilities.lines().map(str::trim).filter(|line| !line.is_empty()) {
@@ -70,10 +69,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_gpu_has_the_newest_architecture_that_it_runs() {
+    fn a_gpu_gets_the_newest_architecture_that_it_runs() {
         assert_eq!(archs_of("9.0\n"), Some("sm_90".to_owned()));
         assert_eq!(archs_of("9.0\n8.7\n9.0\n"), Some("sm_86,sm_90".to_owned()));
-        assert_eq!(archs_of("7.0\n"), None, "older than all");
+        assert_eq!(archs_of("7.0\n"), None, "older than every architecture");
         assert_eq!(archs_of("NVIDIA-SMI has failed\n"), None);
         assert_eq!(archs_of(""), None);
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask build-ptx`.
+//! `cargo xtask build-ptx`: compiles the kernels to PTX, and assembles them.
 
 use std::path::PathBuf;
 
@@ -8,7 +8,7 @@ use cuda_builder::{Arch, Built, CudaBuilder};
 
 use crate::{progress, ptxas, setup, workspace};
 
-/// Builds the kernels for each architecture, writes a file for each entry, and prints a line for each entry.
+/// Compiles the kernels for each architecture. Writes a file and prints a line for each entry.
 pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
     setup::run(verify)?;
     let built = build(archs)?;
@@ -27,9 +27,9 @@ pub fn run(archs: &[Arch], verify: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The kernels' PTX.
+/// Compiles the kernels to PTX.
 pub fn build(archs: &[Arch]) -> anyhow::Result<Built> {
-    Ok(progress::while_saying("compiling the kernels to PTX", || builder(archs).build())?)
+    Ok(progress::with_progress("compiling the kernels to PTX", || builder(archs).build())?)
 }
 
 fn builder(archs: &[Arch]) -> CudaBuilder {
@@ -38,19 +38,19 @@ fn builder(archs: &[Arch]) -> CudaBuilder {
     builder.target_dir(workspace::target().join("cuda-builder"))
 }
 
-/// The folder of cached ptxas reports. The tests of the PTX use it, too.
-fn answers() -> PathBuf {
+/// The folder of cached ptxas reports, which the tests of the PTX share.
+fn report_cache() -> PathBuf {
     workspace::target().join("cuda-builder").join("verify")
 }
 
-/// Builds and assembles the kernels silently, so that later steps find them done.
+/// Compiles and assembles the kernels silently, so that later steps find the results in the cache.
 pub fn prepare(archs: &[Arch]) -> anyhow::Result<()> {
     let built = builder(archs).build()?;
-    assemble_modules(&ptxas::find_or_install()?, &built.modules, &answers())?;
+    assemble_modules(&ptxas::find_or_install()?, &built.modules, &report_cache())?;
     Ok(())
 }
 
-/// The kernels' PTX in a folder: returns the folder.
+/// Writes the kernels' PTX to a folder, and returns the folder.
 pub fn in_folder(archs: &[Arch]) -> anyhow::Result<PathBuf> {
     setup::run(false)?;
     let folder = workspace::target().join("ptx");
@@ -59,28 +59,30 @@ pub fn in_folder(archs: &[Arch]) -> anyhow::Result<PathBuf> {
 }
 
 /// The default architectures.
-pub const USUAL: [Arch; 3] = [Arch::SM_75, Arch::SM_80, NEWEST];
+pub const DEFAULT_ARCHS: [Arch; 3] = [Arch::SM_75, Arch::SM_80, NEWEST];
 
-/// The newest of them, the default of the tests.
+/// The newest default architecture, which the tests use unless told otherwise.
 pub const NEWEST: Arch = Arch::SM_90;
 
 /// The newest default architecture whose PTX runs on `arch`.
 pub fn newest_up_to(arch: Arch) -> Arch {
-    USUAL.into_iter().rfind(|&usual| usual <= arch).unwrap_or(arch)
+    DEFAULT_ARCHS.into_iter().rfind(|&default| default <= arch).unwrap_or(arch)
 }
 
-/// Limits of an entry, in bytes: what it may spill (stores and loads together), what a function that it calls may
-/// spill, and the size of its stack frame.
-struct Tolerated {
+/// Limits of an entry, in bytes.
+struct Limits {
+    /// Spill stores and spill loads together.
     spilled: u32,
+    /// The same for a function that the entry calls.
     spilled_in_calls: u32,
+    /// The stack frame.
     stack: u32,
 }
 
-impl Tolerated {
-    /// ptxas spills a few words outside of loops, even if registers are left. Reductions of columns have at most 64
-    /// registers a thread and many loads in flight. Reductions of segments have at most 80, which is faster by up to
-    /// 40 %. Exact sums have paths for rare data with arrays in the stack frame, and these paths spill.
+impl Limits {
+    /// ptxas spills a few words outside loops even if registers are left. Reductions of columns have at most 64
+    /// registers per thread and many loads in flight. Reductions of segments have at most 80 registers, which makes
+    /// them up to 40 % faster. In exact sums, the paths for rare data have arrays in the stack frame, and spill.
     fn of(entry: &str) -> Self {
         let (spilled, spilled_in_calls, stack) = match entry {
             _ if entry.starts_with("exact_") => (1_700, 4_000, 1_024),
@@ -92,11 +94,12 @@ impl Tolerated {
     }
 }
 
-/// Assembles every module, and fails on a spill of more than a few words.
+/// Assembles every module, prints the resources of each entry, and fails if one exceeds its [`Limits`].
 fn assemble(built: &Built) -> anyhow::Result<()> {
     let ptxas = ptxas::find_or_install()?;
-    let modules =
-        progress::while_saying("assembling the kernels", || assemble_modules(&ptxas, &built.modules, &answers()))?;
+    let modules = progress::with_progress("assembling the kernels", || {
+        assemble_modules(&ptxas, &built.modules, &report_cache())
+    })?;
     let mut spilling = Vec::new();
     let mut summary = Vec::new();
     println!("{:<8} {:<28} {:>9} {:>12} {:>8}", "arch", "entry", "registers", "shared bytes", "spilled");
@@ -117,10 +120,10 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
                 usage.shared,
                 usage.spilled
             );
-            let tolerated = Tolerated::of(&usage.entry);
-            if usage.spilled > tolerated.spilled
-                || usage.spilled_in_calls > tolerated.spilled_in_calls
-                || usage.stack > tolerated.stack
+            let limits = Limits::of(&usage.entry);
+            if usage.spilled > limits.spilled
+                || usage.spilled_in_calls > limits.spilled_in_calls
+                || usage.stack > limits.stack
             {
                 spilling.push(format!(
                     "`{}` for {arch}: {} bytes spilled, {} in a function that it calls, {} bytes of stack",
@@ -130,15 +133,18 @@ fn assemble(built: &Built) -> anyhow::Result<()> {
         }
     }
     if !spilling.is_empty() {
-        bail!("kernels keep registers in memory:\n  {}", spilling.join("\n  "));
+        bail!(
+            "kernels spill more, or have larger stack frames, than `Limits` in xtask/src/build_ptx.rs allows:\n  {}",
+            spilling.join("\n  ")
+        );
     }
     println!(
         "\n{:<8} {:>7} {:>14} {:>17} {:>13}",
-        "arch", "entries", "most registers", "most shared bytes", "with a spill"
+        "arch", "entries", "most registers", "most shared bytes", "with spills"
     );
     for (arch, entries, registers, shared, spills) in summary {
         println!("{:<8} {entries:>7} {registers:>14} {shared:>17} {spills:>13}", arch.to_string());
     }
-    println!("all assembled by {}", ptxas.display());
+    println!("every entry was assembled by {}", ptxas.display());
     Ok(())
 }

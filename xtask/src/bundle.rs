@@ -1,4 +1,4 @@
-//! `cargo xtask bundle`: a folder that runs on a CUDA machine without Rust.
+//! `cargo xtask bundle`: a folder of programs, tests and PTX for a GPU machine without Rust.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,20 +9,20 @@ use cuda_builder::Arch;
 
 use crate::{build_ptx, setup, workspace};
 
-/// The maximum size of a transfer to the device machine.
-const MOST_BYTES: u64 = 64 << 20;
+/// The maximum size of the bundle, which is the limit of a transfer to the GPU machine.
+const MAX_BYTES: u64 = 64 << 20;
 
 /// The benchmark and the examples.
 const PROGRAMS: [&str; 7] =
     ["bench", "vecadd", "operator", "rust_cuda_guide", "rust_cuda_vecadd", "rust_cuda_async_api", "rust_cuda_gemm"];
 
-/// The test programs for the GPU machine.
+/// The test programs that run on the GPU machine.
 const TESTS: [&str; 3] = ["gpu", "cust_gpu", "cli"];
 
-/// Runs the tests, then the benchmark; `bench` and `tests` are next to it.
+/// The script that runs the tests and the benchmark, from the folder where they are unpacked.
 const RUN: &str = include_str!("../run.sh");
 
-/// Makes `target/bundle/`, with PTX for these architectures.
+/// Makes `target/bundle`, with PTX for these architectures.
 pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
     setup::run(false)?;
     let bundle = workspace::target().join("bundle");
@@ -42,7 +42,7 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
         fs::copy(&program, &to).with_context(|| format!("cannot copy `{}`", program.display()))?;
     }
     pack(&programs, &bundle.join("programs.tar.xz"))?;
-    // Tens of MiB of text in thousands of files are packed for the transfer.
+    // The PTX is tens of MiB of text in thousands of files.
     let ptx = workspace::target().join("bundle-ptx");
     build_ptx::build(archs)?.write_entries(&ptx)?;
     pack(&ptx, &bundle.join("ptx.tar.xz"))?;
@@ -57,16 +57,21 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
     make_executable(&run)?;
 
     let bytes = size(&bundle)?;
-    ensure!(bytes <= MOST_BYTES, "the bundle is {} MiB, and at most {} may travel", bytes >> 20, MOST_BYTES >> 20);
+    ensure!(
+        bytes <= MAX_BYTES,
+        "the bundle is {} MiB, and the limit is {} MiB: build for fewer architectures",
+        bytes >> 20,
+        MAX_BYTES >> 20
+    );
     println!(
-        "{} ({:.1} MiB): copy it to a CUDA machine and run ./run.sh",
+        "{} ({:.1} MiB): copy it to a GPU machine, and run ./run.sh there",
         bundle.display(),
         bytes as f64 / f64::from(1 << 20)
     );
     Ok(())
 }
 
-/// The last commit, which `run.sh tables` records, with a mark if a file differs from it.
+/// The last commit, for the records of `run.sh tables`, marked if a tracked file differs from it.
 fn commit() -> anyhow::Result<String> {
     let git = |arguments: &[&str]| {
         let mut git = Command::new("git");
@@ -78,7 +83,7 @@ fn commit() -> anyhow::Result<String> {
     Ok(if is_clean { commit } else { format!("{commit} with changes") })
 }
 
-/// Packs the files of a folder with little compression: more would take far longer and save little.
+/// Packs a folder with fast compression. A higher level would take far longer and save little.
 fn pack(folder: &Path, file: &Path) -> anyhow::Result<()> {
     let mut tar = Command::new("tar");
     tar.env("XZ_OPT", "-2 -T2").arg("-cJf").arg(file).arg("-C").arg(folder).arg(".");
@@ -86,7 +91,7 @@ fn pack(folder: &Path, file: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Builds the programs and the tests, and returns their names and files.
+/// Builds the programs and the tests, and returns the name and the file of each.
 fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
     let mut cargo = workspace::cargo();
     let archs: Vec<String> = archs.iter().map(Arch::to_string).collect();
@@ -101,7 +106,7 @@ fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
     cargo.args(PROGRAMS.iter().flat_map(|program| ["--bin", program]));
     cargo.args(TESTS.iter().flat_map(|test| ["--test", test]));
     let output = workspace::output(&mut cargo)?;
-    let text = String::from_utf8(output.stdout).context("cargo's messages are not text")?;
+    let text = String::from_utf8(output.stdout).context("cargo's messages are not UTF-8")?;
     let mut found = Vec::new();
     for line in text.lines() {
         let message: serde_json::Value = serde_json::from_str(line).context("cargo's messages are not JSON")?;
@@ -110,7 +115,7 @@ fn executables(archs: &[Arch]) -> anyhow::Result<Vec<(String, PathBuf)>> {
         }
     }
     for wanted in TESTS.iter().chain(&PROGRAMS) {
-        ensure!(found.iter().any(|(name, _)| name == wanted), "cargo built no `{wanted}`");
+        ensure!(found.iter().any(|(name, _)| name == wanted), "cargo did not build `{wanted}`");
     }
     Ok(found)
 }

@@ -24,23 +24,21 @@ use cuda_builder::Arch;
 
 use crate::backend::{ARCHS, Backend};
 
-/// Installs what warpfold's build needs, builds PTX, and runs the benchmark and the tests.
+/// Builds, tests, measures and packages warpfold.
 #[derive(Debug, Parser)]
 #[command(
     bin_name = "cargo xtask",
     after_help = "Examples:
-  cargo xtask bench                      all ladders, on a GPU or in the executor
-  cargo xtask bench --help               what the benchmark can do
-  cargo xtask bench ladder reduce --rung sequential
-  cargo xtask test                       all tests
-  cargo xtask test --test cpu reductions   some of them
-  cargo xtask build-ptx --verify         the kernels' PTX, assembled for three architectures
-  cargo xtask build-ptx --pack           the library's prebuilt kernels, for a release
-  cargo xtask package                    the packages for crates.io, tried by a new crate
-  cargo xtask api                        what has changed in the public API
-  cargo xtask soundness                  Miri and valgrind over the tests that they can run
-  cargo xtask bundle                     a folder to carry to a CUDA machine without Rust
-  cargo xtask tables h100 target/tables  docs/benchmarks/h100.md, from what `./run.sh tables` measured there"
+  cargo xtask bench                       measure all ladders, on a GPU or in the executor
+  cargo xtask bench --help                the benchmark's own commands
+  cargo xtask test                        run all tests
+  cargo xtask test --test cpu reductions  run the tests of one program whose names contain a text
+  cargo xtask build-ptx --verify          assemble the kernels' PTX for three architectures
+  cargo xtask api                         check the public API for unintended changes
+  cargo xtask help build-ptx              the options of a command, with examples
+
+Most changes need only `bench` and `test`. For a release: `build-ptx --pack`, then `package --all`.
+.ci/run has the checks that every change must pass."
 )]
 struct Cli {
     #[command(subcommand)]
@@ -49,80 +47,144 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Task {
-    /// Installs what the device build needs, unless this machine has it
+    /// Builds the benchmark and runs it
+    #[command(
+        disable_help_flag = true,
+        after_help = "Examples:
+  cargo xtask bench                                  all ladders
+  cargo xtask bench --help                           the benchmark's own help
+  cargo xtask bench ladder reduce --rung sequential  one rung of a ladder
+  cargo xtask bench sum --n 2^20                     a sum of random numbers
+
+On a machine with an NVIDIA GPU this is a release build with PTX for that GPU.
+On another machine it is a debug build without PTX, which runs the kernels in the executor.
+WARPFOLD_ARCHS=none selects the executor's build."
+    )]
+    Bench {
+        /// The benchmark's arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Runs all tests, or those that `cargo test` selects by the arguments
+    #[command(after_help = "Examples:
+  cargo xtask test                                  all tests of the workspace
+  cargo xtask test --test cpu reductions            those of the program `cpu` that match
+  cargo xtask test -p warpfold-exact-sum            the tests of one package
+  cargo xtask test --all                            with all cases and lane orders
+  cargo xtask test --test cpu reductions -- --list  the names of these tests
+
+`cargo test --help` lists the other arguments.
+Without a GPU, the tests that need one are reported as ignored.")]
+    Test {
+        /// Runs all cases and lane orders, which takes several times as long
+        #[arg(long)]
+        all: bool,
+        /// Arguments of `cargo test`
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+    /// Installs the compiler that builds kernels, unless this machine has it
+    #[command(after_help = "Examples:
+  cargo xtask setup          the sources of the standard library (rust-src) for rustup's toolchain,
+                             or a compiler with its sources from apt-get
+  cargo xtask setup --ptxas  NVIDIA's assembler, too: `build-ptx --verify` and some tests need it
+
+`test`, `build-ptx`, `bundle`, and on a machine with a GPU `bench`, do this by themselves.")]
     Setup {
-        /// Also installs ptxas, cuobjdump and nvdisasm from PyPI, unless there is a CUDA toolkit
+        /// Also installs ptxas, cuobjdump and nvdisasm from PyPI, unless this machine has ptxas
         #[arg(long)]
         ptxas: bool,
     },
-    /// Builds the kernels to target/ptx/ARCH/, one file per entry
+    /// Compiles the kernels to PTX, one file per entry: target/ptx/ARCH/ENTRY.ptx
+    #[command(after_help = "Examples:
+  cargo xtask build-ptx --arch sm_90     the kernels' PTX for one architecture
+  cargo xtask build-ptx --verify         registers, shared memory and spills of each kernel
+  cargo xtask build-ptx --pack           renew host/prebuilt, for a release
+  cargo xtask build-ptx --pack --verify  compare host/prebuilt with the sources")]
     BuildPtx {
-        /// The architectures
+        /// The architectures, separated by commas
         #[arg(long, value_delimiter = ',', default_value = "sm_75,sm_80,sm_90")]
         arch: Vec<Arch>,
-        /// Also assembles every entry, and fails on an error or a register spill
+        /// Also assembles every entry; an error or too large a register spill fails
         #[arg(long)]
         verify: bool,
         /// Renews the library's prebuilt kernels, host/prebuilt; with --verify, compares them with the sources instead
         #[arg(long, conflicts_with = "arch")]
         pack: bool,
     },
-    /// Runs the benchmark with the following arguments
-    #[command(disable_help_flag = true)]
-    Bench {
-        /// The benchmark's arguments
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Runs all tests; the following arguments go to `cargo test`
-    #[command(disable_help_flag = true)]
-    Test {
-        /// Runs all cases and lane orders: several times as long
-        #[arg(long)]
-        all: bool,
-        /// `cargo test`'s arguments
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
-    },
-    /// Makes target/bundle/: programs, tests and PTX, for a CUDA machine without Rust
-    Bundle {
-        /// The architectures: a device runs PTX for its own and for older architectures
-        #[arg(long, value_delimiter = ',', default_value = "sm_90")]
-        arch: Vec<Arch>,
-    },
-    /// Compares the public API of the libraries with the lists in xtask/api, and fails if it differs
+    /// Compares the libraries' public API with the lists in xtask/api, and fails if it differs
+    #[command(after_help = "Examples:
+  cargo xtask api          print the added and the removed items
+  cargo xtask api --renew  accept them; `git diff xtask/api` shows what has changed")]
     Api {
-        /// Writes the lists instead
+        /// Writes the lists instead of comparing them
         #[arg(long)]
         renew: bool,
     },
-    /// Makes the packages for crates.io, target/package/*.crate, and builds and runs a new crate with them
+    /// Makes the packages for crates.io, and builds and runs a new crate that depends on them
+    #[command(after_help = "Examples:
+  cargo xtask package               target/package/*.crate, as they would be published
+  cargo xtask package --unreleased  the same between releases, from uncommitted files
+  cargo xtask package --all         all checks, before a release")]
     Package(package::Options),
-    /// Writes docs/benchmarks/DEVICE.md from a folder of JSON files by `./run.sh tables` of the bundle
+    /// Makes target/bundle: programs, tests and PTX for a GPU machine without Rust
+    #[command(after_help = "Examples:
+  cargo xtask bundle                     for compute capability 9.0 and newer
+  cargo xtask bundle --arch sm_80,sm_90  for 8.0 and newer
+
+Copy the folder to the GPU machine. There, run in it:
+  ./run.sh           the tests, the examples and the benchmark
+  ./run.sh tables    the measurements of docs/benchmarks, as JSON for `cargo xtask tables`
+  ./run.sh sanitize  the GPU tests under compute-sanitizer")]
+    Bundle {
+        /// The architectures, separated by commas; a GPU runs PTX for its own and for older architectures
+        #[arg(long, value_delimiter = ',', default_value = "sm_90")]
+        arch: Vec<Arch>,
+    },
+    /// Writes docs/benchmarks/DEVICE.md from the JSON files of `./run.sh tables`
+    #[command(after_help = "Examples:
+  cargo xtask tables h100 target/tables  docs/benchmarks/h100.md, from the files in target/tables
+
+`./run.sh tables` writes the files on the GPU machine: see `cargo xtask help bundle`.")]
     Tables {
-        /// The page's name: h200, h100
+        /// The name of the page, such as h100
         device: String,
         /// The folder of JSON files
         folder: PathBuf,
     },
-    /// Runs Miri and valgrind over the tests that they support, and prints their number. Installs missing tools
+    /// Runs Miri and valgrind over the tests that they support, and installs missing tools
     #[command(after_help = "Examples:
-  cargo xtask soundness             both tools; some minutes
-  cargo xtask soundness valgrind    only the executor's tests, compiled, under valgrind's memcheck
+  cargo xtask soundness           both tools; some minutes
+  cargo xtask soundness valgrind  only valgrind, over compiled tests of the executor
 
-The exit code is 1 if a tool has found something or a test has failed, or if no tool could run. A tool that
-cannot be installed is named in the last lines.")]
+The exit code is 1 if a tool has found an error, a test has failed, or no tool could run.
+The last lines name each tool that could not be installed.")]
     Soundness {
-        /// Only these tools; a named tool that cannot be installed is an error
+        /// Only these tools; one that cannot be installed is then an error
         #[arg(value_enum)]
         tools: Vec<soundness::Tool>,
     },
-    /// Plants errors in kernels, plans and cuda_std, and reports those that no test detects: up to an hour
+    /// Plants errors in the sources, and reports those that no test detects; takes up to an hour
+    #[command(after_help = "Examples:
+  cargo xtask mutants                              300 errors in the default folders
+  cargo xtask mutants --seed 2                     300 others
+  cargo xtask mutants --in kernels/src/ops --list  those in one folder, without running a test
+  cargo xtask mutants --in crates/exact_sum/src --own-tests --count 50
+
+This is mutation testing: a source with a planted error is a mutant, and a mutant that no test
+detects has survived. docs/notes/mutants.md explains the method, and lists survivors that cannot
+be detected. Outcomes are kept in target/mutants: the next run tries only mutants whose outcome may
+have changed.
+The exit code is 1 if too many mutants survive without a reason.")]
     Mutants(mutants::Options),
-    /// Measures how long builds and tests take here, each in a fresh clone of the last commit: nearly an hour on two
-    /// cores
+    /// Measures how long builds and tests take in fresh clones; takes nearly an hour on two cores
+    #[command(after_help = "Examples:
+  cargo xtask timings       all rows
+  cargo xtask timings test  only the tests: in a fresh clone, again, and after an edit
+
+Each clone is of the last commit, so uncommitted changes do not count.")]
     Timings {
-        /// Only these rows; the printed table has their names
+        /// Only these rows of the table
         #[arg(value_enum)]
         rows: Vec<timings::Row>,
     },
@@ -135,7 +197,7 @@ fn main() -> ExitCode {
         Task::BuildPtx { arch, verify, .. } => build_ptx::run(&arch, verify).map(|()| 0),
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
-        Task::Bundle { arch } => progress::while_saying("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Bundle { arch } => progress::with_progress("building the bundle", || bundle::run(&arch)).map(|()| 0),
         Task::Api { renew } => api::run(renew).map(|()| 0),
         Task::Package(options) => package::run(&options).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
@@ -154,10 +216,10 @@ fn main() -> ExitCode {
 
 /// Builds and runs the benchmark, and returns its exit code.
 ///
-/// On a GPU it is the release build, because its host code is measured, too. For the executor it is the tests' build,
-/// without PTX.
+/// For a GPU it is a release build, because the benchmark also measures host code. For the executor it is the build of
+/// the tests, without PTX.
 fn bench(arguments: &[String]) -> anyhow::Result<u8> {
-    let backend = Backend::find();
+    let backend = Backend::detect();
     let profile = match backend {
         Backend::Gpu => {
             setup::run(false)?;
@@ -176,17 +238,17 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
     let folder = if profile == "dev" { "debug" } else { profile };
     let mut bench = Command::new(workspace::target().join(folder).join("bench"));
     bench.args(arguments);
-    // Only this command of the executor's build needs PTX: for one architecture, in a folder.
+    // `bench occupancy` needs PTX, which the executor's build lacks, so it gets a folder with PTX for one architecture.
     if backend == Backend::Executor
-        && let Some(arch) = occupancy_without_ptx(arguments)
+        && let Some(arch) = arch_of_occupancy(arguments)
     {
         bench.arg("--ptx").arg(build_ptx::in_folder(&[build_ptx::newest_up_to(arch)])?);
     }
     progress::run(&mut bench, "measuring")
 }
 
-/// The architecture in `bench occupancy --arch sm_90`, unless the arguments name a folder of PTX.
-fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
+/// The architecture of `bench occupancy --arch sm_90`; `None` if the arguments name a folder of PTX.
+fn arch_of_occupancy(arguments: &[String]) -> Option<Arch> {
     let at = |name: &str| arguments.iter().position(|argument| argument == name);
     if !arguments.iter().any(|argument| argument == "occupancy") || at("--ptx").is_some() {
         return None;
@@ -195,12 +257,12 @@ fn occupancy_without_ptx(arguments: &[String]) -> Option<Arch> {
     joined.or_else(|| arguments.get(at("--arch")? + 1).map(String::as_str))?.parse().ok()
 }
 
-/// Runs all tests, or those that `arguments` select. Without a GPU the library is built without PTX; the tests of the
-/// PTX build it themselves if they are selected.
+/// Runs all tests, or those that `arguments` select. Without a GPU the library is built without PTX. The tests of the
+/// PTX build their own.
 fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
-    let backend = Backend::find();
+    let backend = Backend::detect();
     setup::run(false)?;
-    // Without the assembler some tests can only report that they were skipped.
+    // Without ptxas, some tests only report that they were skipped.
     if let Err(error) = setup::run(true) {
         eprintln!("warning: tests that need ptxas will be skipped: {error:#}");
     }
@@ -210,10 +272,10 @@ fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
     if all {
         cargo.env("WARPFOLD_TESTS", "all").env("WARPFOLD_TEST_ARCHS", "sm_75,sm_80,sm_90");
     }
-    // All tests include those of the PTX. It is one long compilation, which leaves the other cores to cargo.
+    // The tests of the PTX wait for one long compilation, so it starts now, beside cargo.
     thread::scope(|scope| {
         if arguments.is_empty() {
-            // The tests report its errors.
+            // The tests report the errors of this compilation.
             scope.spawn(|| build_ptx::prepare(&[build_ptx::NEWEST]));
         }
         progress::run(&mut cargo, "building and running the tests")
@@ -225,8 +287,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn occupancy_asks_for_the_ptx_of_its_architecture() {
-        let of = |line: &str| occupancy_without_ptx(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+    fn arguments_of_test_go_to_cargo() {
+        let parse = |line: &str| Cli::try_parse_from(line.split(' ')).map(|cli| cli.command);
+        let Ok(Task::Test { all, arguments }) = parse("xtask test --all --test cpu reductions -- --list") else {
+            panic!("not the command `test`")
+        };
+        assert_eq!((all, arguments.join(" ").as_str()), (true, "--test cpu reductions -- --list"));
+        let help = parse("xtask test --help").unwrap_err();
+        assert_eq!(help.kind(), clap::error::ErrorKind::DisplayHelp);
+    }
+
+    #[test]
+    fn occupancy_needs_ptx_for_its_architecture() {
+        let of = |line: &str| arch_of_occupancy(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
         assert_eq!(of("occupancy sequential --arch sm_86"), Some(Arch::SM_86));
         assert_eq!(of("--device simt occupancy sequential --arch=sm_90 --format json"), Some(Arch::SM_90));
         assert_eq!(of("occupancy sequential --arch sm_90 --ptx target/ptx"), None);

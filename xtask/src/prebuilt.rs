@@ -1,6 +1,6 @@
 //! `cargo xtask build-ptx --pack`: the archive of prebuilt kernels in `host/prebuilt`.
 
-// The checks that `host/build.rs` makes.
+// The checks of the archive that `host/build.rs` makes, too.
 #[path = "../../host/build/sources.rs"]
 mod sources;
 
@@ -13,22 +13,22 @@ use anyhow::{Context, bail};
 use cuda_builder::{Built, CudaBuilder, DeviceToolchain, Effort};
 use ptx_archive::Archive;
 
-use crate::build_ptx::{self, USUAL};
+use crate::build_ptx::{self, DEFAULT_ARCHS};
 use crate::{progress, setup, workspace};
 
-/// Renews the archive. With `verify`, compares the archive with the sources instead, and fails if they differ.
+/// Renews the archive. With `verify`, compiles the kernels, compares them with the archive, and fails if they differ.
 pub fn run(verify: bool) -> anyhow::Result<()> {
     setup::run(false)?;
     let root = workspace::root();
-    let builder = CudaBuilder::new(root.join("kernels")).archs(USUAL);
+    let builder = CudaBuilder::new(root.join("kernels")).archs(DEFAULT_ARCHS);
     let builder = builder.target_dir(workspace::target().join("cuda-builder"));
-    let built = progress::while_saying("compiling the kernels to PTX", || builder.build())?;
+    let built = progress::with_progress("compiling the kernels to PTX", || builder.build())?;
     let host = root.join("host");
     let (archive, listed) = (host.join(sources::ARCHIVE), host.join(sources::SOURCES));
     if verify {
         return compare(root, &built, &archive, &listed);
     }
-    let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Small))?;
+    let bytes = progress::with_progress("packing the PTX", || built.pack(Effort::Small))?;
     fs::create_dir_all(host.join("prebuilt"))?;
     fs::write(&archive, &bytes).with_context(|| format!("cannot write `{}`", archive.display()))?;
     fs::write(&listed, list(root, &built, &bytes)?)?;
@@ -39,7 +39,7 @@ pub fn run(verify: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The reason why the archive is stale; `None` if it matches the sources.
+/// Why the archive is stale; `None` if it matches the sources.
 pub fn stale() -> Option<String> {
     let host = workspace::root().join("host");
     let Ok(listed) = fs::read_to_string(host.join(sources::SOURCES)) else {
@@ -51,11 +51,12 @@ pub fn stale() -> Option<String> {
     sources::difference(workspace::root(), &listed).map(|file| format!("{file} has changed since"))
 }
 
-/// Replaces the archive in a package's folder by one of the current kernels, for one architecture. It uses the PTX that
-/// `build-ptx` and the tests have compiled. The compression is fast, so the archive is larger.
+/// Replaces the archive in a package's folder with one of the current kernels, for one architecture. `build-ptx` and
+/// the tests compile the same PTX, so it may already exist. The archive is larger than for a release, but quickly
+/// packed.
 pub fn replace(package: &Path) -> anyhow::Result<()> {
     let built = build_ptx::build(&[build_ptx::NEWEST])?;
-    let bytes = progress::while_saying("packing the PTX", || built.pack(Effort::Fast))?;
+    let bytes = progress::with_progress("packing the PTX", || built.pack(Effort::Fast))?;
     fs::create_dir_all(package.join("prebuilt"))?;
     fs::write(package.join(sources::ARCHIVE), &bytes)?;
     let list = format!("archive {:016x}\n", sources::digest(&bytes));
@@ -70,14 +71,14 @@ fn compare(root: &Path, built: &Built, archive: &Path, listed: &Path) -> anyhow:
     if !different.is_empty() {
         let changed = sources::difference(root, &found);
         let since = changed.map_or_else(String::new, |file| format!(" ({file} has changed since)"));
-        bail!("the archive is not what the sources give{since}:\n  {}", different.join("\n  "));
+        bail!("the archive differs from the sources' PTX{since}:\n  {}", different.join("\n  "));
     }
     if found != list(root, built, &bytes)? {
-        let what = sources::difference(root, &found).unwrap_or_else(|| "one of its lines".to_owned());
-        bail!("the archive has the right kernels, but `{}` is old: {what} differs", listed.display());
+        let what = sources::difference(root, &found).unwrap_or_else(|| "a line".to_owned());
+        bail!("the archive's kernels are current, but `{}` is not: {what} differs", listed.display());
     }
     println!(
-        "{} is what {} source files give: {} bytes",
+        "{} is current: the PTX of {} source files, {} bytes",
         archive.display(),
         sources::files(&found).count(),
         bytes.len()
@@ -85,7 +86,7 @@ fn compare(root: &Path, built: &Built, archive: &Path, listed: &Path) -> anyhow:
     Ok(())
 }
 
-/// The kernels whose PTX differs from the archive's, or that only one of the two has.
+/// The kernels whose PTX differs, and those that only the archive or only the sources have.
 fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
     let archive = Archive::parse(bytes)?;
     let mut different = Vec::new();
@@ -94,7 +95,7 @@ fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
         for entry in module.entries() {
             known.insert((entry.name.as_str(), arch.number()));
             match archive.unpack(&entry.name, arch.number())? {
-                None => different.push(format!("`{}` for {arch} is not in it", entry.name)),
+                None => different.push(format!("`{}` for {arch} is not in the archive", entry.name)),
                 Some(ptx) if ptx != module.of_entry(entry) => {
                     different.push(format!("`{}` for {arch} differs", entry.name));
                 }
@@ -112,18 +113,17 @@ fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
     Ok(different)
 }
 
-/// The builder's files that affect the PTX. The device compilation does not read them, so its list of sources lacks
-/// them.
+/// The files of `cuda_builder` that affect the PTX, but are not sources of the kernels.
 const BUILDER: [&str; 3] = ["arch.rs", "cargo.rs", "ptx.rs"];
 
-/// The list of the PTX's inputs, in the format of `host/build/sources.rs`.
+/// The list of all inputs of the PTX, in the format of `host/build/sources.rs`.
 fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
     let mut text = format!("archive {:016x}\n", sources::digest(archive));
     let _ = writeln!(text, "compiler {}", DeviceToolchain::find()?.full_version);
     for package in packages()? {
         let _ = writeln!(text, "package {package}");
     }
-    // The workspace's manifest and lock file also contain unrelated entries, so `package` lines replace them.
+    // The workspace's manifest and lock file change for other reasons, too: the `package` lines stand for them.
     let is_own = |file: &&Path| !matches!(file.to_str(), Some("Cargo.toml" | "Cargo.lock"));
     let builder = BUILDER.map(|file| root.join("crates/cuda_builder/src").join(file));
     let files = built.sources.iter().chain(&builder).filter_map(|file| file.strip_prefix(root).ok());
@@ -137,7 +137,7 @@ fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
     Ok(text)
 }
 
-/// The registry packages that the kernels use on the device, each as `name version`.
+/// The packages from crates.io that the kernels depend on, each as `name version`.
 fn packages() -> anyhow::Result<BTreeSet<String>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold-kernels"]);
@@ -146,7 +146,7 @@ fn packages() -> anyhow::Result<BTreeSet<String>> {
     let package = |line: &str| {
         let (name, rest) = line.split_once(" v")?;
         let version = rest.split(' ').next()?;
-        // A package of the workspace has its folder in parentheses.
+        // The line of a workspace package has its folder in parentheses.
         (!line.contains("(/")).then(|| format!("{name} {version}"))
     };
     Ok(tree.lines().filter_map(package).collect())
@@ -171,14 +171,18 @@ mod tests {
         let now = built(&[("add", "ret;"), ("div", "ret;"), ("mul", "exit;")]);
         assert_eq!(
             differences(&now, &archive).unwrap(),
-            ["`div` for sm_90 is not in it", "`mul` for sm_90 differs", "`sub` for sm_90 is no longer in the sources"]
+            [
+                "`div` for sm_90 is not in the archive",
+                "`mul` for sm_90 differs",
+                "`sub` for sm_90 is no longer in the sources"
+            ]
         );
         assert!(differences(&now, &now.pack(Effort::Fast).unwrap()).unwrap().is_empty());
         assert!(differences(&now, &archive[1..]).is_err());
     }
 
-    /// The packages that the library and its build script need with these features.
-    fn needed(features: &str) -> String {
+    /// The dependencies of the library and its build script with these features.
+    fn dependencies(features: &str) -> String {
         let mut cargo = workspace::cargo();
         cargo.current_dir(workspace::root()).args(["tree", "--locked", "--package", "warpfold"]);
         cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p}", "--features", features]);
@@ -186,9 +190,9 @@ mod tests {
     }
 
     #[test]
-    fn a_user_builds_no_executor_and_no_kernels_unless_asked() {
+    fn the_executor_and_the_kernel_builder_are_optional_dependencies() {
         let has = |tree: &str, name: &str| tree.lines().any(|line| line.starts_with(&format!("{name} v")));
-        let (plain, executor, builder) = (needed(""), needed("simt"), needed("build-kernels"));
+        let (plain, executor, builder) = (dependencies(""), dependencies("simt"), dependencies("build-kernels"));
         assert!(has(&plain, "warpfold-ptx-archive") && has(&plain, "warpfold-cust"), "{plain}");
         for name in ["warpfold-simt", "corosensei", "warpfold-cuda-builder"] {
             assert!(!has(&plain, name), "{name}: {plain}");
@@ -206,7 +210,7 @@ mod tests {
         let file = format!("file {:016x} a.rs\n", sources::digest(b"fn a() {}\n"));
         let listed = format!("archive 0\ncompiler rustc 1.95.0\npackage half 2.7.1\n{file}");
         let found = sources::difference(&dir, &listed);
-        // As git checks it out on Windows.
+        // Git may check the file out like this on Windows.
         fs::write(dir.join("a.rs"), "fn a() {}\r\n").unwrap();
         let with_returns = sources::difference(&dir, &listed);
         fs::write(dir.join("a.rs"), "fn b() {}\n").unwrap();

@@ -1,4 +1,4 @@
-//! NVIDIA's assembler and disassemblers, from PyPI if there is no CUDA toolkit.
+//! NVIDIA's assembler and disassemblers, installed from PyPI on a machine without a CUDA toolkit.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,11 +9,11 @@ use cuda_builder::ptxas::find;
 
 use crate::workspace;
 
-/// The PyPI packages of the tools, and the program in each.
+/// The PyPI packages, and the program in each.
 const WHEELS: [(&str, &str); 3] =
     [("nvidia-cuda-nvcc", "ptxas"), ("nvidia-cuda-cuobjdump", "cuobjdump"), ("nvidia-cuda-nvdisasm", "nvdisasm")];
 
-/// The folder of the unpacked wheels.
+/// The folder that tools are installed in.
 fn tools() -> PathBuf {
     workspace::target().join("tools")
 }
@@ -28,7 +28,7 @@ pub fn find_or_install() -> anyhow::Result<PathBuf> {
     let mut pip = Command::new("python3");
     pip.args(["-m", "pip", "download", "--quiet", "--no-deps", "--dest"]).arg(&wheels);
     pip.args(WHEELS.map(|(package, _)| package));
-    eprintln!("setup: fetching ptxas, cuobjdump and nvdisasm with {}", workspace::shown(&pip));
+    eprintln!("setup: fetching ptxas, cuobjdump and nvdisasm with {}", workspace::command_line(&pip));
     workspace::output(&mut pip)?;
     let unpacked = tools.join("unpacked");
     for file in fs::read_dir(&wheels).context("cannot list the fetched wheels")? {
@@ -46,10 +46,10 @@ pub fn find_or_install() -> anyhow::Result<PathBuf> {
     }
     let _ = fs::remove_dir_all(&wheels);
     let _ = fs::remove_dir_all(&unpacked);
-    find().context("ptxas was fetched, but cannot be found")
+    find().context("ptxas was installed, but cannot be found")
 }
 
-/// Finds a program of that name in a folder named `bin`.
+/// Finds the program of this name that is in a folder named `bin`.
 fn locate(folder: &Path, program: &str) -> Option<PathBuf> {
     for entry in fs::read_dir(folder).ok()?.flatten() {
         let path = entry.path();

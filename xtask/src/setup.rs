@@ -1,4 +1,4 @@
-//! `cargo xtask setup`: installs what the device build needs, from any available source.
+//! `cargo xtask setup`: installs the compiler that builds kernels, with rustup or apt-get.
 
 use std::env;
 use std::process::Command;
@@ -10,19 +10,19 @@ use cuda_builder::toolchain::{OLDEST, Origin};
 use crate::{ptxas, workspace};
 
 /// The environment variable that names the compiler for kernels.
-const NAMED: &str = "WARPFOLD_DEVICE_RUSTC";
+const OVERRIDE: &str = "WARPFOLD_DEVICE_RUSTC";
 
-/// The distributions' packages: a compiler, and the sources of its standard library.
+/// The packages of Debian and Ubuntu: a compiler, and the sources of its standard library.
 const PACKAGES: [(&str, &str); 3] =
     [("rustc-web", "rust-web-src"), ("rustc-1.95", "rust-1.95-src"), ("rustc", "rust-src")];
 
-/// Installs the device compiler, and with `ptxas` the assembler.
+/// Finds or installs the compiler for kernels, and with `ptxas` the assembler.
 pub fn run(ptxas: bool) -> anyhow::Result<()> {
     let toolchain = match DeviceToolchain::find() {
         Ok(present) => present,
         // A compiler that the user has named must not be replaced silently.
-        Err(missing) if env::var_os(NAMED).is_some() => {
-            bail!("{NAMED} names no compiler for kernels: {}; correct it, or unset it", missing.tried.join("; "))
+        Err(missing) if env::var_os(OVERRIDE).is_some() => {
+            bail!("{OVERRIDE} names no compiler for kernels: {}; correct it, or unset it", missing.tried.join("; "))
         }
         Err(missing) => install(&missing.tried)?,
     };
@@ -45,29 +45,30 @@ fn install(missing: &[String]) -> anyhow::Result<DeviceToolchain> {
                     eprintln!("setup: kernels can be built, by {} ({})", found.rustc.display(), found.version);
                     return Ok(found);
                 }
-                Err(still) => failures.push(format!("it was installed, and still: {}", still.tried.join("; "))),
+                Err(still) => failures
+                    .push(format!("a compiler was installed, but cannot build kernels: {}", still.tried.join("; "))),
             },
             Err(why) => failures.push(format!("{why:#}")),
         }
     }
     bail!(
-        "no way to a device compiler worked:\n  - {}\nRun this where the network reaches rustup's server, then try \
-        again:\n  rustup component add rust-src --toolchain 1.95.0",
+        "no compiler for kernels could be installed:\n  - {}\nWhere the network reaches rustup's server, run\n  \
+         rustup component add rust-src --toolchain 1.95.0\nand try again",
         failures.iter().map(|failure| failure.replace('\n', "\n    ")).collect::<Vec<_>>().join("\n  - ")
     )
 }
 
-/// Installs rustup's component, for the toolchain that runs this.
+/// Installs the component rust-src for rustup's current toolchain.
 fn rustup() -> anyhow::Result<()> {
     let mut command = Command::new("rustup");
     command.current_dir(workspace::root()).args(["component", "add", "rust-src"]);
-    eprintln!("setup: installing rust-src with {}", workspace::shown(&command));
+    eprintln!("setup: installing rust-src with {}", workspace::command_line(&command));
     workspace::output(&mut command).map(|_| ())
 }
 
-/// Installs Debian's or Ubuntu's packages, if they are recent enough.
+/// Installs the first of [`PACKAGES`] that is recent enough.
 fn apt() -> anyhow::Result<()> {
-    // Best effort: an old package list may do.
+    // If the update fails, an old package list may suffice.
     let _ = privileged("apt-get").args(["update", "-qq"]).output();
     let recent =
         PACKAGES.into_iter().find(|(compiler, _)| candidate(compiler).is_some_and(|version| version >= OLDEST));
@@ -79,7 +80,7 @@ fn apt() -> anyhow::Result<()> {
 
 /// Installs a package of Debian or Ubuntu.
 pub fn install_package(package: &str) -> anyhow::Result<()> {
-    // Best effort, as above.
+    // If the update fails, an old package list may suffice.
     let _ = privileged("apt-get").args(["update", "-qq"]).output();
     apt_install(&[package])
 }
@@ -88,11 +89,11 @@ fn apt_install(packages: &[&str]) -> anyhow::Result<()> {
     let mut command = privileged("apt-get");
     command.args(["install", "-y", "-qq", "--no-install-recommends"]).args(packages);
     command.env("DEBIAN_FRONTEND", "noninteractive");
-    eprintln!("setup: installing {} with {}", packages.join(" and "), workspace::shown(&command));
+    eprintln!("setup: installing {} with {}", packages.join(" and "), workspace::command_line(&command));
     workspace::output(&mut command).map(|_| ())
 }
 
-/// The major and minor version of a package that apt-get would install.
+/// The major and the minor version of a package that apt-get would install.
 fn candidate(package: &str) -> Option<(u32, u32)> {
     let output = Command::new("apt-cache").args(["policy", package]).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -101,7 +102,7 @@ fn candidate(package: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?, numbers.next()?))
 }
 
-/// A command that changes the system: by `sudo` unless run by root, if `sudo` asks for no password.
+/// A command that runs as root: with `sudo -n`, which never asks for a password, unless this process is root.
 fn privileged(program: &str) -> Command {
     let id = Command::new("id").arg("-u").output();
     let is_root = id.is_ok_and(|output| output.stdout.trim_ascii() == b"0");

@@ -1,4 +1,4 @@
-//! `cargo xtask soundness`: Miri and valgrind over the tests that each of them supports.
+//! `cargo xtask soundness`: runs Miri and valgrind over the tests that each of them supports.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,32 +15,32 @@ use crate::{progress, setup, workspace};
 /// A tool that finds undefined behaviour while a test runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Tool {
-    /// Interprets tests that switch no stacks: references, bounds, alignment, data races, leaks
+    /// Interprets tests that launch no kernel: references, bounds, alignment, data races, leaks
     Miri,
-    /// Runs compiled tests of the executor, with its fibres: addresses, uninitialized bytes, leaks
+    /// Runs compiled tests of the executor: addresses, uninitialized bytes, leaks
     Valgrind,
 }
 
-/// The tests of one program that a tool runs.
+/// A package's tests that a tool runs.
 struct Suite {
     package: &'static str,
-    /// The program's arguments for `cargo test`.
+    /// The arguments of `cargo test` that select the test programs.
     target: &'static [&'static str],
-    /// Only tests whose names contain one of these; if empty, all.
+    /// Runs only the tests whose names contain one of these; if empty, all.
     only: &'static [&'static str],
-    /// Tests that the tool cannot run, or not within a minute, with the reason.
+    /// The tests that are left out, each with the reason.
     skipped: &'static [(&'static str, &'static str)],
 }
 
-/// Miri supports only the most common foreign functions.
+// Reasons to leave a test out. Miri supports only the most common foreign functions.
 const STARTS_A_PROGRAM: &str = "starts a program";
 const RENAMES_A_FILE: &str = "calls renameat2";
-const LOOKS_FOR_A_DRIVER: &str = "opens a library";
-/// Miri interprets, and valgrind translates each instruction into dozens: a test of many steps takes hours.
+const LOADS_A_DRIVER: &str = "opens a shared library";
+// Both tools make a test slower by orders of magnitude.
 const LONG: &str = "takes longer than a minute";
 
-/// Suites for Miri: no test that launches a kernel, because Miri does not support switching stacks.
-const MIRI: [Suite; 9] = [
+/// Suites for Miri. None of their tests launches a kernel, because Miri does not support switching stacks.
+const MIRI_SUITES: [Suite; 9] = [
     Suite {
         package: "warpfold-exact-sum",
         target: &["--lib", "--test", "edges"],
@@ -69,7 +69,7 @@ const MIRI: [Suite; 9] = [
         package: "warpfold-cust",
         target: &["--lib"],
         only: &[],
-        skipped: &[("a_code_of_a_newer_driver_keeps_its_number", LOOKS_FOR_A_DRIVER)],
+        skipped: &[("an_unknown_code_keeps_its_number", LOADS_A_DRIVER)],
     },
     Suite {
         package: "warpfold",
@@ -103,15 +103,15 @@ const MIRI: [Suite; 9] = [
     },
 ];
 
-/// Suites for valgrind. corosensei registers each stack with it, so it needs no suppressions.
-const VALGRIND: [Suite; 2] = [
+/// Suites for valgrind. The crate corosensei registers each stack with valgrind, so no suppressions are needed.
+const VALGRIND_SUITES: [Suite; 2] = [
     Suite {
         package: "warpfold-simt",
         target: &["--lib", "--tests"],
         only: &[],
         skipped: &[
-            ("faulting_launches_leak_nothing_and_leave_the_executor_usable", "measures the memory of its process"),
-            ("a_block_without_memory_for_its_stacks", "has a limit on memory, which valgrind itself exceeds"),
+            ("faulting_launches_leak_nothing_and_leave_the_executor_usable", "measures the memory of its own process"),
+            ("a_block_without_memory_for_its_stacks", "limits the memory to less than valgrind needs"),
         ],
     },
     Suite {
@@ -131,9 +131,9 @@ const VALGRIND: [Suite; 2] = [
     },
 ];
 
-/// The result of a tool for a suite.
+/// The numbers of tests that passed and failed.
 #[derive(Debug, Default, PartialEq, Eq)]
-struct Cases {
+struct Counts {
     passed: usize,
     failed: usize,
 }
@@ -142,13 +142,13 @@ struct Cases {
 struct Row {
     tool: &'static str,
     what: String,
-    cases: Cases,
+    counts: Counts,
     left_out: usize,
-    /// Whether the tool's exit code reports no error.
+    /// Whether the tool's exit code is 0.
     is_clean: bool,
 }
 
-/// Runs these tools, or both, and returns the exit code: 1 if one of them found an error, or none could run.
+/// Runs these tools, or both. Returns exit code 1 if a tool found an error, a test failed, or no tool could run.
 pub fn run(tools: &[Tool]) -> anyhow::Result<u8> {
     let wanted = if tools.is_empty() { Tool::value_variants() } else { tools };
     let (mut rows, mut absent) = (Vec::new(), Vec::new());
@@ -165,14 +165,14 @@ pub fn run(tools: &[Tool]) -> anyhow::Result<u8> {
         }
     }
     println!("\n{:<9} {:<28} {:>6} {:>6} {:>8}", "tool", "tests of", "passed", "failed", "left out");
-    for Row { tool, what, cases, left_out, is_clean } in &rows {
-        let note = if *is_clean { "" } else { "  found something: see above" };
-        println!("{tool:<9} {what:<28} {:>6} {:>6} {left_out:>8}{note}", cases.passed, cases.failed);
+    for Row { tool, what, counts, left_out, is_clean } in &rows {
+        let note = if *is_clean { "" } else { "  found an error: see above" };
+        println!("{tool:<9} {what:<28} {:>6} {:>6} {left_out:>8}{note}", counts.passed, counts.failed);
     }
     for (tool, why) in &absent {
-        println!("{} has NOT run, and says nothing about this code: {why:#}", name(**tool));
+        println!("{} has NOT run: {why:#}", name(**tool));
     }
-    let is_clean = rows.iter().all(|row| row.is_clean && row.cases.failed == 0);
+    let is_clean = rows.iter().all(|row| row.is_clean && row.counts.failed == 0);
     Ok(u8::from(!is_clean || rows.is_empty()))
 }
 
@@ -183,57 +183,59 @@ fn name(tool: Tool) -> &'static str {
     }
 }
 
-/// Installs Miri, a component of a nightly toolchain, unless it is installed.
+/// Installs Miri with a nightly toolchain, unless it is installed.
 fn find_miri() -> anyhow::Result<()> {
-    let is_there = || workspace::output(&mut nightly(&["miri", "--version"])).map(|_| ());
-    if is_there().is_ok() {
+    let is_installed = || workspace::output(&mut nightly(&["miri", "--version"])).map(|_| ());
+    if is_installed().is_ok() {
         return Ok(());
     }
     let mut install = Command::new("rustup");
     install.args(["toolchain", "install", "nightly", "--profile", "minimal", "-c", "miri,rust-src"]);
-    eprintln!("soundness: installing Miri with {}", workspace::shown(&install));
-    progress::while_saying("installing Miri", || workspace::output(&mut install))
+    eprintln!("soundness: installing Miri with {}", workspace::command_line(&install));
+    progress::with_progress("installing Miri", || workspace::output(&mut install))
         .context("no nightly toolchain with Miri can be installed here")?;
-    is_there().context("Miri was installed, but does not run")
+    is_installed().context("Miri was installed, but does not run")
 }
 
 /// Cargo of the nightly toolchain.
 fn nightly(arguments: &[&str]) -> Command {
     let mut command = Command::new("rustup");
     command.current_dir(workspace::root()).args(["run", "nightly", "cargo"]).args(arguments);
-    // Variables of the cargo that runs this, which belongs to another toolchain.
+    // The cargo that runs xtask belongs to another toolchain, and has set these variables.
     command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
     command
 }
 
+/// Installs valgrind, unless it is installed.
 fn find_valgrind() -> anyhow::Result<()> {
-    let is_there = || workspace::output(Command::new("valgrind").arg("--version")).map(|_| ());
-    if is_there().is_ok() {
+    let is_installed = || workspace::output(Command::new("valgrind").arg("--version")).map(|_| ());
+    if is_installed().is_ok() {
         return Ok(());
     }
     setup::install_package("valgrind").context("valgrind is missing, and cannot be installed")?;
-    is_there().context("valgrind was installed, but does not run")
+    is_installed().context("valgrind was installed, but does not run")
 }
 
-/// The arguments of a test program.
-fn choice(suite: &Suite) -> impl Iterator<Item = &'static str> {
+/// The arguments of a test program that select the suite's tests.
+fn selection(suite: &Suite) -> impl Iterator<Item = &'static str> {
     let skipped = suite.skipped.iter().flat_map(|(test, _)| ["--skip", *test]);
     suite.only.iter().copied().chain(skipped)
 }
 
 fn miri() -> anyhow::Result<Vec<Row>> {
     let mut table = Vec::new();
-    for suite in &MIRI {
+    for suite in &MIRI_SUITES {
         let what = format!("{} {}", suite.package, suite.target.join(" "));
         let mut command = nightly(&["miri", "test", "--package", suite.package]);
-        command.args(suite.target).arg("--").args(choice(suite));
-        // Its own target folder, because its compiler differs. Tests read files, and device addresses are integers.
+        command.args(suite.target).arg("--").args(selection(suite));
+        // Miri's own target folder, because its compiler differs from the workspace's.
         command.env("CARGO_TARGET_DIR", workspace::target().join("miri")).env(ARCHS, "none");
-        // `powi` computes powers of two; Miri randomizes its last bit unless told not to.
+        // Tests read files. Device addresses are integers that become pointers. Tests need exact powers of two from
+        // `powi`, whose last bit Miri would randomize.
         let flags = "-Zmiri-disable-isolation -Zmiri-permissive-provenance -Zmiri-deterministic-floats";
         command.env("MIRIFLAGS", flags);
-        let row = tested("Miri", what, &mut command)?;
-        ensure!(!row.is_clean || row.cases.passed > 0, "no test of {} has run under Miri", suite.package);
+        let row = run_tests("Miri", what, &mut command)?;
+        ensure!(!row.is_clean || row.counts.passed > 0, "no test of {} has run under Miri", suite.package);
         table.push(row);
     }
     Ok(table)
@@ -241,30 +243,30 @@ fn miri() -> anyhow::Result<Vec<Row>> {
 
 fn valgrind() -> anyhow::Result<Vec<Row>> {
     let mut table = Vec::new();
-    for suite in &VALGRIND {
+    for suite in &VALGRIND_SUITES {
         let before = table.len();
         for (name, folder, program) in programs(suite)? {
             let mut command = Command::new("valgrind");
             command.current_dir(folder).args(["--quiet", "--error-exitcode=99"]);
             command.args(["--leak-check=full", "--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
-            command.arg(program).args(["--test-threads", "1"]).args(choice(suite));
-            table.push(tested("valgrind", format!("{} {name}", suite.package), &mut command)?);
+            command.arg(program).args(["--test-threads", "1"]).args(selection(suite));
+            table.push(run_tests("valgrind", format!("{} {name}", suite.package), &mut command)?);
         }
-        let passed: usize = table[before..].iter().map(|row| row.cases.passed).sum();
+        let passed: usize = table[before..].iter().map(|row| row.counts.passed).sum();
         let is_clean = table[before..].iter().all(|row| row.is_clean);
         ensure!(!is_clean || passed > 0, "no test of {} has run under valgrind", suite.package);
     }
     Ok(table)
 }
 
-/// Builds a suite's test programs: returns the name, the working folder and the file of each.
+/// Builds a suite's test programs. Returns the name, the working folder and the file of each.
 fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["test", "--no-run", "--package", suite.package]).args(suite.target);
     cargo.args(["--message-format", "json-render-diagnostics"]).env(ARCHS, "none").stderr(Stdio::inherit());
-    let output = progress::while_saying("building tests", || cargo.output())?;
-    ensure!(output.status.success(), "{} failed", workspace::shown(&cargo));
-    // By name, so that they run in the same order each time.
+    let output = progress::with_progress("building tests", || cargo.output())?;
+    ensure!(output.status.success(), "{} failed", workspace::command_line(&cargo));
+    // Sorted by name, so that they always run in the same order.
     let mut programs = BTreeMap::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         let message: Value = serde_json::from_str(line).context("a message of cargo is not JSON")?;
@@ -278,33 +280,33 @@ fn programs(suite: &Suite) -> anyhow::Result<Vec<(String, PathBuf, PathBuf)>> {
 }
 
 /// Runs tests under a tool, shows their output, and counts them.
-fn tested(tool: &'static str, what: String, command: &mut Command) -> anyhow::Result<Row> {
+fn run_tests(tool: &'static str, what: String, command: &mut Command) -> anyhow::Result<Row> {
     eprintln!("soundness: {tool} over {what}");
     let start = Instant::now();
     command.stderr(Stdio::inherit());
-    let output = progress::while_saying(&what, || command.output())
-        .with_context(|| format!("cannot run {}", workspace::shown(command)))?;
+    let output = progress::with_progress(&what, || command.output())
+        .with_context(|| format!("cannot run {}", workspace::command_line(command)))?;
     let text = String::from_utf8_lossy(&output.stdout);
     print!("{text}");
     let is_clean = output.status.success();
-    let (cases, left_out) = counted(&text);
+    let (counts, left_out) = count_tests(&text);
     eprintln!("soundness: {tool} over {what}: {} seconds", start.elapsed().as_secs());
-    Ok(Row { tool, what, cases, left_out, is_clean })
+    Ok(Row { tool, what, counts, left_out, is_clean })
 }
 
-/// The numbers in the closing lines of test programs: the cases, and how many were filtered out.
-fn counted(text: &str) -> (Cases, usize) {
-    let (mut cases, mut left_out) = (Cases::default(), 0);
+/// The numbers of passed, failed, and filtered-out tests in the output of test programs.
+fn count_tests(text: &str) -> (Counts, usize) {
+    let (mut counts, mut left_out) = (Counts::default(), 0);
     for line in text.lines().filter(|line| line.starts_with("test result:")) {
         let number = |what: &str| {
             let before = line.split(';').find_map(|part| part.trim().strip_suffix(what))?;
             before.rsplit(' ').find(|word| !word.is_empty())?.parse::<usize>().ok()
         };
-        cases.passed += number(" passed").unwrap_or(0);
-        cases.failed += number(" failed").unwrap_or(0);
+        counts.passed += number(" passed").unwrap_or(0);
+        counts.failed += number(" failed").unwrap_or(0);
         left_out += number(" filtered out").unwrap_or(0);
     }
-    (cases, left_out)
+    (counts, left_out)
 }
 
 #[cfg(test)]
@@ -315,16 +317,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cases_are_counted_over_all_programs() {
+    fn tests_are_counted_over_all_programs() {
         let text = "running 3 tests\ntest a ... ok\n\n\
             test result: ok. 20 passed; 0 failed; 1 ignored; 0 measured; 3 filtered out; finished in 0.04s\n\
             test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 7.10s\n";
-        assert_eq!(counted(text), (Cases { passed: 21, failed: 2 }, 3));
+        assert_eq!(count_tests(text), (Counts { passed: 21, failed: 2 }, 3));
         // Undefined behaviour ends a program before its last line.
-        assert_eq!(counted("running 3 tests\ntest a ... "), (Cases::default(), 0));
+        assert_eq!(count_tests("running 3 tests\ntest a ... "), (Counts::default(), 0));
     }
 
-    /// All Rust sources below a folder.
+    /// The text of all Rust sources in a folder and its subfolders.
     fn sources(folder: &Path) -> String {
         let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
         entries
@@ -338,7 +340,7 @@ mod tests {
 
     #[test]
     fn tests_that_are_left_out_exist() {
-        for suite in MIRI.iter().chain(&VALGRIND) {
+        for suite in MIRI_SUITES.iter().chain(&VALGRIND_SUITES) {
             let folder = match suite.package {
                 "warpfold" => "host",
                 "warpfold-bench" => "bench",

@@ -1,4 +1,4 @@
-//! `cargo xtask timings`: how long builds and tests take for a user.
+//! `cargo xtask timings`: measures how long builds and tests take.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,27 +10,28 @@ use clap::ValueEnum;
 
 use crate::{progress, workspace};
 
-/// A group of measurements in one clone.
+/// A group of steps in one clone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Row {
-    /// The first `bench`
+    /// The first `cargo xtask bench`
     Bench,
-    /// The first `test`, a second one, and tests and PTX after an edit
+    /// The first `cargo xtask test`, a second one, and tests and PTX after edits
     Test,
-    /// The release build of the benchmark, as on a machine with a GPU of sm_90
+    /// The benchmark's release build, as on a machine with a GPU of sm_90
     Gpu,
-    /// The first `bundle`
+    /// The first `cargo xtask bundle`
     Bundle,
-    /// `.ci/run`
+    /// The first `.ci/run`
     Ci,
 }
 
-/// A command and its time goal.
+/// A command to measure.
 struct Step {
     name: &'static str,
-    /// An edit before the command: the path, a text in the file, and its replacement.
+    /// An edit before the command: the file, a text in it, and its replacement.
     edit: Option<(&'static str, &'static str, &'static str)>,
     command: &'static str,
+    /// The time that the command should take at most, in seconds.
     goal: Option<u64>,
 }
 
@@ -38,14 +39,14 @@ const fn step(name: &'static str, command: &'static str, minutes: u64, seconds: 
     Step { name, edit: None, command, goal: Some(60 * minutes + seconds) }
 }
 
-/// A line of one kernel and an equivalent line, which still triggers a build.
+/// A line of a kernel, and an equivalent line that triggers a build.
 const KERNEL: (&str, &str, &str) = (
     "kernels/src/transpose/tiled/access/unaligned.rs",
     "let mask = (1 << self.shape.log2_down) - 1;",
     "let mask = (1_u32 << self.shape.log2_down).wrapping_sub(1);",
 );
 
-/// A line of one plan and an equivalent line.
+/// A line of a plan, and an equivalent line that triggers a build.
 const PLAN: (&str, &str, &str) = (
     "host/src/reduce/plan.rs",
     "if vectors <= MAX_SHORT_ROW_VECTORS && (rows > 1 || !is_any_order) {",
@@ -61,21 +62,18 @@ impl Row {
                 step("xtask test again, nothing changed", "cargo xtask test", 1, 30),
                 Step {
                     edit: Some(KERNEL),
-                    ..step("a line of a kernel, its tests", "cargo xtask test --test cpu transposes", 1, 0)
+                    ..step("a kernel edited, its tests", "cargo xtask test --test cpu transposes", 1, 0)
                 },
-                step("its PTX for one architecture", "cargo xtask build-ptx --arch sm_90", 1, 0),
+                step("the PTX after it, one architecture", "cargo xtask build-ptx --arch sm_90", 1, 0),
                 Step {
                     edit: Some(PLAN),
-                    ..step("a line of a plan, its tests", "cargo xtask test --test cpu reductions", 0, 40)
+                    ..step("a plan edited, its tests", "cargo xtask test --test cpu reductions", 0, 40)
                 },
             ],
-            // With this variable xtask builds as on a machine with a GPU.
-            Self::Gpu => vec![step(
-                "bench built, fresh clone, as with a GPU",
-                "WARPFOLD_ARCHS=sm_90 cargo xtask bench --help",
-                5,
-                0,
-            )],
+            // With this variable, xtask builds as on a machine with a GPU.
+            Self::Gpu => {
+                vec![step("release build of bench, fresh clone", "WARPFOLD_ARCHS=sm_90 cargo xtask bench --help", 5, 0)]
+            }
             Self::Bundle => vec![step("xtask bundle, fresh clone", "cargo xtask bundle", 8, 0)],
             Self::Ci => vec![step(".ci/run, fresh clone", "CI=true .ci/run", 10, 0)],
         }
@@ -91,20 +89,20 @@ pub fn run(rows: &[Row]) -> anyhow::Result<()> {
         let clone = clone_to(&folder.join(format!("{row:?}").to_lowercase()))?;
         for step in row.steps() {
             let time = measure(&clone, &step)?;
-            eprintln!("xtask: {}: {}", step.name, shown(time));
+            eprintln!("xtask: {}: {}", step.name, minutes_and_seconds(time));
             table.push((step, time));
         }
         fs::remove_dir_all(&clone).context("cannot remove the clone")?;
     }
     println!("{:<42} {:>6} {:>6}  command", "what", "time", "goal");
     for (Step { name, command, goal, .. }, time) in table {
-        let goal = goal.map(|seconds| shown(Duration::from_secs(seconds))).unwrap_or_default();
-        println!("{name:<42} {:>6} {goal:>6}  {command}", shown(time));
+        let goal = goal.map(|seconds| minutes_and_seconds(Duration::from_secs(seconds))).unwrap_or_default();
+        println!("{name:<42} {:>6} {goal:>6}  {command}", minutes_and_seconds(time));
     }
     Ok(())
 }
 
-/// Makes a fresh clone of the last commit.
+/// Clones the last commit to a folder.
 fn clone_to(folder: &Path) -> anyhow::Result<PathBuf> {
     if folder.exists() {
         fs::remove_dir_all(folder).context("cannot remove an old clone")?;
@@ -118,7 +116,10 @@ fn measure(clone: &Path, step: &Step) -> anyhow::Result<Duration> {
     if let Some((file, from, to)) = step.edit {
         let path = clone.join(file);
         let text = fs::read_to_string(&path).with_context(|| format!("cannot read `{file}`"))?;
-        ensure!(text.contains(from), "`{file}` has no `{from}` to change any more");
+        ensure!(
+            text.contains(from),
+            "`{file}` no longer contains the line `{from}`: change it in xtask/src/timings.rs"
+        );
         fs::write(&path, text.replacen(from, to, 1)).with_context(|| format!("cannot write `{file}`"))?;
     }
     let log = clone.with_extension("log");
@@ -126,18 +127,18 @@ fn measure(clone: &Path, step: &Step) -> anyhow::Result<Duration> {
     let errors = output.try_clone().context("cannot write the log twice")?;
     let mut command = Command::new("bash");
     command.current_dir(clone).args(["-c", step.command]).stdout(output).stderr(errors);
-    // Variables of the cargo that runs this.
+    // The cargo that runs xtask has set these variables.
     for variable in ["CARGO", "CARGO_TARGET_DIR", "CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH", "WARPFOLD_ARCHS"] {
         command.env_remove(variable);
     }
     let start = Instant::now();
     let code = progress::run(&mut command, step.name)?;
-    ensure!(code == 0, "`{}` ended with {code}: see `{}`", step.command, log.display());
+    ensure!(code == 0, "`{}` ended with exit code {code}: see `{}`", step.command, log.display());
     Ok(start.elapsed())
 }
 
 /// The time in minutes and seconds.
-fn shown(time: Duration) -> String {
+fn minutes_and_seconds(time: Duration) -> String {
     let seconds = time.as_secs_f64().round() as u64;
     format!("{}:{:02}", seconds / 60, seconds % 60)
 }
@@ -147,7 +148,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_edited_is_there() {
+    fn edited_lines_exist() {
         for (file, from, _) in [KERNEL, PLAN] {
             let text = fs::read_to_string(workspace::root().join(file)).unwrap();
             assert_eq!(text.matches(from).count(), 1, "{file}");
@@ -156,6 +157,9 @@ mod tests {
 
     #[test]
     fn times_are_minutes_and_seconds() {
-        assert_eq!([59, 60, 3601].map(|seconds| shown(Duration::from_secs(seconds))), ["0:59", "1:00", "60:01"]);
+        assert_eq!(
+            [59, 60, 3601].map(|seconds| minutes_and_seconds(Duration::from_secs(seconds))),
+            ["0:59", "1:00", "60:01"]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Paths of the workspace, and running other programs.
+//! Paths of the workspace, and functions that run other programs.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, bail};
 
-/// The workspace's folder, from cargo when it runs this tool. (Not the folder where it was built: a checkout may have
-/// been moved or copied since, with its target folder.)
+/// The workspace's folder, from the variable that cargo sets when it runs xtask. The folder that xtask was built in may
+/// be another one, if the checkout was moved or copied with its target folder.
 pub fn root() -> &'static Path {
     static ROOT: OnceLock<PathBuf> = OnceLock::new();
     ROOT.get_or_init(|| {
-        let of_run = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).filter(|folder| folder.ends_with("xtask"));
-        let own = of_run.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
-        own.parent().expect("xtask is a folder of the workspace").to_owned()
+        let running = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from).filter(|folder| folder.ends_with("xtask"));
+        let xtask = running.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")));
+        xtask.parent().expect("xtask is a folder of the workspace").to_owned()
     })
 }
 
@@ -26,7 +26,7 @@ pub fn target() -> PathBuf {
     }
 }
 
-/// The cargo that runs this tool, with [`target`] as its target folder, wherever it is run.
+/// The cargo that runs xtask. Its target folder is [`target`], whatever its working folder.
 pub fn cargo() -> Command {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     if env::var_os("CARGO_TARGET_DIR").is_some() {
@@ -35,23 +35,23 @@ pub fn cargo() -> Command {
     cargo
 }
 
-/// Runs a program to its end, with its output shown, and returns its exit code.
+/// Runs a program with its output command_line, and returns its exit code.
 pub fn exit_code(command: &mut Command) -> anyhow::Result<u8> {
-    let status = command.status().with_context(|| format!("cannot run {}", shown(command)))?;
+    let status = command.status().with_context(|| format!("cannot run {}", command_line(command)))?;
     Ok(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1))
 }
 
 /// Runs a program that must succeed, and returns its output.
 pub fn output(command: &mut Command) -> anyhow::Result<Output> {
-    let output = command.output().with_context(|| format!("cannot run {}", shown(command)))?;
+    let output = command.output().with_context(|| format!("cannot run {}", command_line(command)))?;
     if !output.status.success() {
-        bail!("{} failed:\n{}", shown(command), String::from_utf8_lossy(&output.stderr).trim_end());
+        bail!("{} failed:\n{}", command_line(command), String::from_utf8_lossy(&output.stderr).trim_end());
     }
     Ok(output)
 }
 
-/// The command line as a user would type it.
-pub fn shown(command: &Command) -> String {
+/// The command line in backquotes, for messages.
+pub fn command_line(command: &Command) -> String {
     let words = std::iter::once(command.get_program()).chain(command.get_args());
     let words: Vec<_> = words.map(|word| word.to_string_lossy().into_owned()).collect();
     format!("`{}`", words.join(" "))

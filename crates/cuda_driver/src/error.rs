@@ -1,11 +1,11 @@
-//! Why a driver could not be loaded.
+//! The errors of loading a driver.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Why [`load`](crate::load()) found no driver that can be used.
+/// The error of [`load`](crate::load()): no usable driver was found.
 ///
-/// A driver that loads may still have no GPU. In that case `cuInit` returns an error.
+/// A driver may load on a machine without a GPU. In that case `cuInit` returns an error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
@@ -28,7 +28,7 @@ pub enum LoadError {
         missing: &'static str,
     },
 
-    /// The library is the CUDA toolkit's stub, which has every function and is only for linking.
+    /// The library is the CUDA toolkit's stub, which exists only for linking.
     #[error(
         "{} is the CUDA toolkit's stub for linking, not a driver; remove its folder from \
          LD_LIBRARY_PATH, or install the NVIDIA driver",
@@ -52,13 +52,13 @@ pub enum LoadError {
     },
 }
 
-/// One place where [`load`](crate::load()) looked for a driver.
+/// A library that [`load`](crate::load()) could not open.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Attempt {
     /// The name or path of the library.
     pub library: String,
-    /// The reason why it could not be opened.
+    /// Why it could not be opened.
     pub reason: String,
 }
 
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_driver_says_what_was_tried_and_what_to_do() {
+    fn no_driver_lists_the_tried_libraries_and_the_remedy() {
         let attempt = |library: &str| Attempt { library: library.into(), reason: "no such file".into() };
         let error = LoadError::NoDriver { tried: vec![attempt("libcuda.so.1"), attempt("libcuda.so")] };
         assert_eq!(

@@ -1,4 +1,4 @@
-//! The driver's functions. Loading the driver looks up each function by its name. A method of [`Driver`] calls it.
+//! The driver's functions: looked up by name when the driver is loaded, and called through methods of [`Driver`].
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_ulonglong, c_ushort, c_void};
 use std::fmt;
@@ -15,42 +15,41 @@ pub struct Driver {
     functions: Functions,
     version: DriverVersion,
     path: PathBuf,
-    /// Keeps the functions' addresses valid.
+    /// Keeps the library loaded, so that the functions' addresses stay valid.
     library: Library,
 }
 
 impl Driver {
-    /// The functions of a library. `version` is the version of its driver.
+    /// Looks up the functions of a library. `version` is the driver's version.
     ///
     /// # Safety
-    /// The library is a driver's. The value is never dropped, because its functions stay in use.
+    /// The library is a driver. The value is never dropped, because its functions stay in use.
     pub(crate) unsafe fn new(library: Library, version: DriverVersion, path: PathBuf) -> Self {
-        // SAFETY: each address is what the driver exports by that name, and is valid until the process ends, as
-        // promised by the caller.
+        // SAFETY: the driver exports each function under that name. The addresses are valid until the process ends,
+        // because the caller never drops the library.
         let functions = unsafe { Functions::find(|symbol| address_in(&library, symbol)) };
         Self { functions, version, path, library }
     }
 
     /// The newest version of CUDA that this driver implements.
     ///
-    /// A kernel whose PTX has a newer version cannot be loaded.
+    /// PTX of a newer version cannot be loaded.
     pub fn version(&self) -> DriverVersion {
         self.version
     }
 
-    /// The path of the loaded library: on Linux as the dynamic linker found it, elsewhere as it was requested.
+    /// The path of the loaded library: on Unix as the dynamic linker resolved it, elsewhere as it was requested.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The address of one of the driver's functions, for functions without a method here. The address is valid until
-    /// the process ends.
+    /// The address of a driver function, for those without a method here. It is valid until the process ends.
     pub fn function(&self, symbol: &str) -> Option<*mut ()> {
         address_in(&self.library, symbol)
     }
 
-    /// The driver's name for a code, `CUDA_ERROR_...`. The driver may know codes for which [`CUresult`] has no
-    /// constant.
+    /// The driver's name for a code, such as `CUDA_ERROR_INVALID_VALUE`. The driver may know codes for which
+    /// [`CUresult`] has no constant.
     pub fn error_name(&self, code: CUresult) -> Option<&'static str> {
         // SAFETY: the function writes a pointer to a string that lives as long as the driver, or leaves it null.
         self.text(|text| unsafe { self.cuGetErrorName(code, text) }.is_ok())
@@ -58,7 +57,7 @@ impl Driver {
 
     /// The driver's description of a code.
     pub fn error_string(&self, code: CUresult) -> Option<&'static str> {
-        // SAFETY: as above.
+        // SAFETY: as for `cuGetErrorName`.
         self.text(|text| unsafe { self.cuGetErrorString(code, text) }.is_ok())
     }
 
@@ -68,7 +67,7 @@ impl Driver {
         if !write(&mut text) || text.is_null() {
             return None;
         }
-        // SAFETY: a zero-terminated string in the driver's own memory, and the driver is never unloaded.
+        // SAFETY: a nul-terminated string in the driver's memory, and the driver is never unloaded.
         unsafe { CStr::from_ptr(text) }.to_str().ok()
     }
 }
@@ -79,16 +78,16 @@ impl fmt::Debug for Driver {
     }
 }
 
-/// The address of a function of this library or of one that it depends on.
+/// The address of a function of this library, or of a library that it depends on.
 pub(crate) fn address_in(library: &Library, symbol: &str) -> Option<*mut ()> {
-    // SAFETY: the type is that of an address; nothing is read or called through it here.
+    // SAFETY: the symbol is taken as an address only. Nothing is read or called through it here.
     let address: *mut () = *unsafe { library.get(symbol) }.ok()?;
     (!address.is_null()).then_some(address)
 }
 
-macro_rules! table {
+macro_rules! functions {
     ($(($major:literal, $minor:literal) $doc:literal $name:ident($($argument:ident: $type:ty),* $(,)?);)*) => {
-        /// The names of the functions, each with the version of CUDA that introduced it.
+        /// The names of the functions that [`Driver`] has, each with the version of CUDA that introduced it.
         pub const FUNCTIONS: &[(&str, DriverVersion)] =
             &[$((stringify!($name), DriverVersion { major: $major, minor: $minor })),*];
 
@@ -108,8 +107,8 @@ macro_rules! table {
                 Self {
                     $(
                         $name: address(stringify!($name)).map(|address| {
-                            // SAFETY: a function pointer has the size of an address, and the driver's function of
-                            // this name has this type in cuda.h.
+                            // SAFETY: a function pointer has the size of an address, and cuda.h declares the function
+                            // of this name with this type.
                             unsafe {
                                 std::mem::transmute::<*mut (), unsafe extern "system" fn($($type),*) -> CUresult>(
                                     address,
@@ -130,18 +129,18 @@ macro_rules! table {
                 #[doc = concat!("Since CUDA ", $major, ".", $minor, ".")]
                 #[doc = ""]
                 #[doc = "# Safety"]
-                #[doc = "What the driver API's documentation asks of the arguments: pointers are valid for what the \
-                         function reads and writes, and handles are alive."]
+                #[doc = "The arguments meet the requirements in the driver API's documentation: pointers are valid for \
+                         what the function reads and writes, and handles are alive."]
                 #[doc = ""]
                 #[doc = "# Errors"]
-                #[doc = "A code other than success, or a driver without this function."]
+                #[doc = "The function returned a code other than success, or the driver does not have it."]
                 #[inline]
                 #[allow(clippy::too_many_arguments)]
                 pub unsafe fn $name(&self, $($argument: $type),*) -> Result<(), DriverError> {
                     match self.functions.$name {
                         // SAFETY: as promised by the caller.
                         Some(function) => unsafe { function($($argument),*) }.result(),
-                        None => Err(self.missing(
+                        None => Err(self.missing_function(
                             stringify!($name),
                             DriverVersion { major: $major, minor: $minor },
                         )),
@@ -154,14 +153,14 @@ macro_rules! table {
 
 impl Driver {
     #[cold]
-    fn missing(&self, name: &'static str, since: DriverVersion) -> DriverError {
-        DriverError::Missing(MissingFunction { name, since, have: self.version() })
+    fn missing_function(&self, name: &'static str, since: DriverVersion) -> DriverError {
+        DriverError::Missing(MissingFunction { name, since, driver_version: self.version() })
     }
 }
 
-table! {
+functions! {
     // The driver.
-    (2, 0) "Starts the driver; `flags` is 0."
+    (2, 0) "Initializes the driver; `flags` must be 0."
     cuInit(flags: c_uint);
     (2, 2) "The version of CUDA that the driver implements: 1000 times major plus 10 times minor."
     cuDriverGetVersion(version: *mut c_int);
@@ -175,7 +174,7 @@ table! {
     cuDeviceGetCount(count: *mut c_int);
     (2, 0) "The device with this ordinal."
     cuDeviceGet(device: *mut CUdevice, ordinal: c_int);
-    (2, 0) "A device's name, zero-terminated, in at most `length` bytes."
+    (2, 0) "A device's name, nul-terminated, in at most `length` bytes."
     cuDeviceGetName(name: *mut c_char, length: c_int, device: CUdevice);
     (3, 2) "The size of a device's memory in bytes."
     cuDeviceTotalMem_v2(bytes: *mut usize, device: CUdevice);
@@ -239,14 +238,14 @@ table! {
     cuFuncSetAttribute(function: CUfunction, attribute: CUfunction_attribute, value: c_int);
     (3, 0) "Sets a kernel's preferred split of on-chip memory into L1 cache and shared memory."
     cuFuncSetCacheConfig(function: CUfunction, config: CUfunc_cache);
-    (6, 5) "The number of a kernel's blocks that a multiprocessor runs concurrently."
+    (6, 5) "The maximum number of a kernel's blocks that are resident on a multiprocessor at once."
     cuOccupancyMaxActiveBlocksPerMultiprocessor(
         blocks: *mut c_int,
         function: CUfunction,
         block_size: c_int,
         dynamic_shared: usize,
     );
-    (6, 5) "A block size that fills the device, and the smallest grid of such blocks that fills it."
+    (6, 5) "The block size with the highest occupancy, and the smallest grid that fills the device with it."
     cuOccupancyMaxPotentialBlockSize(
         min_grid_size: *mut c_int,
         block_size: *mut c_int,
@@ -255,7 +254,7 @@ table! {
         dynamic_shared: usize,
         block_size_limit: c_int,
     );
-    (10, 2) "The most dynamic shared memory per block, in bytes, with which `blocks` blocks fit on a multiprocessor."
+    (10, 2) "The maximum dynamic shared memory per block, in bytes, with which `blocks` blocks fit on a multiprocessor."
     cuOccupancyAvailableDynamicSMemPerBlock(
         dynamic_shared: *mut usize,
         function: CUfunction,
@@ -299,7 +298,7 @@ table! {
     cuStreamQuery(stream: CUstream);
     (3, 2) "Makes later work in a stream wait for an event."
     cuStreamWaitEvent(stream: CUstream, event: CUevent, flags: c_uint);
-    (10, 0) "Calls a function on the host after the stream's earlier work."
+    (10, 0) "Calls a host function after the stream's earlier work."
     cuLaunchHostFunc(stream: CUstream, function: Option<CUhostFn>, data: *mut c_void);
     (2, 0) "Creates an event."
     cuEventCreate(event: *mut CUevent, flags: c_uint);
@@ -311,7 +310,7 @@ table! {
     cuEventQuery(event: CUevent);
     (2, 0) "Waits for an event."
     cuEventSynchronize(event: CUevent);
-    (2, 0) "Milliseconds between two events."
+    (2, 0) "The time between two events, in milliseconds."
     cuEventElapsedTime(milliseconds: *mut f32, start: CUevent, end: CUevent);
 
     // Memory.
@@ -357,7 +356,7 @@ table! {
     cuMemsetD32Async(to: CUdeviceptr, value: c_uint, count: usize, stream: CUstream);
 
     // Graphs.
-    (10, 1) "Begins to capture a stream's work into a graph."
+    (10, 1) "Begins capturing a stream's work into a graph."
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     (10, 0) "Ends the capture of a stream."
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);

@@ -1,9 +1,8 @@
 //! The NVIDIA driver's functions, loaded at run time.
 //!
-//! A program that uses this crate links and starts on a machine without CUDA, and needs no CUDA toolkit to build:
-//! [`load()`] opens the driver's library, `libcuda.so.1` or `nvcuda.dll`, when it is first called. A [`Driver`] has a
-//! method for each of the driver's functions that [`cust`](../cust/index.html) and warpfold use, under the driver's
-//! own name.
+//! A program that uses this crate needs no CUDA toolkit to build, and starts on a machine without CUDA. The first call
+//! of [`load()`] opens the driver's library, `libcuda.so.1` or `nvcuda.dll`. A [`Driver`] has a method for each driver
+//! function that [`cust`](../cust/index.html) and warpfold use, under the function's own name.
 //!
 //! ```no_run
 //! let driver = cuda_driver::load()?;
@@ -13,16 +12,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! - **A missing driver** is a [`LoadError`], which lists the libraries that were tried.
-//! - **A missing function** of an older driver is a [`MissingFunction`], with the function's name and the version of
-//!   CUDA that introduced it. The lookup of one function does not affect the others.
-//! - **A result code** is a [`CUresult`], an integer with named constants. A code of a newer driver without a constant
-//!   here is an error with its number.
+//! - **If the driver is missing**, `load()` returns a [`LoadError`], which lists the libraries that were tried.
+//! - **If the driver is too old for a function**, its method returns a [`MissingFunction`], with the function's name
+//!   and the version of CUDA that introduced it. All other functions still work.
+//! - **A result code** is a [`CUresult`], an integer with named constants. A code of a newer driver, without a constant
+//!   here, is an error with its number.
 //!
 //! The types have the names of `cuda.h`. If a function has a newer version with a suffix (`cuMemAlloc_v2`), this crate
-//! uses the newer version. In C, a macro adds the suffix.
+//! has the newer version. (In C, a macro of `cuda.h` adds the suffix.)
 //!
-//! The crate supports 64-bit Linux (also in WSL) and Windows. [`OVERRIDE_VARIABLE`] selects a library, or none.
+//! The crate supports 64-bit Linux (also in WSL) and Windows. The environment variable [`OVERRIDE_VARIABLE`] selects
+//! another library, or none.
 
 #![warn(missing_docs)]
 

@@ -1,4 +1,4 @@
-//! Finds the driver's library.
+//! Finds and opens the driver's library.
 
 use std::env;
 use std::ffi::{OsStr, c_int};
@@ -12,27 +12,26 @@ use crate::functions::{Driver, address_in};
 use crate::result::CUresult;
 use crate::version::DriverVersion;
 
-/// The environment variable that chooses the driver library, `WARPFOLD_LIBCUDA`.
+/// The environment variable that selects the driver library, `WARPFOLD_LIBCUDA`.
 ///
-/// The variable's value is the path of the only library to try, or `none` to behave as on a machine without a driver.
-/// If it is unset or empty, [`load`](crate::load()) searches as usual.
+/// Its value is the path of the only library to try, or `none` to behave as on a machine without a driver. If it is
+/// unset or empty, [`load`](crate::load()) tries the default libraries.
 pub const OVERRIDE_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
-/// Paths of the driver library, the likeliest first. WSL keeps the driver of the Windows host at the second path. Some
-/// containers use the third name.
+/// The libraries to try, in order. WSL has the driver of the Windows host at the second path. Some containers have only
+/// the third name.
 #[cfg(not(windows))]
-const USUAL_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
+const DEFAULT_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
 
-/// Name of the driver library. Only Windows' own libraries are searched.
+/// The library to try, from the system folder of Windows only.
 #[cfg(windows)]
-const USUAL_LIBRARIES: &[&str] = &["nvcuda.dll"];
+const DEFAULT_LIBRARIES: &[&str] = &["nvcuda.dll"];
 
-/// Finds the NVIDIA driver.
+/// Loads the NVIDIA driver.
 ///
 /// The first call tries `libcuda.so.1`, then `/usr/lib/wsl/lib/libcuda.so.1` and `libcuda.so`; on Windows it tries
 /// `nvcuda.dll`. If [`OVERRIDE_VARIABLE`] is set, it tries only the library that the variable names. Every later call,
-/// from any thread, returns the result of the first call: it does not notice a driver that is installed while the
-/// process runs.
+/// from any thread, returns the result of the first one, even if a driver has been installed since.
 ///
 /// This function does not initialize the driver: call `cuInit` or `cust::init`. The driver is never unloaded.
 ///
@@ -48,14 +47,13 @@ pub fn load() -> Result<&'static Driver, LoadError> {
 }
 
 fn find() -> Result<Driver, LoadError> {
-    let usual = || open_first(USUAL_LIBRARIES.iter().map(|name| (OsStr::new(name), open_usual as Open)));
+    let open_defaults = || open_first(DEFAULT_LIBRARIES.iter().map(|name| (OsStr::new(name), open_default as Open)));
     let (library, name) = match env::var_os(OVERRIDE_VARIABLE) {
-        Some(choice) if choice == "none" => Err(vec![Attempt {
-            library: format!("{OVERRIDE_VARIABLE}=none"),
-            reason: "asks to do without a driver".into(),
-        }]),
+        Some(choice) if choice == "none" => {
+            Err(vec![Attempt { library: format!("{OVERRIDE_VARIABLE}=none"), reason: "disables the driver".into() }])
+        }
         Some(choice) if !choice.is_empty() => open_first([(choice.as_os_str(), open as Open)]),
-        _ => usual(),
+        _ => open_defaults(),
     }
     .map_err(|tried| LoadError::NoDriver { tried })?;
 
@@ -80,23 +78,23 @@ type Open = fn(&OsStr) -> Result<Library, libloading::Error>;
 
 /// Opens the library that the user chose.
 fn open(name: &OsStr) -> Result<Library, libloading::Error> {
-    // SAFETY: opening a library runs its initializers. The user chose this library by hand, as with LD_PRELOAD.
+    // SAFETY: opening a library runs its initializers. The user has chosen this library, as with LD_PRELOAD.
     unsafe { Library::new(name) }
 }
 
-/// Opens a driver by one of its usual names.
-fn open_usual(name: &OsStr) -> Result<Library, libloading::Error> {
+/// Opens one of the default libraries.
+fn open_default(name: &OsStr) -> Result<Library, libloading::Error> {
     #[cfg(windows)]
     {
         use libloading::os::windows;
-        // SAFETY: opening a library runs its initializers. Among Windows' own libraries that name is the driver's.
+        // SAFETY: opening a library runs its initializers. In the system folder of Windows, this name is the driver's.
         unsafe { windows::Library::load_with_flags(name, windows::LOAD_LIBRARY_SEARCH_SYSTEM32) }.map(Library::from)
     }
     #[cfg(not(windows))]
     open(name)
 }
 
-/// Opens the first of these libraries that exists.
+/// Opens the first of these libraries that can be opened.
 fn open_first<'a>(names: impl IntoIterator<Item = (&'a OsStr, Open)>) -> Result<(Library, PathBuf), Vec<Attempt>> {
     let mut tried = Vec::new();
     for (name, open) in names {
@@ -110,7 +108,7 @@ fn open_first<'a>(names: impl IntoIterator<Item = (&'a OsStr, Open)>) -> Result<
 
 fn failed_attempt(name: &OsStr, error: &libloading::Error) -> Attempt {
     let library = name.to_string_lossy().into_owned();
-    // The system's own message is in the source, and often begins with the name.
+    // The system's message is in the error's source, and often begins with the library's name.
     let reason = std::error::Error::source(error).unwrap_or(error).to_string();
     let reason = match reason.strip_prefix(&format!("{library}: ")) {
         Some(rest) => rest.to_owned(),
@@ -119,11 +117,11 @@ fn failed_attempt(name: &OsStr, error: &libloading::Error) -> Attempt {
     Attempt { library, reason }
 }
 
-/// The version, or the code that the function returned.
+/// Calls `cuDriverGetVersion`. Returns the version, or the function's code if that is not success.
 ///
 /// # Safety
 ///
-/// `address` is that of a driver's `cuDriverGetVersion`.
+/// `address` is the address of a driver's `cuDriverGetVersion`.
 unsafe fn version_from(address: *mut ()) -> Result<DriverVersion, CUresult> {
     type DriverGetVersion = unsafe extern "system" fn(*mut c_int) -> CUresult;
     // SAFETY: the caller promises that this is the function's type.
@@ -154,7 +152,7 @@ fn path_of(address: *mut ()) -> Option<PathBuf> {
     if file.is_null() {
         return None;
     }
-    // SAFETY: a string that the dynamic linker keeps while the library is open, and it is open.
+    // SAFETY: a nul-terminated string that the dynamic linker keeps while the library is open, and it is open.
     let file = unsafe { CStr::from_ptr(file) };
     Some(PathBuf::from(OsStr::from_bytes(file.to_bytes())))
 }

@@ -6,13 +6,13 @@ use std::ptr;
 /// An address in a device's memory.
 pub type CUdeviceptr = u64;
 
-/// A device: its handle, which is not always its ordinal.
+/// A device's handle, which may differ from its ordinal.
 pub type CUdevice = c_int;
 
 macro_rules! handles {
     ($($opaque:ident $name:ident, $doc:literal;)*) => {
         $(
-            #[doc = concat!("What a [`", stringify!($name), "`] points to.")]
+            #[doc = concat!("The opaque type that a [`", stringify!($name), "`] points to.")]
             #[allow(non_camel_case_types)]
             #[repr(C)]
             #[derive(Debug)]
@@ -36,8 +36,8 @@ handles! {
     CUgraphExec_st CUgraphExec, "An instantiated graph, which can be launched.";
 }
 
-/// C enumerations as integers: the driver may return a value that has no constant here.
-macro_rules! numbers {
+/// C enumerations, as integers with constants: the driver may return a value that has no constant here.
+macro_rules! enumerations {
     ($($(#[$doc:meta])* $name:ident { $($(#[$constant_doc:meta])* $constant:ident = $value:literal;)* })*) => {
         $(
             $(#[$doc])*
@@ -56,7 +56,7 @@ macro_rules! numbers {
     };
 }
 
-numbers! {
+enumerations! {
     /// A property of a device, for `cuDeviceGetAttribute`. `cust::device::DeviceAttribute` has the constants.
     CUdevice_attribute {}
 
@@ -84,7 +84,7 @@ numbers! {
         CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT = 9;
     }
 
-    /// A kernel's preferred split of the memory that the L1 cache and shared memory have in common.
+    /// A kernel's preferred split of on-chip memory into L1 cache and shared memory.
     CUfunc_cache {
         /// No preference.
         CU_FUNC_CACHE_PREFER_NONE = 0;
@@ -98,11 +98,11 @@ numbers! {
 
     /// A limit of a context.
     CUlimit {
-        /// Bytes of a thread's stack.
+        /// The size of a thread's stack in bytes.
         CU_LIMIT_STACK_SIZE = 0;
-        /// Bytes of the buffer of `printf` in kernels.
+        /// The size of the buffer for `printf` in kernels, in bytes.
         CU_LIMIT_PRINTF_FIFO_SIZE = 1;
-        /// Bytes of the heap of `malloc` in kernels.
+        /// The size of the heap for `malloc` in kernels, in bytes.
         CU_LIMIT_MALLOC_HEAP_SIZE = 2;
         /// The maximum nesting depth at which a kernel may wait for kernels that it has launched.
         CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH = 3;
@@ -118,7 +118,7 @@ numbers! {
         CU_JIT_MAX_REGISTERS = 0;
         /// A buffer for the compiler's error messages.
         CU_JIT_ERROR_LOG_BUFFER = 5;
-        /// The size of that buffer. The driver replaces it by the length of the messages.
+        /// The size of that buffer. The driver replaces it with the length of the messages.
         CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES = 6;
         /// The optimization level, 0 to 4.
         CU_JIT_OPTIMIZATION_LEVEL = 7;
@@ -126,9 +126,9 @@ numbers! {
         CU_JIT_TARGET_FROM_CUCONTEXT = 8;
         /// Ten times the compute capability to compile for.
         CU_JIT_TARGET = 9;
-        /// How to handle a binary for another GPU: 0 compiles the PTX beside it, 1 takes a compatible binary.
+        /// If no binary matches the GPU exactly: 0 compiles the PTX, 1 takes a compatible binary.
         CU_JIT_FALLBACK_STRATEGY = 10;
-        /// Whether to generate information for a debugger.
+        /// Whether to generate debug information.
         CU_JIT_GENERATE_DEBUG_INFO = 11;
         /// Whether to generate line numbers.
         CU_JIT_GENERATE_LINE_INFO = 13;
@@ -136,11 +136,11 @@ numbers! {
 
     /// Which calls are errors while a stream is captured.
     CUstreamCaptureMode {
-        /// Calls of any thread that a graph cannot contain.
+        /// Calls, by any thread, that a graph cannot contain.
         CU_STREAM_CAPTURE_MODE_GLOBAL = 0;
-        /// Such calls of the capturing thread.
+        /// Such calls by the capturing thread.
         CU_STREAM_CAPTURE_MODE_THREAD_LOCAL = 1;
-        /// None: such calls are executed immediately.
+        /// None: such calls are executed at once.
         CU_STREAM_CAPTURE_MODE_RELAXED = 2;
     }
 
@@ -157,10 +157,10 @@ pub const CU_STREAM_NON_BLOCKING: c_uint = 1;
 /// A flag of an allocation of managed memory: any stream may use it.
 pub const CU_MEM_ATTACH_GLOBAL: c_uint = 1;
 
-/// A function on the host that a stream calls, `CUhostFn`.
+/// A host function that a stream calls, `CUhostFn`.
 pub type CUhostFn = unsafe extern "system" fn(data: *mut c_void);
 
-/// Returns the bytes of dynamic shared memory for a block size, `CUoccupancyB2DSize`.
+/// A function that returns the dynamic shared memory in bytes for a block size, `CUoccupancyB2DSize`.
 pub type CUoccupancyB2DSize = unsafe extern "system" fn(block_size: c_int) -> usize;
 
 /// The configuration of a launch by `cuLaunchKernelEx`.
@@ -208,7 +208,7 @@ impl Default for CUlaunchConfig {
     }
 }
 
-/// An attribute of a launch, and its value: a union of 64 bytes, aligned for pointers.
+/// An attribute of a launch, with its value, a union of 64 bytes with the alignment of a pointer.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct CUlaunchAttribute {
@@ -221,7 +221,7 @@ impl CUlaunchAttribute {
     /// Allows the kernel to start before the previous kernel in the stream has ended: programmatic dependent launch.
     pub const fn programmatic_stream_serialization() -> Self {
         let mut value = [0; 8];
-        // The union's `int` is in its first four bytes: every machine with a CUDA driver is little-endian.
+        // The union's `int` is in the first four bytes, because every machine with a CUDA driver is little-endian.
         value[0] = 1;
         Self { id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, pad: [0; 4], value }
     }
@@ -235,7 +235,7 @@ mod tests {
 
     /// The layouts of cuda.h on a 64-bit machine.
     #[test]
-    fn layouts_are_those_of_cuda_h() {
+    fn layouts_equal_those_of_cuda_h() {
         assert_eq!((size_of::<CUdevice>(), size_of::<CUdeviceptr>(), size_of::<CUjit_option>()), (4, 8, 4));
         assert_eq!((size_of::<CUlaunchConfig>(), align_of::<CUlaunchConfig>()), (56, 8));
         assert_eq!(offset_of!(CUlaunchConfig, blockDimX), 12);

@@ -4,13 +4,13 @@ use std::fmt;
 
 /// The newest version of CUDA that a driver implements, for example 13.0.
 ///
-/// This is the version of the driver API, as in "CUDA 13.0", not the version of the driver's own release, as in
-/// "580.65". Versions are ordered from old to new.
+/// This is the version of the driver API, as in "CUDA 13.0", not the driver's release, as in "580.65". Older versions
+/// compare as less than newer ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DriverVersion {
-    /// The 13 of 13.0.
+    /// The major version: 13 for 13.0.
     pub major: u32,
-    /// The 0 of 13.0.
+    /// The minor version: 0 for 13.0.
     pub minor: u32,
 }
 
@@ -32,14 +32,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn decodes_and_prints() {
+    fn versions_are_decoded_and_displayed() {
         assert_eq!(DriverVersion::decode(13000).to_string(), "13.0");
         assert_eq!(DriverVersion::decode(12080).to_string(), "12.8");
         assert_eq!(DriverVersion::decode(11040).to_string(), "11.4");
     }
 
     #[test]
-    fn orders_by_age() {
+    fn older_versions_are_less() {
         assert!(DriverVersion::decode(11080) < DriverVersion::decode(12000));
         assert!(DriverVersion::decode(12080) < DriverVersion::decode(12090));
     }

@@ -1,6 +1,4 @@
-//! Calls reach the loaded library with their arguments intact, and a missing function is named.
-//!
-//! The libraries are compiled by the tests, with `rustc`.
+//! Tests of calls and errors with fake drivers, which the tests compile with `rustc`.
 
 mod support;
 
@@ -13,10 +11,10 @@ use std::thread;
 use cuda_driver::{CUresult, Driver, DriverError, DriverVersion, FUNCTIONS, LoadError};
 use support::{is_child, run_child};
 
-/// The real driver's file name, so that the fake one is found as a driver would be.
+/// The real driver's file name, under which the fake driver is loaded.
 const FILE_NAME: &str = "libcuda.so.1";
 
-/// Compiles `source` to `libcuda.so.1` in `folder`.
+/// Compiles `source` to a library `libcuda.so.1` in `folder`.
 fn compile(source: &str, folder: &Path) -> PathBuf {
     let source_file = folder.join("driver.rs");
     let library = folder.join(FILE_NAME);
@@ -41,9 +39,9 @@ fn run_child_with_driver(name: &str, source: &str) {
 const SMALL_DRIVER: &str = include_str!("fakes/driver.rs");
 
 #[test]
-fn loads_once_from_many_threads() {
+fn many_threads_load_one_driver() {
     if !is_child() {
-        return run_child_with_driver("loads_once_from_many_threads", SMALL_DRIVER);
+        return run_child_with_driver("many_threads_load_one_driver", SMALL_DRIVER);
     }
     let threads: Vec<_> = (0..8).map(|_| thread::spawn(cuda_driver::load)).collect();
     let first = cuda_driver::load().expect("the fake driver loads");
@@ -61,9 +59,9 @@ fn driver() -> &'static Driver {
 }
 
 #[test]
-fn a_code_is_a_result() {
+fn result_codes_become_results() {
     if !is_child() {
-        return run_child_with_driver("a_code_is_a_result", SMALL_DRIVER);
+        return run_child_with_driver("result_codes_become_results", SMALL_DRIVER);
     }
     let count = || {
         let mut count = 0;
@@ -77,9 +75,9 @@ fn a_code_is_a_result() {
 }
 
 #[test]
-fn a_code_of_a_newer_driver_is_an_error_with_its_number() {
+fn an_unknown_code_is_an_error_with_its_number() {
     if !is_child() {
-        return run_child_with_driver("a_code_of_a_newer_driver_is_an_error_with_its_number", SMALL_DRIVER);
+        return run_child_with_driver("an_unknown_code_is_an_error_with_its_number", SMALL_DRIVER);
     }
     // SAFETY: passes nothing.
     let error = unsafe { driver().cuCtxSynchronize() }.expect_err("a code of its own");
@@ -120,19 +118,17 @@ fn arguments_arrive_intact() {
 }
 
 #[test]
-fn a_function_that_the_driver_lacks_is_named_with_the_version_that_has_it() {
+fn a_missing_function_is_an_error_with_its_version() {
     if !is_child() {
-        return run_child_with_driver(
-            "a_function_that_the_driver_lacks_is_named_with_the_version_that_has_it",
-            SMALL_DRIVER,
-        );
+        return run_child_with_driver("a_missing_function_is_an_error_with_its_version", SMALL_DRIVER);
     }
     // SAFETY: the library lacks the function, so nothing is called.
-    let error = unsafe { driver().cuStreamSynchronize(std::ptr::null_mut()) }.expect_err("it is not there");
+    let error =
+        unsafe { driver().cuStreamSynchronize(std::ptr::null_mut()) }.expect_err("the library has no such function");
     let DriverError::Missing(missing) = error else {
         panic!("{error}");
     };
-    assert_eq!((missing.name, missing.have), ("cuStreamSynchronize", DriverVersion { major: 12, minor: 4 }));
+    assert_eq!((missing.name, missing.driver_version), ("cuStreamSynchronize", DriverVersion { major: 12, minor: 4 }));
     assert!(FUNCTIONS.contains(&(missing.name, missing.since)));
     assert_eq!(driver().function("cuStreamSynchronize"), None);
     assert!(driver().function("cuInit").is_some());
@@ -163,18 +159,18 @@ fn driver_without_version(code: i32) -> String {
 }
 
 #[test]
-fn the_toolkits_stub_is_recognised() {
+fn the_stub_of_the_toolkit_is_refused() {
     if !is_child() {
-        return run_child_with_driver("the_toolkits_stub_is_recognised", &driver_without_version(34));
+        return run_child_with_driver("the_stub_of_the_toolkit_is_refused", &driver_without_version(34));
     }
     let error = cuda_driver::load().expect_err("it is a stub");
     assert!(matches!(error, LoadError::StubLibrary { .. }), "{error}");
 }
 
 #[test]
-fn a_driver_that_hides_its_version_is_refused() {
+fn a_driver_without_a_version_is_refused() {
     if !is_child() {
-        return run_child_with_driver("a_driver_that_hides_its_version_is_refused", &driver_without_version(999));
+        return run_child_with_driver("a_driver_without_a_version_is_refused", &driver_without_version(999));
     }
     let error = cuda_driver::load().expect_err("it tells no version");
     assert!(matches!(error, LoadError::NoVersion { code: 999, .. }), "{error}");

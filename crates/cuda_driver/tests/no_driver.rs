@@ -1,4 +1,4 @@
-//! The errors on a machine without a driver.
+//! Tests of the errors on a machine without a driver.
 
 mod support;
 
@@ -8,12 +8,12 @@ use cuda_driver::LoadError;
 use support::{is_child, run_child};
 
 #[test]
-fn a_program_may_ask_to_do_without_one() {
+fn the_driver_can_be_disabled() {
     if !is_child() {
-        return run_child("a_program_may_ask_to_do_without_one", Path::new("none"));
+        return run_child("the_driver_can_be_disabled", Path::new("none"));
     }
     for _ in 0..2 {
-        let error = cuda_driver::load().expect_err("no driver was asked for");
+        let error = cuda_driver::load().expect_err("the driver is disabled");
         let LoadError::NoDriver { tried } = &error else {
             panic!("{error}");
         };
@@ -23,10 +23,10 @@ fn a_program_may_ask_to_do_without_one() {
 }
 
 #[test]
-fn a_library_that_is_not_there_is_named_with_the_reason() {
+fn a_missing_library_is_an_error_with_the_reason() {
     let missing = Path::new("/nowhere/libcuda.so.1");
     if !is_child() {
-        return run_child("a_library_that_is_not_there_is_named_with_the_reason", missing);
+        return run_child("a_missing_library_is_an_error_with_the_reason", missing);
     }
     let error = cuda_driver::load().expect_err("there is no such library");
     let LoadError::NoDriver { tried } = &error else {
@@ -41,10 +41,10 @@ fn a_library_that_is_not_there_is_named_with_the_reason() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn the_usual_names_are_tried_in_order() {
-    // An empty value selects the usual search.
+fn default_libraries_are_tried_in_order() {
+    // An empty value selects the default libraries.
     if !is_child() {
-        return run_child("the_usual_names_are_tried_in_order", Path::new(""));
+        return run_child("default_libraries_are_tried_in_order", Path::new(""));
     }
     match cuda_driver::load() {
         Ok(driver) => assert!(driver.path().is_absolute()),

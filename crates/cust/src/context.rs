@@ -1,8 +1,8 @@
 //! Contexts: a process's state on a device.
 //!
-//! A [`Context`] is a device's primary context, which the CUDA runtime and other libraries use as well. Each thread has
-//! one current context, [`CurrentContext`], in which new objects are created. An object keeps its context alive, and
-//! makes it current during its own operations. So an object can be used and dropped on any thread.
+//! A [`Context`] is a device's primary context, which the CUDA runtime and other libraries use, too. Each thread has
+//! one current context, [`CurrentContext`], in which new objects are created. An object keeps its context alive and
+//! makes it current during its own operations, so it can be used and dropped on any thread.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -28,14 +28,14 @@ bitflags::bitflags! {
         const SCHED_BLOCKING_SYNC = 0x04;
         /// The driver chooses.
         const SCHED_AUTO = 0x00;
-        /// Map page-locked host memory. All current devices do.
+        /// Map page-locked host memory, which all current devices do anyway.
         const MAP_HOST = 0x08;
-        /// Keep local memory allocated after a kernel that needed it.
+        /// Keep the local memory of a kernel allocated after the kernel.
         const LMEM_RESIZE_TO_MAX = 0x10;
     }
 }
 
-macro_rules! numbers {
+macro_rules! enumerations {
     ($(#[$doc:meta])* $name:ident of $raw:ident { $($(#[$variant_doc:meta])* $variant:ident = $constant:ident,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -57,8 +57,8 @@ macro_rules! numbers {
     };
 }
 
-numbers! {
-    /// The preferred split of the memory that the L1 cache and shared memory have in common.
+enumerations! {
+    /// The preferred split of on-chip memory into L1 cache and shared memory.
     CacheConfig of CUfunc_cache {
         /// No preference.
         PreferNone = CU_FUNC_CACHE_PREFER_NONE,
@@ -71,7 +71,7 @@ numbers! {
     }
 }
 
-numbers! {
+enumerations! {
     /// A limit of a context.
     ResourceLimit of CUlimit {
         /// The stack size of a thread in bytes.
@@ -89,7 +89,7 @@ numbers! {
     }
 }
 
-/// The range of the streams' priorities. A smaller number is a higher priority.
+/// The range of stream priorities. A smaller number is a higher priority.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct StreamPriorityRange {
     /// The lowest priority.
@@ -98,8 +98,8 @@ pub struct StreamPriorityRange {
     pub greatest: i32,
 }
 
-/// A device's primary context. A clone is the same context. The context is released when the last clone and the last
-/// object that was created in it are dropped.
+/// A device's primary context. Clones refer to the same context. The driver's context is released when the last clone
+/// is dropped, and the last object that was created in it.
 #[derive(Clone)]
 pub struct Context {
     retained: Arc<Retained>,
@@ -119,9 +119,9 @@ unsafe impl Sync for Retained {}
 
 impl Drop for Retained {
     fn drop(&mut self) {
-        // While the list is locked, no thread asks the driver about a context that may be the one being destroyed.
+        // The lock prevents another thread from looking up this context while it is destroyed.
         let mut contexts = Contexts::lock();
-        // SAFETY: it was retained once for this value, and nothing that uses it is left.
+        // SAFETY: the context was retained once for this value, and no object uses it any more.
         let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
         contexts.0.retain(|(_, context)| context.strong_count() > 0);
     }
@@ -129,10 +129,10 @@ impl Drop for Retained {
 
 /// The retained contexts, by their handles.
 ///
-/// No [`Context`] may be dropped while the list is locked, because dropping the last clone locks it.
+/// No [`Context`] may be dropped while the list is locked: dropping the last clone locks it, too.
 struct Contexts(Vec<(Handle, Weak<Retained>)>);
 
-/// A context's handle, only for comparisons.
+/// A context's handle, used only for comparisons.
 #[derive(PartialEq)]
 struct Handle(CUcontext);
 
@@ -151,13 +151,13 @@ impl Contexts {
         Some(Context { retained })
     }
 
-    /// Retains a device's primary context, or finds the retained one.
+    /// Finds a device's primary context in the list, or retains it.
     fn retain(&mut self, driver: &'static Driver, device: CUdevice) -> CudaResult<Context> {
         let mut raw = ptr::null_mut();
-        // SAFETY: writes a handle, which is released once: below, or with the value that is created.
+        // SAFETY: writes a handle, which is released once: below, or by the drop of the new value.
         unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device)? };
         if let Some(context) = self.find(raw) {
-            // SAFETY: it was retained above, and `context` retains it, too.
+            // SAFETY: the context was retained above, and `context` retains it, too.
             let _ = unsafe { driver.cuDevicePrimaryCtxRelease_v2(device) };
             return Ok(context);
         }
@@ -168,7 +168,7 @@ impl Contexts {
 }
 
 impl Context {
-    /// The primary context of a device. It becomes current on this thread.
+    /// Retains the primary context of a device, and makes it current on this thread.
     ///
     /// # Errors
     /// The driver cannot create it.
@@ -224,10 +224,10 @@ impl Context {
         Ok(CudaApiVersion { version: version as i32 })
     }
 
-    /// Drops a clone, as `drop` does. Dropping the last clone releases the context; an error of the release is ignored.
+    /// Drops a clone. The last one releases the context; an error of the release is ignored.
     ///
     /// # Errors
-    /// None. The type is that of the other `drop` functions.
+    /// None. The return type is that of the other `drop` functions.
     pub fn drop(context: Self) -> DropResult<Self> {
         drop(context);
         Ok(())
@@ -250,10 +250,11 @@ impl Context {
             // SAFETY: the context is retained for as long as the guard lives.
             unsafe { self.driver().cuCtxPushCurrent_v2(self.as_raw())? };
         }
-        Ok(Entered { context: self, is_pushed, of_this_thread: PhantomData })
+        Ok(Entered { context: self, is_pushed, not_send: PhantomData })
     }
 
-    pub(crate) fn is(&self, other: &Self) -> bool {
+    /// Whether both are the same context.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
         self.as_raw() == other.as_raw()
     }
 }
@@ -264,11 +265,11 @@ impl fmt::Debug for Context {
     }
 }
 
-/// The guard of [`Context::enter`]: the context is current while it lives.
+/// The guard of [`Context::enter`]. The context is current until the guard is dropped.
 pub(crate) struct Entered<'a> {
     context: &'a Context,
     is_pushed: bool,
-    of_this_thread: PhantomData<*const ()>,
+    not_send: PhantomData<*const ()>,
 }
 
 impl Entered<'_> {
@@ -282,7 +283,7 @@ impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if self.is_pushed {
             let mut popped = ptr::null_mut();
-            // SAFETY: writes one handle. What was pushed is popped, on the same thread: a guard is not `Send`.
+            // SAFETY: writes one handle. The pop matches the push on the same thread, because a guard is not `Send`.
             let _ = unsafe { self.driver().cuCtxPopCurrent_v2(&mut popped) };
         }
     }
@@ -320,7 +321,7 @@ impl CurrentContext {
         if let Some(context) = contexts.find(raw) {
             return Ok(context);
         }
-        // The context was created outside of this crate, or has been destroyed, which the driver reports now.
+        // The context was created outside this crate, or has been destroyed, which the next call reports.
         let (mut device, mut flags, mut is_active) = (0, 0, 0);
         // SAFETY: writes one integer.
         unsafe { driver.cuCtxGetDevice(&mut device)? };
@@ -381,7 +382,7 @@ impl CurrentContext {
     /// A limit of the current context.
     ///
     /// # Errors
-    /// No context is current, or the device does not have the limit.
+    /// No context is current, or the device does not support the limit.
     pub fn get_resource_limit(resource: ResourceLimit) -> CudaResult<usize> {
         let mut limit = 0;
         // SAFETY: writes one size.
@@ -392,7 +393,7 @@ impl CurrentContext {
     /// Sets a limit of the current context.
     ///
     /// # Errors
-    /// No context is current, or the device does not have the limit.
+    /// No context is current, or the device does not support the limit.
     pub fn set_resource_limit(resource: ResourceLimit, limit: usize) -> CudaResult<()> {
         // SAFETY: passes integers.
         unsafe { driver()?.cuCtxSetLimit(resource.to_raw(), limit)? };

@@ -38,34 +38,34 @@ attributes! {
     MaxRegistersPerBlock = 12, "The maximum number of 32-bit registers of a block.";
     ClockRate = 13, "The clock rate in kHz.";
     TextureAlignment = 14, "The alignment of textures in bytes.";
-    MultiprocessorCount = 16, "Multiprocessors.";
+    MultiprocessorCount = 16, "The number of multiprocessors.";
     KernelExecTimeout = 17, "Whether kernels have a time limit.";
-    Integrated = 18, "Whether the device shares its memory with the host.";
+    Integrated = 18, "Whether the device uses the host's memory.";
     CanMapHostMemory = 19, "Whether host memory can be mapped.";
-    ComputeMode = 20, "Who may use the device: 0 anyone, 2 no one, 3 one process.";
+    ComputeMode = 20, "The compute mode: 0 any process may use the device, 2 none, 3 only one at a time.";
     SurfaceAlignment = 30, "The alignment of surfaces in bytes.";
     ConcurrentKernels = 31, "Whether kernels may run at the same time.";
     EccEnabled = 32, "Whether ECC is on.";
-    PciBusId = 33, "The PCI bus.";
-    PciDeviceId = 34, "The PCI device.";
+    PciBusId = 33, "The PCI bus number.";
+    PciDeviceId = 34, "The PCI device number.";
     TccDriver = 35, "Whether the driver is a TCC driver.";
     MemoryClockRate = 36, "The clock rate of the memory in kHz.";
     GlobalMemoryBusWidth = 37, "The width of the memory bus in bits.";
     L2CacheSize = 38, "The size of the L2 cache in bytes.";
     MaxThreadsPerMultiprocessor = 39, "The maximum number of resident threads of a multiprocessor.";
-    AsyncEngineCount = 40, "The number of engines that copy while kernels run.";
+    AsyncEngineCount = 40, "The number of engines that can copy while kernels run.";
     UnifiedAddressing = 41, "Whether host and device share an address space.";
-    PciDomainId = 50, "The PCI domain.";
-    TexturePitchAlignment = 51, "The alignment of the pitches of textures in bytes.";
-    ComputeCapabilityMajor = 75, "The 9 of compute capability 9.0.";
-    ComputeCapabilityMinor = 76, "The 0 of compute capability 9.0.";
+    PciDomainId = 50, "The PCI domain number.";
+    TexturePitchAlignment = 51, "The alignment of the pitch of a texture in bytes.";
+    ComputeCapabilityMajor = 75, "The major compute capability: 9 for 9.0.";
+    ComputeCapabilityMinor = 76, "The minor compute capability: 0 for 9.0.";
     StreamPrioritiesSupported = 78, "Whether streams have priorities.";
     GlobalL1CacheSupported = 79, "Whether global memory is cached in L1.";
     LocalL1CacheSupported = 80, "Whether local memory is cached in L1.";
     MaxSharedMemoryPerMultiprocessor = 81, "The shared memory of a multiprocessor in bytes.";
     MaxRegistersPerMultiprocessor = 82, "The number of 32-bit registers of a multiprocessor.";
     ManagedMemory = 83, "Whether the device supports managed memory.";
-    MultiGpuBoard = 84, "Whether the device is on a board with others.";
+    MultiGpuBoard = 84, "Whether the device shares a board with other devices.";
     MultiGpuBoardGroupId = 85, "The identifier of that board.";
     HostNativeAtomicSupported = 86, "Whether the link to the host supports native atomics on host memory.";
     SingleToDoublePrecisionPerfRatio = 87, "The ratio of f32 to f64 performance.";
@@ -73,11 +73,11 @@ attributes! {
     ConcurrentManagedAccess = 89, "Whether the host may access managed memory while kernels run.";
     ComputePreemptionSupported = 90, "Whether kernels can be preempted.";
     CanUseHostPointerForRegisteredMem = 91, "Whether registered host memory has the same address on the device.";
-    CooperativeLaunch = 95, "Whether the device supports cooperative launches, whose grids may synchronize.";
+    CooperativeLaunch = 95, "Whether the device supports cooperative launches, in which a grid can synchronize.";
     MaxSharedMemoryPerBlockOptin = 97, "The maximum shared memory of a block in bytes, if its kernel opts in.";
     MaxBlocksPerMultiprocessor = 106, "The maximum number of resident blocks of a multiprocessor.";
     MaxPersistingL2CacheSize = 108, "The maximum size of the L2 cache for persisting accesses, in bytes.";
-    ReservedSharedMemoryPerBlock = 111, "The shared memory of each block that the driver reserves, in bytes.";
+    ReservedSharedMemoryPerBlock = 111, "The shared memory that the driver reserves in each block, in bytes.";
     MemoryPoolsSupported = 115, "Whether memory can be allocated in stream order.";
 }
 
@@ -99,7 +99,7 @@ impl Device {
         Ok(count.max(0) as u32)
     }
 
-    /// The device `ordinal`, counted from 0.
+    /// The device of this ordinal, counted from 0.
     ///
     /// # Errors
     /// No device has that ordinal, or the driver is not initialized.
@@ -111,7 +111,7 @@ impl Device {
         Ok(Self { device })
     }
 
-    /// All devices.
+    /// An iterator over all devices.
     ///
     /// # Errors
     /// The driver is missing or not initialized.

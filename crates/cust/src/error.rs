@@ -1,19 +1,19 @@
-//! Errors.
+//! The errors of the driver, and of this crate.
 
 use std::error::Error;
 use std::fmt;
 
 use cuda_driver::{CUresult, DriverError, MissingFunction};
 
-/// The result of a call that may fail.
+/// The result of a call that can fail.
 pub type CudaResult<T> = Result<T, CudaError>;
 
-/// The result of the `drop` functions: an error together with the value that could not be dropped.
+/// The result of the `drop` functions. An error comes with the value that could not be dropped.
 pub type DropResult<T> = Result<(), (CudaError, T)>;
 
 macro_rules! errors {
     ($($variant:ident = $code:ident,)*) => {
-        /// The error of a call: the driver's result codes under Rust-CUDA's names, and errors without a code.
+        /// The error of a call: a result code of the driver, under Rust-CUDA's name, or an error of this crate.
         ///
         /// A code of a newer driver is [`CudaError::Other`], with its number.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -23,13 +23,13 @@ macro_rules! errors {
                 #[doc = concat!("`", stringify!($code), "`.")]
                 $variant,
             )*
-            /// A code without a name here.
+            /// A code without a variant here.
             Other(u32),
-            /// No driver is loaded. [`cuda_driver::load`] and this error's text say why.
+            /// No driver could be loaded. The error's message says why, as does [`cuda_driver::load`].
             NoDriver,
             /// The driver lacks a function that the call needs.
             MissingFunction(MissingFunction),
-            /// The requested memory is larger than the address space, or its type is aligned to more than 256 bytes.
+            /// The requested memory is larger than the address space, or needs an alignment of more than 256 bytes.
             InvalidMemoryAllocation,
         }
 
@@ -43,7 +43,7 @@ macro_rules! errors {
                 }
             }
 
-            /// The driver's code. For an error without a code, it is the driver's code with the nearest meaning.
+            /// The driver's code. For an error of this crate, it is the code with the nearest meaning.
             pub fn code(self) -> CUresult {
                 match self {
                     $(Self::$variant => CUresult::$code,)*
@@ -56,7 +56,7 @@ macro_rules! errors {
         }
 
         #[cfg(test)]
-        const NAMED: &[CudaError] = &[$(CudaError::$variant),*];
+        const WITH_CODES: &[CudaError] = &[$(CudaError::$variant),*];
     };
 }
 
@@ -141,25 +141,25 @@ errors! {
 }
 
 impl CudaError {
-    /// The driver's name of the error, `CUDA_ERROR_...`. For a code that neither the driver nor this crate can name, it
-    /// is `CUDA error` and the number.
+    /// The driver's name of the error, such as `CUDA_ERROR_INVALID_VALUE`. A code that neither the driver nor this
+    /// crate knows is `CUDA error` with the number.
     pub fn name(self) -> String {
         let code = self.code();
-        // The driver comes first, because it may know more codes than this crate.
+        // The driver is asked first, because it may know more codes than this crate.
         let of_driver = cuda_driver::load().ok().and_then(|driver| driver.error_name(code));
         of_driver.or(code.name()).map_or_else(|| format!("CUDA error {}", code.0), str::to_owned)
     }
 
-    /// Advice on how to correct the error, if there is any.
+    /// How to correct the error, if that is known.
     fn advice(self) -> Option<&'static str> {
         Some(match self {
             Self::NotInitialized => "call `cust::init` or `cust::quick_init` first",
-            Self::NoDevice => "see whether `nvidia-smi` shows one, and what CUDA_VISIBLE_DEVICES says",
-            Self::InvalidContext => "make a `Context` on this thread, or `CurrentContext::set_current` one",
+            Self::NoDevice => "check that `nvidia-smi` lists one, and that CUDA_VISIBLE_DEVICES does not hide it",
+            Self::InvalidContext => "create a `Context` on this thread, or call `CurrentContext::set_current`",
             Self::UnsupportedPtxVersion => "install a newer driver, or build the PTX with an older toolchain",
             Self::InvalidPtx => {
-                "`Module::from_ptx_with_log` gives the compiler's messages; PTX for a newer GPU than this one is also \
-                 refused so"
+                "`Module::from_ptx_with_log` returns the compiler's messages; PTX for a newer GPU also causes this \
+                 error"
             }
             Self::NoBinaryForGpu => "build it for this GPU's compute capability, or as PTX for that or an older one",
             Self::SystemDriverMismatch => "reboot, or load the kernel module of the installed driver",
@@ -176,9 +176,9 @@ impl fmt::Display for CudaError {
                 Ok(_) => f.write_str("no CUDA driver is loaded"),
             },
             Self::MissingFunction(missing) => missing.fmt(f),
-            Self::InvalidMemoryAllocation => {
-                f.write_str("the allocation is larger than any memory, or aligned to more than 256 bytes")
-            }
+            Self::InvalidMemoryAllocation => f.write_str(
+                "the allocation is larger than the address space, or needs an alignment of more than 256 bytes",
+            ),
             Self::Other(code) => {
                 let of_driver = cuda_driver::load().ok().and_then(|driver| driver.error_string(CUresult(*code)));
                 match of_driver {
@@ -212,8 +212,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_and_names_are_each_others_inverse() {
-        for error in NAMED {
+    fn each_code_has_one_error() {
+        for error in WITH_CODES {
             assert_eq!(CudaError::from_code(error.code()), Some(*error));
             assert!(error.to_string().contains(error.code().name().unwrap()), "{error}");
         }
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_code_of_a_newer_driver_keeps_its_number() {
+    fn an_unknown_code_keeps_its_number() {
         let error = CudaError::from(DriverError::Code(CUresult(4321)));
         assert_eq!((error, error.code()), (CudaError::Other(4321), CUresult(4321)));
         assert!(error.to_string().contains("4321"), "{error}");
@@ -229,7 +229,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_says_what_to_do() {
+    fn an_error_displays_its_remedy() {
         let message = CudaError::UnsupportedPtxVersion.to_string();
         assert!(message.contains("222") && message.contains("install a newer driver"), "{message}");
     }

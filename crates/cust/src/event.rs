@@ -1,4 +1,4 @@
-//! Events: points in a stream, for waiting and for measuring time.
+//! Events: points in a stream, to wait for and to measure time between.
 
 use std::borrow::Borrow;
 use std::ptr;
@@ -14,13 +14,13 @@ bitflags::bitflags! {
     /// Options of an event.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct EventFlags: u32 {
-        /// Measures time. A thread that waits for the event spins.
+        /// The event records the time. A thread that waits for it spins.
         const DEFAULT = 0x0;
         /// A thread that waits for the event blocks.
         const BLOCKING_SYNC = 0x1;
-        /// Measures no time, which is faster.
+        /// The event records no time, which is faster.
         const DISABLE_TIMING = 0x2;
-        /// Other processes may use the event. Needs `DISABLE_TIMING`.
+        /// Other processes may use the event. Requires `DISABLE_TIMING`.
         const INTERPROCESS = 0x4;
     }
 }
@@ -44,11 +44,11 @@ pub struct Event {
 
 // SAFETY: the driver takes an event's handle from any thread.
 unsafe impl Send for Event {}
-// SAFETY: as above; recording it again while others wait for it is defined.
+// SAFETY: as above. An event may be recorded again while other threads wait for it.
 unsafe impl Sync for Event {}
 
 impl Event {
-    /// A new event in the current context. It counts as completed until it is recorded.
+    /// Creates an event in the current context. It counts as completed until it is recorded.
     ///
     /// # Errors
     /// No context is current, or the flags are incompatible.
@@ -61,7 +61,7 @@ impl Event {
         Ok(event)
     }
 
-    /// Records the event. It completes after all work that is in the stream now.
+    /// Records the event in a stream. The event completes when all earlier work in the stream has.
     ///
     /// # Errors
     /// The stream belongs to another context, or its work has failed.
@@ -97,11 +97,11 @@ impl Event {
         Ok(())
     }
 
-    /// Milliseconds from `start` to this event, with a resolution of about half a microsecond.
+    /// The time from `start` to this event in milliseconds, with a resolution of about half a microsecond.
     ///
     /// # Errors
     /// [`CudaError::NotReady`] if one of the events has not completed; [`CudaError::InvalidHandle`] if one of them has
-    /// not been recorded or measures no time.
+    /// not been recorded or records no time.
     pub fn elapsed_time_f32(&self, start: &Self) -> CudaResult<f32> {
         let entered = self.context.enter()?;
         let mut milliseconds = 0.0;
@@ -110,10 +110,10 @@ impl Event {
         Ok(milliseconds)
     }
 
-    /// The time from `start` to this event; zero if this event was first.
+    /// The time from `start` to this event; zero if this event happened first.
     ///
     /// # Errors
-    /// Those of [`Event::elapsed_time_f32`].
+    /// As for [`Event::elapsed_time_f32`].
     pub fn elapsed(&self, start: &Self) -> CudaResult<Duration> {
         let milliseconds = self.elapsed_time_f32(start)?;
         Ok(Duration::try_from_secs_f64(f64::from(milliseconds) / 1e3).unwrap_or_default())
@@ -137,7 +137,7 @@ impl Event {
             return Ok(());
         }
         let entered = self.context.enter()?;
-        // SAFETY: the handle is alive, and is not used again. The driver waits for the event by itself.
+        // SAFETY: the handle is alive, and is not used again. The driver destroys the event after it has completed.
         unsafe { entered.driver().cuEventDestroy_v2(self.raw)? };
         self.raw = ptr::null_mut();
         Ok(())
@@ -145,13 +145,13 @@ impl Event {
 }
 
 impl Stream {
-    /// Makes later work in the stream wait for an event of this or another stream.
+    /// Makes later work in the stream wait for an event, which may be in another stream.
     ///
     /// # Errors
     /// An error of the driver.
     pub fn wait_event(&self, event: impl Borrow<Event>, flags: StreamWaitEventFlags) -> CudaResult<()> {
         let entered = self.context().enter()?;
-        // SAFETY: both handles are alive. An event that is destroyed meanwhile is still waited for.
+        // SAFETY: both handles are alive. The stream waits for the event even if it is destroyed first.
         unsafe { entered.driver().cuStreamWaitEvent(self.as_inner(), event.borrow().as_inner(), flags.bits())? };
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Kernels, and how they are launched.
+//! Kernels, their attributes, and launches.
 
 use std::ffi::{CString, c_int, c_void};
 use std::ptr;
@@ -10,40 +10,40 @@ use crate::error::{CudaError, CudaResult};
 use crate::memory::DeviceCopy;
 use crate::module::Module;
 
-macro_rules! sizes {
+macro_rules! dimensions {
     ($($(#[$doc:meta])* $name:ident;)*) => {
         $(
             $(#[$doc])*
             #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
             pub struct $name {
-                /// Along x.
+                /// The size along x.
                 pub x: u32,
-                /// Along y.
+                /// The size along y.
                 pub y: u32,
-                /// Along z.
+                /// The size along z.
                 pub z: u32,
             }
 
             impl $name {
-                /// Along one axis.
+                /// A size along x, and 1 along y and z.
                 #[inline]
                 pub const fn x(x: u32) -> Self {
                     Self::xyz(x, 1, 1)
                 }
 
-                /// Along two axes.
+                /// A size along x and y, and 1 along z.
                 #[inline]
                 pub const fn xy(x: u32, y: u32) -> Self {
                     Self::xyz(x, y, 1)
                 }
 
-                /// Along three axes.
+                /// A size along x, y and z.
                 #[inline]
                 pub const fn xyz(x: u32, y: u32, z: u32) -> Self {
                     Self { x, y, z }
                 }
 
-                /// The product, as the driver takes it, saturated.
+                /// The product of the sizes, saturated to the driver's type.
                 fn product(self) -> c_int {
                     let product = u64::from(self.x).saturating_mul(self.y.into()).saturating_mul(self.z.into());
                     c_int::try_from(product).unwrap_or(c_int::MAX)
@@ -77,10 +77,10 @@ macro_rules! sizes {
     };
 }
 
-sizes! {
-    /// The blocks of a grid.
+dimensions! {
+    /// The number of blocks of a grid along each axis.
     GridSize;
-    /// The threads of a block.
+    /// The number of threads of a block along each axis.
     BlockSize;
 }
 
@@ -130,11 +130,11 @@ pub struct Function<'a> {
 
 // SAFETY: the driver takes a kernel's handle from any thread.
 unsafe impl Send for Function<'_> {}
-// SAFETY: as above, from several at once as well.
+// SAFETY: as above, and from several threads at once.
 unsafe impl Sync for Function<'_> {}
 
 impl Module {
-    /// A kernel, by its name in the PTX.
+    /// Looks up a kernel by its name in the PTX.
     ///
     /// # Errors
     /// [`CudaError::NotFound`] if the module has no kernel of that name.
@@ -142,7 +142,7 @@ impl Module {
         let name = CString::new(name.as_ref()).map_err(|_| CudaError::NotFound)?;
         let mut function = ptr::null_mut();
         let entered = self.context().enter()?;
-        // SAFETY: the handle is alive; writes a handle that is valid for as long as the module.
+        // SAFETY: the handle is alive; writes a handle that is valid while the module is loaded.
         unsafe { entered.driver().cuModuleGetFunction(&mut function, self.as_inner(), name.as_ptr())? };
         Ok(Function { raw: function, module: self })
     }
@@ -176,10 +176,10 @@ impl<'a> Function<'a> {
         Ok(())
     }
 
-    /// The most dynamic shared memory per block, in bytes, with which `blocks` blocks fit on a multiprocessor.
+    /// The maximum dynamic shared memory per block, in bytes, with which `blocks` blocks fit on a multiprocessor.
     ///
     /// # Errors
-    /// More blocks than a multiprocessor can run, or an error of the driver.
+    /// `blocks` is more than a multiprocessor can run, or an error of the driver.
     pub fn available_dynamic_shared_memory_per_block(&self, blocks: GridSize, block: BlockSize) -> CudaResult<usize> {
         let entered = self.context().enter()?;
         let mut bytes = 0;
@@ -195,7 +195,7 @@ impl<'a> Function<'a> {
         Ok(bytes)
     }
 
-    /// The number of blocks of this size that a multiprocessor runs concurrently.
+    /// The maximum number of blocks of this size that are resident on a multiprocessor at once.
     ///
     /// # Errors
     /// An error of the driver.
@@ -214,8 +214,8 @@ impl<'a> Function<'a> {
         Ok(blocks.max(0) as u32)
     }
 
-    /// The number of blocks and the number of threads per block that fill the device. `limit` is the largest allowed
-    /// block, or 0 for no limit.
+    /// The number of blocks, and of threads per block, with which the kernel fills the device. `limit` is the maximum
+    /// size of a block, or 0 for no limit.
     ///
     /// # Errors
     /// An error of the driver.
@@ -252,13 +252,17 @@ pub fn argument<T: DeviceCopy>(value: &T) -> *mut c_void {
 
 /// Launches a kernel: `launch!(function<<<grid, block, shared, stream>>>(arguments))`.
 ///
-/// The kernel is a [`Function`](crate::function::Function), or `module.name`, which looks the name up at each launch.
-/// The grid is any value that converts to a [`GridSize`](crate::function::GridSize), and the block any value that
-/// converts to a [`BlockSize`](crate::function::BlockSize). `shared` is the dynamic shared memory in bytes. The stream
-/// is the name of a variable. Each argument is evaluated once. The result is a
-/// [`CudaResult`](crate::error::CudaResult). A later call returns an error of the kernel itself.
+/// - `function` is the name of a variable, a [`Function`](crate::function::Function), or `module.name`, which looks the
+///   name up at each launch.
+/// - `grid` converts to a [`GridSize`](crate::function::GridSize), and `block` to a
+///   [`BlockSize`](crate::function::BlockSize).
+/// - `shared` is the dynamic shared memory in bytes.
+/// - `stream` is the name of a variable.
+/// - Each argument is evaluated once. A slice of the kernel takes two arguments: the address, and the length in
+///   elements.
 ///
-/// A slice takes two arguments: the address and the length in elements.
+/// The value is a [`CudaResult`](crate::error::CudaResult) of the launch. A later call returns an error of the kernel
+/// itself.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -299,14 +303,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_have_one_to_three_axes() {
+    fn sizes_convert_from_one_to_three_numbers() {
         assert_eq!(GridSize::from(3), GridSize { x: 3, y: 1, z: 1 });
         assert_eq!(BlockSize::from((3, 4)), BlockSize::xy(3, 4));
         assert_eq!(BlockSize::from((3, 4, 5)), BlockSize::from(&BlockSize::xyz(3, 4, 5)));
     }
 
     #[test]
-    fn a_product_does_not_overflow() {
+    fn a_product_saturates() {
         assert_eq!(BlockSize::from(0).product(), 0);
         assert_eq!(BlockSize::xyz(8, 4, 2).product(), 64);
         assert_eq!(GridSize::xyz(u32::MAX, u32::MAX, u32::MAX).product(), c_int::MAX);

@@ -1,4 +1,4 @@
-//! Graphs: work that is captured once and launched many times.
+//! Graphs: work that is captured once and launched repeatedly.
 //!
 //! ```no_run
 //! use cust::graph::CaptureMode;
@@ -8,7 +8,7 @@
 //! stream.begin_capture(CaptureMode::ThreadLocal)?;
 //! // Launches and asynchronous copies in `stream`.
 //! let work = stream.end_capture()?.instantiate()?;
-//! // SAFETY: all memory that the launches and the copies use is still there.
+//! // SAFETY: all memory that the launches and the copies use is still allocated.
 //! unsafe { work.launch(stream)? };
 //! # Ok(())
 //! # }
@@ -22,14 +22,16 @@ use crate::context::Context;
 use crate::error::{CudaError, CudaResult, DropResult};
 use crate::stream::Stream;
 
-/// Which calls are errors while a stream is captured. A graph cannot contain such calls, for example an allocation.
+/// Which calls are errors while a stream is captured.
+///
+/// A graph cannot contain some calls, such as allocations. The mode selects the threads in which they are errors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum CaptureMode {
-    /// Such calls of any thread.
+    /// All threads.
     Global,
-    /// Such calls of the capturing thread.
+    /// The capturing thread.
     ThreadLocal,
-    /// None: such calls are executed immediately.
+    /// No thread: such calls are executed immediately.
     Relaxed,
 }
 
@@ -41,11 +43,11 @@ pub struct Graph {
     context: Context,
 }
 
-// SAFETY: a handle that the driver takes from any thread, one at a time.
+// SAFETY: the driver takes a graph's handle from any thread, but from one at a time.
 unsafe impl Send for Graph {}
 
 impl Graph {
-    /// Takes ownership of a graph of the driver.
+    /// Takes ownership of a driver's graph.
     ///
     /// # Safety
     /// `raw` is a graph of this context, and no other code destroys it.
@@ -60,7 +62,7 @@ impl Graph {
     pub fn num_nodes(&self) -> CudaResult<usize> {
         let entered = self.context.enter()?;
         let mut count = 0;
-        // SAFETY: the handle is alive; writes one size, and no nodes, because the pointer to them is null.
+        // SAFETY: the handle is alive; writes one size. With a null pointer for the nodes, it writes no nodes.
         unsafe { entered.driver().cuGraphGetNodes(self.raw, ptr::null_mut(), &mut count)? };
         Ok(count)
     }
@@ -103,7 +105,7 @@ impl Graph {
 }
 
 impl Stream {
-    /// Begins a capture. Until [`Stream::end_capture`], the stream's work goes to a graph instead of the device.
+    /// Begins a capture. Until [`Stream::end_capture`], work in the stream is recorded in a graph instead of executed.
     ///
     /// # Errors
     /// A capture of the stream has begun already.
@@ -122,8 +124,8 @@ impl Stream {
     /// Ends the capture, and returns a graph of the captured work.
     ///
     /// # Errors
-    /// No capture has begun, the work contains a call that a graph cannot contain, or the capture was begun on another
-    /// thread and is not [`CaptureMode::Relaxed`].
+    /// The stream is not being captured, a call that a graph cannot contain was made, or the capture was begun on
+    /// another thread and is not [`CaptureMode::Relaxed`].
     pub fn end_capture(&self) -> CudaResult<Graph> {
         let entered = self.context().enter()?;
         let mut graph = ptr::null_mut();
@@ -132,7 +134,7 @@ impl Stream {
         if graph.is_null() {
             return Err(CudaError::StreamCaptureInvalidated);
         }
-        // SAFETY: a new graph of this context, which no other code has.
+        // SAFETY: a new graph of this context, to which no other code has the handle.
         Ok(unsafe { Graph::from_raw(graph, self.context()) })
     }
 }
@@ -143,7 +145,7 @@ impl Drop for Graph {
     }
 }
 
-/// An instantiated graph, which can be launched. It does not need the [`Graph`].
+/// An instantiated graph, which can be launched. It does not depend on the [`Graph`].
 #[derive(Debug)]
 pub struct GraphExec {
     /// Null if the instantiation failed, and after the graph is destroyed.
@@ -151,23 +153,23 @@ pub struct GraphExec {
     context: Context,
 }
 
-// SAFETY: a handle that the driver takes from any thread.
+// SAFETY: the driver takes the handle from any thread.
 unsafe impl Send for GraphExec {}
-// SAFETY: a launch does not change it; launches of one executable follow each other.
+// SAFETY: a launch does not change it, and the driver orders the launches of one executable graph.
 unsafe impl Sync for GraphExec {}
 
 impl GraphExec {
     /// Launches the graph in a stream.
     ///
     /// # Safety
-    /// The promises of each captured launch and copy also hold for this launch: the memory that they use still exists,
-    /// and no other code accesses it until they have completed.
+    /// The safety conditions of each captured launch and copy also hold for this launch: the memory that they use is
+    /// still allocated, and no other code accesses it until they have completed.
     ///
     /// # Errors
     /// [`CudaError::InvalidHandle`] if the stream belongs to another context; an error of the launch, or of earlier
     /// work.
     pub unsafe fn launch(&self, stream: &Stream) -> CudaResult<()> {
-        if !self.context.is(stream.context()) {
+        if !self.context.is_same(stream.context()) {
             return Err(CudaError::InvalidHandle);
         }
         let entered = self.context.enter()?;
@@ -176,7 +178,7 @@ impl GraphExec {
         Ok(())
     }
 
-    /// The handle, valid as long as this value lives.
+    /// The graph's handle, valid as long as this value lives.
     pub fn as_raw(&self) -> CUgraphExec {
         self.raw
     }
@@ -194,7 +196,7 @@ impl GraphExec {
             return Ok(());
         }
         let entered = self.context.enter()?;
-        // SAFETY: the handle is alive, and is not used again. The driver waits for launches of it by itself.
+        // SAFETY: the handle is alive, and is not used again. The driver destroys the graph after its launches.
         unsafe { entered.driver().cuGraphExecDestroy(self.raw)? };
         self.raw = ptr::null_mut();
         Ok(())

@@ -1,8 +1,8 @@
 //! Rust-CUDA's host API over the NVIDIA driver, without a CUDA toolkit.
 //!
-//! The names and signatures are those of Rust-CUDA's crate of the same name. [`cuda_driver`] loads the driver when it
-//! is first used, so a program links and starts on a machine without a driver. On such a machine, [`init`] and
-//! [`quick_init`] return [`error::CudaError::NoDriver`], whose text lists the libraries that were tried.
+//! The names and signatures are those of Rust-CUDA's crate of the same name. The first call loads the driver, through
+//! [`cuda_driver`], so a program links and starts on a machine without a driver. On such a machine, [`init`] and
+//! [`quick_init`] return [`error::CudaError::NoDriver`], whose message lists the libraries that were tried.
 //!
 //! ```no_run
 //! use cust::prelude::*;
@@ -27,30 +27,30 @@
 //!
 //! # What is checked
 //!
-//! Safe code cannot cause undefined behavior. The crate does not know what a kernel does, so launches are unsafe. Every
-//! copy that continues after the call has returned is unsafe, too.
+//! Safe code cannot cause undefined behavior. Launches are unsafe, because the crate does not know what a kernel does.
+//! Asynchronous copies are unsafe, because they continue after the call has returned.
 //!
 //! - An object ([`module::Module`], [`stream::Stream`], [`event::Event`], [`graph::Graph`], a buffer) keeps its context
-//!   alive, and makes it current during its own operations. It can be used and dropped on any thread, whatever context
-//!   is current there. An error in `drop` is ignored; `DeviceBuffer::drop` and similar functions return it.
-//! - A kernel can only be launched in a stream of its module's context. Any other launch is
+//!   alive, and makes it current during its own operations. So it can be used and dropped on any thread, whatever
+//!   context is current there. Dropping a value ignores errors; the function `DeviceBuffer::drop` and those of the
+//!   other types return them.
+//! - A launch in a stream of another context than that of the kernel's module returns
 //!   [`error::CudaError::InvalidHandle`].
 //! - A copy between slices of different lengths panics, as `copy_from_slice` does.
-//! - A copy or a fill that is not `async` has completed when it returns. Device memory that was just filled can be used
-//!   in a stream of any flags.
+//! - A synchronous copy or fill has completed when it returns. The memory can then be used in any stream.
 //! - Slices of device memory ([`memory::DeviceSlice`]) borrow the buffer.
-//! - Only types that are [`memory::DeviceCopy`] go to the device and come back: plain bits without references to the
-//!   host's memory.
-//! - The arguments of a launch are `DeviceCopy`, too. Their number and their types are **not** checked: the driver does
-//!   not know them.
+//! - Only types that implement [`memory::DeviceCopy`] can be copied to and from the device: plain bits without
+//!   references to host memory.
+//! - The arguments of a launch are `DeviceCopy`, too. Their number and their types are **not** checked, because the
+//!   driver does not report them.
 //!
 //! # What differs from Rust-CUDA
 //!
-//! - [`error::CudaError`] has a variant for codes without a name, so it is not a `u32`; `error.code().0` is.
-//! - [`memory::DeviceSlice`] is unsized and borrowed, as a slice is; Rust-CUDA's can outlive its memory.
+//! - [`error::CudaError`] has a variant for unknown codes, so it cannot be cast to a number: use `error.code().0`.
+//! - [`memory::DeviceSlice`] is unsized and borrowed, as a slice is. Rust-CUDA's can outlive its memory.
 //! - [`stream::StreamFlags::NON_BLOCKING`] has an effect. Rust-CUDA ignores it.
-//! - [`stream::Stream::add_callback`] takes closures that are `'static`, because they run later.
-//! - PTX must be text: a binary in its place is an error. Unsafe functions load binaries.
+//! - [`stream::Stream::add_callback`] requires `'static` closures, because they run later.
+//! - A binary in place of PTX is an error. Unsafe functions load binaries.
 //! - Missing: textures, surfaces and arrays, external memory, the linker, the legacy context API, `UnifiedBox`,
 //!   `LockedBox`, `DeviceVariable`, `Symbol`, and graphs that are built node by node.
 
@@ -87,7 +87,7 @@ bitflags::bitflags! {
     pub struct CudaFlags: u32 {}
 }
 
-/// Loads the driver at the first call, and initializes it. It may be called repeatedly.
+/// Initializes the driver. The first call loads it; later calls have no effect.
 ///
 /// # Errors
 /// No driver, no device, or another error of the driver.
@@ -97,7 +97,7 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
     Ok(())
 }
 
-/// Initializes the driver, and makes the context of the first device current on this thread.
+/// Initializes the driver, and makes the first device's context current on this thread.
 ///
 /// ```no_run
 /// let _context = cust::quick_init()?;
@@ -106,7 +106,7 @@ pub fn init(flags: CudaFlags) -> CudaResult<()> {
 ///
 /// # Errors
 /// No driver, no device, or another error of the driver.
-#[must_use = "the context is released when it is dropped, if nothing was created in it"]
+#[must_use = "dropping the context releases it, unless an object was created in it"]
 pub fn quick_init() -> CudaResult<Context> {
     init(CudaFlags::empty())?;
     let context = Context::new(Device::get_device(0)?)?;
@@ -130,7 +130,7 @@ impl CudaApiVersion {
     /// The newest version that the driver implements.
     ///
     /// # Errors
-    /// No driver.
+    /// The driver is missing.
     pub fn get() -> CudaResult<Self> {
         let mut version = 0;
         // SAFETY: writes one integer.
@@ -138,18 +138,18 @@ impl CudaApiVersion {
         Ok(Self { version })
     }
 
-    /// The 13 of 13.0.
+    /// The major version: 13 for 13.0.
     pub fn major(self) -> i32 {
         self.version / 1000
     }
 
-    /// The 0 of 13.0.
+    /// The minor version: 0 for 13.0.
     pub fn minor(self) -> i32 {
         self.version % 1000 / 10
     }
 }
 
-/// A private module, so that only this crate can implement the sealed traits.
+/// The supertrait of the traits that only this crate can implement.
 pub(crate) mod private {
     pub trait Sealed {}
 }
@@ -159,7 +159,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_version_has_two_parts() {
+    fn a_version_has_a_major_and_a_minor_part() {
         let version = CudaApiVersion { version: 12040 };
         assert_eq!((version.major(), version.minor()), (12, 4));
     }

@@ -1,4 +1,4 @@
-//! Modules: PTX or binaries, loaded into a context.
+//! Modules: PTX or binaries that are loaded into a context.
 
 use std::error::Error;
 use std::ffi::{CStr, CString, c_void};
@@ -17,7 +17,7 @@ use crate::error::{CudaError, CudaResult, DropResult};
 pub enum OptLevel {
     /// No optimization.
     O0 = 0,
-    /// Few optimizations.
+    /// A few optimizations.
     O1 = 1,
     /// More than [`OptLevel::O1`].
     O2 = 2,
@@ -50,12 +50,12 @@ pub enum JitTarget {
     Compute120 = 120,
 }
 
-/// How to handle a binary for another GPU.
+/// What to do if no binary matches the GPU exactly.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum JitFallback {
-    /// Compile the PTX beside the binary.
+    /// Compile the PTX.
     PreferPtx = 0,
-    /// Take a compatible binary.
+    /// Load a compatible binary.
     PreferCompatibleBinary = 1,
 }
 
@@ -71,16 +71,16 @@ pub enum ModuleJitOption {
     DetermineTargetFromContext,
     /// Compile for this compute capability.
     Target(JitTarget),
-    /// How to handle a binary for another GPU.
+    /// What to do if no binary matches the GPU exactly.
     Fallback(JitFallback),
-    /// Whether to generate information for a debugger.
+    /// Whether to generate debug information.
     GenerateDebugInfo(bool),
     /// Whether to generate line numbers, for a profiler.
     GenerateLineInfo(bool),
 }
 
 impl ModuleJitOption {
-    /// The driver's number of the option, and its value, which is passed in place of a pointer.
+    /// The driver's number of the option, and its value as the driver takes it, in place of a pointer.
     fn to_raw(self) -> (CUjit_option, *mut c_void) {
         let (option, value) = match self {
             Self::MaxRegisters(count) => (CUjit_option::CU_JIT_MAX_REGISTERS, count as usize),
@@ -95,7 +95,7 @@ impl ModuleJitOption {
     }
 }
 
-/// Code loaded into a context.
+/// Code that is loaded into a context.
 #[derive(Debug)]
 pub struct Module {
     /// Null after the module is unloaded.
@@ -105,42 +105,42 @@ pub struct Module {
 
 // SAFETY: the driver takes a module's handle from any thread.
 unsafe impl Send for Module {}
-// SAFETY: as above; nothing changes a module.
+// SAFETY: as above. No function changes a module.
 unsafe impl Sync for Module {}
 
 impl Module {
     /// Compiles PTX and loads it into the current context.
     ///
     /// # Errors
-    /// [`CudaError::InvalidPtx`] if the compiler refuses the PTX, for example because it is for a newer GPU, or if it
-    /// is not text; [`CudaError::UnsupportedPtxVersion`] if its version is newer than the driver; an error of the
-    /// driver.
+    /// [`CudaError::InvalidPtx`] if the compiler rejects the PTX, for example because it is for a newer GPU, or if the
+    /// text is not PTX; [`CudaError::UnsupportedPtxVersion`] if the PTX version is newer than the driver supports;
+    /// another error of the driver.
     pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
-        // A zero byte inside the text would end it early.
+        // The driver would ignore the text after a nul byte.
         let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
         Self::from_ptx_cstr(&ptx, options)
     }
 
-    /// The same as [`Module::from_ptx`], for a zero-terminated string.
+    /// Does the same as [`Module::from_ptx`] with a nul-terminated string.
     ///
     /// # Errors
-    /// Those of [`Module::from_ptx`].
+    /// As for [`Module::from_ptx`].
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
         check_ptx(ptx)?;
-        // SAFETY: zero-terminated PTX, and no binary.
+        // SAFETY: the string is nul-terminated, and not a binary.
         unsafe { Self::load(ptx.as_ptr().cast(), options, None) }
     }
 
-    /// The same as [`Module::from_ptx`], with the compiler's messages if it refuses the PTX.
+    /// Does the same as [`Module::from_ptx`]. The error has the compiler's messages.
     ///
     /// # Errors
-    /// Those of [`Module::from_ptx`].
+    /// As for [`Module::from_ptx`].
     pub fn from_ptx_with_log<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> Result<Self, PtxError> {
         let mut log = vec![0_u8; 8 << 10];
         let mut load = || {
             let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
             check_ptx(&ptx)?;
-            // SAFETY: zero-terminated PTX, and no binary.
+            // SAFETY: the string is nul-terminated, and not a binary.
             unsafe { Self::load(ptx.as_ptr().cast(), options, Some(&mut log)) }
         };
         load().map_err(|error| {
@@ -152,7 +152,7 @@ impl Module {
     /// Reads PTX from a file, compiles it and loads it into the current context.
     ///
     /// # Errors
-    /// [`CudaError::FileNotFound`] if the file cannot be read; else those of [`Module::from_ptx`].
+    /// [`CudaError::FileNotFound`] if the file cannot be read; otherwise as for [`Module::from_ptx`].
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Self> {
         let bytes = fs::read(path).map_err(|_| CudaError::FileNotFound)?;
         Self::from_ptx(String::from_utf8(bytes).map_err(|_| CudaError::InvalidPtx)?, &[])
@@ -161,7 +161,7 @@ impl Module {
     /// Loads a cubin into the current context.
     ///
     /// # Safety
-    /// `bytes` is a whole cubin from a compiler: the driver reads its size from its header.
+    /// `bytes` is a complete cubin from a compiler. The driver reads the size from the header.
     ///
     /// # Errors
     /// The cubin is for another GPU, or an error of the driver.
@@ -173,7 +173,7 @@ impl Module {
     /// Loads a fatbin into the current context.
     ///
     /// # Safety
-    /// `bytes` is a whole fatbin from a compiler: the driver reads its size from its header.
+    /// `bytes` is a complete fatbin from a compiler. The driver reads the size from the header.
     ///
     /// # Errors
     /// The fatbin has no code for this GPU, or an error of the driver.
@@ -182,10 +182,10 @@ impl Module {
         unsafe { Self::load(bytes.as_ref().as_ptr().cast(), options, None) }
     }
 
-    /// Loads an image, and writes the compiler's errors to `log`.
+    /// Loads an image. The compiler's messages are written to `log`.
     ///
     /// # Safety
-    /// `image` points to zero-terminated PTX or to a whole binary.
+    /// `image` points to nul-terminated PTX or to a complete binary.
     unsafe fn load(image: *const c_void, options: &[ModuleJitOption], log: Option<&mut [u8]>) -> CudaResult<Self> {
         let mut module = Self { raw: ptr::null_mut(), context: CurrentContext::get_current()? };
         let mut raw: Vec<_> = options.iter().map(|option| option.to_raw()).collect();
@@ -196,8 +196,8 @@ impl Module {
         }
         let (mut options, mut values): (Vec<_>, Vec<_>) = raw.into_iter().unzip();
         let entered = module.context.enter()?;
-        // SAFETY: `image` is as promised by the caller; there are as many values as options, and the buffer has the
-        // size that the last value says. Writes a handle, which is unloaded with the value.
+        // SAFETY: `image` is as promised by the caller. Each option has a value, and the log's size is the last value.
+        // Writes a handle, which is unloaded with the value.
         unsafe {
             entered.driver().cuModuleLoadDataEx(
                 &mut module.raw,
@@ -234,7 +234,7 @@ impl Module {
             return Ok(());
         }
         let entered = self.context.enter()?;
-        // SAFETY: the handle is alive, and is not used again. The driver waits for kernels that are running.
+        // SAFETY: the handle is alive, and is not used again. The driver waits for running kernels.
         unsafe { entered.driver().cuModuleUnload(self.raw)? };
         self.raw = ptr::null_mut();
         Ok(())
@@ -247,20 +247,20 @@ impl Drop for Module {
     }
 }
 
-/// Refuses an image that the driver would take for a binary: the driver would read a binary's size from a header. PTX
-/// begins with a directive or a comment.
+/// Checks that a string begins like PTX, with a directive or a comment. The driver could take another string for a
+/// binary, and read beyond its end.
 fn check_ptx(ptx: &CStr) -> CudaResult<()> {
     let first = ptx.to_bytes().trim_ascii_start().first();
     if matches!(first, Some(b'.' | b'/')) { Ok(()) } else { Err(CudaError::InvalidPtx) }
 }
 
-/// Why PTX was not loaded, with the compiler's messages.
+/// The error of loading PTX, with the compiler's messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PtxError {
     /// The error.
     pub error: CudaError,
-    /// The compiler's messages; empty if it has none.
+    /// The compiler's messages; empty if there are none.
     pub log: String,
 }
 
@@ -284,7 +284,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_option_is_a_number_and_a_value() {
+    fn options_have_the_drivers_numbers_and_values() {
         let raw = |option: ModuleJitOption| {
             let (option, value) = option.to_raw();
             (option.0, value.addr())
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn a_binary_is_no_ptx() {
+    fn a_binary_is_not_accepted_as_ptx() {
         for ptx in [c"// a comment\n.version 7.0", c"\n  .version 7.0"] {
             assert_eq!(check_ptx(ptx), Ok(()));
         }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn an_error_has_the_messages_behind_it() {
+    fn an_error_ends_with_the_compilers_messages() {
         let mut error = PtxError { error: CudaError::InvalidPtx, log: String::new() };
         assert_eq!(error.to_string(), CudaError::InvalidPtx.to_string());
         error.log = "line 3: unknown instruction".to_owned();

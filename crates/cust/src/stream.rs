@@ -1,4 +1,4 @@
-//! Streams: queues of work for a device.
+//! Streams: queues of work on a device.
 
 use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
@@ -11,12 +11,12 @@ use crate::error::{CudaError, CudaResult, DropResult};
 use crate::function::{BlockSize, Function, GridSize};
 
 bitflags::bitflags! {
-    /// A stream's relation to the legacy default stream, which other libraries may use.
+    /// How a stream is ordered with the legacy default stream, which other libraries may use.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
     pub struct StreamFlags: u32 {
-        /// The stream's work is ordered with that of the legacy default stream.
+        /// The stream's work and that of the legacy default stream wait for each other.
         const DEFAULT = 0x00;
-        /// The stream's work is not ordered with that of the legacy default stream.
+        /// The stream's work and that of the legacy default stream do not wait for each other.
         const NON_BLOCKING = cuda_driver::CU_STREAM_NON_BLOCKING;
     }
 }
@@ -40,15 +40,15 @@ pub struct Stream {
 
 // SAFETY: the driver takes a stream's handle from any thread.
 unsafe impl Send for Stream {}
-// SAFETY: as above, from several at once as well.
+// SAFETY: as above, and from several threads at once.
 unsafe impl Sync for Stream {}
 
 impl Stream {
-    /// A new stream in the current context.
+    /// Creates a stream in the current context.
     ///
-    /// `priority` is in the range of
-    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range), else
-    /// it is clamped to it. `None` is the lowest priority.
+    /// The priority is clamped to the range of
+    /// [`CurrentContext::get_stream_priority_range`](crate::context::CurrentContext::get_stream_priority_range). `None`
+    /// is priority 0, the lowest.
     ///
     /// # Errors
     /// No context is current, or an error of the driver.
@@ -87,19 +87,19 @@ impl Stream {
         Ok(priority)
     }
 
-    /// Calls a closure on a thread of the driver, after all work that is in the stream now. Later work waits for the
-    /// closure. The closure must not use the driver, which would return errors. A panic in the closure is caught.
+    /// Calls a closure on a thread of the driver, after the stream's earlier work. Later work waits for the closure. A
+    /// call of the driver inside the closure returns an error. A panic in the closure is caught.
     ///
     /// If the earlier work fails, the closure is neither called nor dropped.
     ///
     /// # Errors
-    /// An error of the driver. Then the closure is dropped.
+    /// An error of the driver. The closure is then dropped.
     pub fn add_callback<T>(&self, callback: Box<T>) -> CudaResult<()>
     where
         T: FnOnce() + Send + 'static,
     {
         unsafe extern "system" fn call<T: FnOnce()>(data: *mut c_void) {
-            // SAFETY: `add_callback` has made it of a box of this type, and the driver calls this once.
+            // SAFETY: `data` is from a box of this type in `add_callback`, and the driver calls this function once.
             let callback = unsafe { Box::from_raw(data.cast::<T>()) };
             // A panic must not unwind into the driver.
             if let Err(payload) = panic::catch_unwind(AssertUnwindSafe(callback)) {
@@ -109,10 +109,10 @@ impl Stream {
         }
         let entered = self.context.enter()?;
         let data = Box::into_raw(callback);
-        // SAFETY: the handle is alive; the function takes what `data` points to, once, on any thread.
+        // SAFETY: the handle is alive. The driver calls the function once, and it may run on any thread.
         let added = unsafe { entered.driver().cuLaunchHostFunc(self.raw, Some(call::<T>), data.cast()) };
         added.map_err(|error| {
-            // SAFETY: it is from `into_raw`, and the driver has not taken it.
+            // SAFETY: `data` is from `into_raw`, and the driver will not call the function.
             drop(unsafe { Box::from_raw(data) });
             error.into()
         })
@@ -136,8 +136,8 @@ impl Stream {
     ///
     /// # Safety
     /// - The arguments have the number and the types of the kernel's parameters in PTX.
-    /// - The kernel's use of the arguments is sound. Until the kernel has completed, no other code writes memory that
-    ///   the kernel reads or accesses memory that it writes, and the memory is not freed.
+    /// - The kernel is sound with these arguments. Until it has completed, no other code writes memory that the kernel
+    ///   reads, or accesses memory that it writes, and the memory is not freed.
     ///
     /// # Errors
     /// [`CudaError::InvalidHandle`] if the kernel belongs to another context; an error of the launch, or of earlier
@@ -154,7 +154,7 @@ impl Stream {
         G: Into<GridSize>,
         B: Into<BlockSize>,
     {
-        if !self.context.is(function.context()) {
+        if !self.context.is_same(function.context()) {
             return Err(CudaError::InvalidHandle);
         }
         let (grid, block) = (grid_size.into(), block_size.into());
@@ -202,7 +202,7 @@ impl Stream {
             return Ok(());
         }
         let entered = self.context.enter()?;
-        // SAFETY: the handle is alive, and is not used again. The driver waits for its work by itself.
+        // SAFETY: the handle is alive, and is not used again. The driver destroys the stream after its work.
         unsafe { entered.driver().cuStreamDestroy_v2(self.raw)? };
         self.raw = ptr::null_mut();
         Ok(())

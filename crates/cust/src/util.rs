@@ -1,11 +1,11 @@
-//! Copies of values and slices of the host to the device, in one call.
+//! Extension traits that copy host values and slices to the device.
 
 use crate::error::CudaResult;
 use crate::memory::{DeviceBox, DeviceBuffer, DeviceCopy, UnifiedBuffer};
 
-/// Copies of a value.
+/// Copies a value to the device.
 pub trait DeviceCopyExt: DeviceCopy {
-    /// A copy in device memory.
+    /// Copies the value to device memory.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
@@ -16,15 +16,15 @@ pub trait DeviceCopyExt: DeviceCopy {
 
 impl<T: DeviceCopy> DeviceCopyExt for T {}
 
-/// Copies of a slice.
+/// Copies a slice to the device.
 pub trait SliceExt<T: DeviceCopy> {
-    /// A copy in device memory.
+    /// Copies the slice to device memory.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
     fn as_dbuf(&self) -> CudaResult<DeviceBuffer<T>>;
 
-    /// A copy in managed memory.
+    /// Copies the slice to managed memory.
     ///
     /// # Errors
     /// No context is current, or no memory is left.

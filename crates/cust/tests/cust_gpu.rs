@@ -1,6 +1,6 @@
-//! `cust` on a CUDA device, with PTX that is written by hand.
+//! Tests of `cust` on a CUDA device, with handwritten PTX.
 //!
-//! Without a device, every test is reported as ignored, and a line says why.
+//! Without a device, all tests are reported as ignored, and a line says why.
 
 use std::env;
 use std::process::{self, Command};
@@ -23,7 +23,8 @@ use libtest_mimic::{Arguments, Failed, Trial};
 /// `fn add(a: &[u32], b: &[u32], out: *mut u32)`, and `fn fail()`, which traps.
 const PTX: &str = include_str!("kernels.ptx");
 
-/// Selects the test of a child process. Tests that lose or destroy the context, which all tests share, run in a child.
+/// The environment variable that selects the test of a child process. All tests share one context, so a test that
+/// destroys it runs in a child.
 const CHILD: &str = "CUST_GPU_TEST_CHILD";
 
 type Outcome = Result<(), Failed>;
@@ -38,7 +39,7 @@ fn main() {
     let found = cust::quick_init().and_then(|_context| Device::get_device(0)?.name());
     match &found {
         Ok(name) => println!("on {name}"),
-        Err(error) => println!("skipped, every one of them: {error}"),
+        Err(error) => println!("all tests are skipped: {error}"),
     }
     let devices = Device::num_devices().unwrap_or(0);
     // The context lives for as long as the tests.
@@ -47,31 +48,31 @@ fn main() {
         Trial::test(name, test).with_ignored_flag(found.is_err() || devices < needed)
     };
     if devices == 1 {
-        println!("skipped: what needs two devices");
+        println!("tests that need two devices are skipped");
     }
     let trials = vec![
-        trial("the driver and the device are those of the machine", machine, 1),
-        trial("a kernel is launched by its name, and as a function", launches, 1),
-        trial("a kernel says what it needs", functions, 1),
+        trial("versions, functions and attributes are plausible", machine, 1),
+        trial("a kernel is launched by its name, and as a `Function`", launches, 1),
+        trial("a kernel has attributes and an occupancy", functions, 1),
         trial("buffers, boxes and slices are copied", copies, 1),
-        trial("what was filled can be used in a stream of any flags", fills, 1),
-        trial("copies and events go on in a stream", streams, 1),
-        trial("the host is called back", callbacks, 1),
+        trial("a fill has completed when it returns", fills, 1),
+        trial("asynchronous copies and events follow stream order", streams, 1),
+        trial("callbacks run in stream order", callbacks, 1),
         trial("managed memory is shared with a kernel", managed, 1),
-        trial("captured work is launched many times", graphs, 1),
-        trial("a launch has attributes", attributes, 1),
+        trial("a captured graph is launched repeatedly", graphs, 1),
+        trial("a launch takes attributes", attributes, 1),
         trial("objects are used and dropped on any thread", threads, 1),
-        trial("PTX that the driver refuses says why", refused, 1),
-        trial("memory that does not exist is an error", out_of_memory, 1),
-        trial("a launch that cannot be is an error", bad_launches, 1),
-        trial("a trap is an error of all that follows", || child("trap"), 1),
-        trial("a context is released with the last object in it", || child("release"), 1),
-        trial("an object of one device is used while another is current", two_devices, 2),
+        trial("refused PTX is an error with the compiler's messages", refused, 1),
+        trial("too large an allocation is an error", out_of_memory, 1),
+        trial("an invalid launch is an error", bad_launches, 1),
+        trial("after a trap, every call is an error", || child("trap"), 1),
+        trial("a context is released with its last object", || child("release"), 1),
+        trial("an object is used while another device is current", two_devices, 2),
     ];
     libtest_mimic::run(&arguments, trials).exit();
 }
 
-/// Ends this process: with 0 if the test passes.
+/// Runs a test, and ends this process with exit code 0 if it passes.
 fn in_child(test: fn() -> Outcome) -> ! {
     let outcome = test();
     println!("{outcome:?}");
@@ -108,8 +109,8 @@ fn add(
 ) -> Outcome {
     assert!(a.len() == b.len() && a.len() == out.len());
     let blocks = a.len().div_ceil(256) as u32;
-    // SAFETY: the kernel's parameters; the buffers have as many elements as it accesses, and the tests use them after
-    // they have waited for the stream.
+    // SAFETY: the arguments match the kernel's parameters. The kernel accesses no more elements than the buffers have,
+    // and the tests use the buffers only after they have waited for the stream.
     unsafe {
         launch!(module.add<<<blocks, 256, 0, stream>>>(
             a.as_device_ptr(),
@@ -128,7 +129,7 @@ fn machine() -> Outcome {
     let driver = cuda_driver::load()?;
     let of_driver = driver.version();
     equal((version.major() as u32, version.minor() as u32), (of_driver.major, of_driver.minor))?;
-    ensure(driver.path().is_file(), || format!("{} is no file", driver.path().display()))?;
+    ensure(driver.path().is_file(), || format!("{} is not a file", driver.path().display()))?;
     let missing = cuda_driver::FUNCTIONS.iter().filter(|(name, _)| driver.function(name).is_none());
     let missing: Vec<_> = missing.filter(|(_, since)| *since <= of_driver).collect();
     ensure(missing.is_empty(), || format!("a driver of CUDA {of_driver} lacks {missing:?}"))?;
@@ -172,7 +173,7 @@ fn launches() -> Outcome {
     let function = module.get_function("add")?;
     let (_, block) = function.suggested_launch_configuration(0, 0.into())?;
     let (grid, block) = (GridSize::xy(n.div_ceil(block), 1), BlockSize::xyz(block, 1, 1));
-    // SAFETY: as of `add`.
+    // SAFETY: as for `add`.
     unsafe {
         launch!(function<<<grid, block, 0, stream>>>(
             out.as_device_ptr(), out.len(), a.as_device_ptr(), a.len(), out.as_device_ptr()
@@ -240,7 +241,7 @@ fn copies() -> Outcome {
 fn fills() -> Outcome {
     let (_context, module) = module()?;
     let streams = [Stream::new(StreamFlags::NON_BLOCKING, None)?, Stream::new(StreamFlags::DEFAULT, None)?];
-    // Many bytes, so that a stream that did not wait would read the old contents.
+    // Large buffers, so that a kernel that did not wait would read the old contents.
     let n = 16 << 20;
     let ones = vec![1_u32; n];
     for round in 0..8 {
@@ -309,7 +310,7 @@ fn managed() -> Outcome {
     let mut values = UnifiedBuffer::new(&5_u32, 1000)?;
     values[999] = 10;
     let (pointer, length) = (values.as_unified_ptr(), values.len());
-    // SAFETY: as of `add`.
+    // SAFETY: as for `add`.
     unsafe { launch!(module.add<<<4, 256, 0, stream>>>(pointer, length, pointer, length, pointer))? };
     stream.synchronize()?;
     equal((values[0], values[998], values[999]), (10, 10, 20))
@@ -328,7 +329,7 @@ fn graphs() -> Outcome {
         let work = graph.instantiate()?;
         drop(graph);
         for _ in 0..50 {
-            // SAFETY: as of `add`.
+            // SAFETY: as for `add`.
             unsafe { work.launch(&stream)? };
         }
         stream.synchronize()?;
@@ -337,22 +338,22 @@ fn graphs() -> Outcome {
     ensure(stream.end_capture().is_err(), || "nothing was captured".to_owned())
 }
 
-/// The layout of `CUlaunchConfig` and of its attributes.
+/// Tests the layouts of `CUlaunchConfig` and `CUlaunchAttribute`.
 fn attributes() -> Outcome {
     let (context, module) = module()?;
     let driver = cuda_driver::load()?;
     let capability = context.device().get_attribute(DeviceAttribute::ComputeCapabilityMajor)?;
-    let can_launch_early = capability >= 9 && driver.version() >= DriverVersion { major: 12, minor: 3 };
+    let has_dependent_launch = capability >= 9 && driver.version() >= DriverVersion { major: 12, minor: 3 };
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
     let (a, out) = (vec![3_u32; 1000].as_slice().as_dbuf()?, DeviceBuffer::<u32>::zeroed(1000)?);
     let function = module.get_function("add")?;
-    let mut early = CUlaunchAttribute::programmatic_stream_serialization();
+    let mut attribute = CUlaunchAttribute::programmatic_stream_serialization();
     let config = CUlaunchConfig {
         gridDimX: 4,
         blockDimX: 256,
         hStream: stream.as_inner(),
-        attrs: &mut early,
-        numAttrs: u32::from(can_launch_early),
+        attrs: &mut attribute,
+        numAttrs: u32::from(has_dependent_launch),
         ..CUlaunchConfig::default()
     };
     let (address, length, to) = (a.as_device_ptr(), a.len(), out.as_device_ptr());
@@ -363,7 +364,7 @@ fn attributes() -> Outcome {
         (&raw const length).cast_mut().cast(),
         (&raw const to).cast_mut().cast(),
     ];
-    // SAFETY: as of `add`; nothing runs in the stream that the kernel would have to wait for.
+    // SAFETY: as for `add`. No other kernel runs in the stream, so there is nothing to wait for.
     unsafe { driver.cuLaunchKernelEx(&config, function.to_raw(), arguments.as_mut_ptr(), std::ptr::null_mut())? };
     stream.synchronize()?;
     equal(out.as_host_vec()?, vec![6; 1000])
@@ -403,7 +404,7 @@ fn refused() -> Outcome {
     equal(error, CudaError::UnsupportedPtxVersion)?;
     let error = Module::from_ptx(PTX.replace(".version 6.3", ".version 7.8").replace("sm_75", "sm_999"), &[]);
     println!("PTX for sm_999: {}", error.unwrap_err());
-    // The driver can compile it for an older GPU. Only the driver knows whether a newer one loads the result.
+    // The driver takes the option. Whether this GPU loads code for an older one depends on the GPU.
     let _ = Module::from_ptx(PTX, &[ModuleJitOption::Target(JitTarget::Compute75)]);
     equal(Module::from_ptx("\x7fELF", &[]).unwrap_err(), CudaError::InvalidPtx)
 }
@@ -420,7 +421,7 @@ fn bad_launches() -> Outcome {
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
     let buffer = [1_u32; 4].as_dbuf()?;
     let (pointer, length) = (buffer.as_device_ptr(), buffer.len());
-    // SAFETY: as of `add`; none of them is launched.
+    // SAFETY: as for `add`; neither launch succeeds.
     unsafe {
         let blocks = launch!(module.add<<<1, 4096, 0, stream>>>(pointer, length, pointer, length, pointer));
         equal(blocks, Err(CudaError::InvalidValue))?;
@@ -431,7 +432,7 @@ fn bad_launches() -> Outcome {
     equal(buffer.as_host_vec()?, vec![1; 4])
 }
 
-/// In a process of its own: the context is lost.
+/// Runs in a child process, because a trap destroys the context.
 fn trap() -> Outcome {
     let (_context, module) = module()?;
     let stream = Stream::new(StreamFlags::DEFAULT, None)?;
@@ -446,7 +447,7 @@ fn trap() -> Outcome {
     ensure(DeviceBuffer::drop(buffer).is_err(), || "the memory is freed".to_owned())
 }
 
-/// In a process of its own: nothing else has a context.
+/// Runs in a child process, in which no other test retains the context.
 fn release() -> Outcome {
     let context = cust::quick_init()?;
     let (device, driver) = (context.device().as_raw(), cuda_driver::load()?);
@@ -463,7 +464,7 @@ fn release() -> Outcome {
     drop(buffer);
     equal(is_active()?, 0)?;
     let error = [1_u32].as_dbuf().unwrap_err();
-    println!("in a context that is destroyed: {error}");
+    println!("in a destroyed context: {error}");
     let _context = cust::quick_init()?;
     equal([1_u32; 4].as_dbuf()?.as_host_vec()?, vec![1; 4])
 }
@@ -478,7 +479,7 @@ fn two_devices() -> Outcome {
     stream.synchronize()?;
     equal(buffer.as_host_vec()?, vec![2; 1000])?;
     let (pointer, length) = (buffer.as_device_ptr(), buffer.len());
-    // SAFETY: it is not launched.
+    // SAFETY: the launch does not succeed.
     let launched = unsafe { launch!(module.add<<<4, 256, 0, far>>>(pointer, length, pointer, length, pointer)) };
     equal(launched, Err(CudaError::InvalidHandle))?;
     equal(CurrentContext::get_current()?.as_raw(), second.as_raw())?;

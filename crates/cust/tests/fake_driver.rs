@@ -1,7 +1,7 @@
-//! Tests of the whole crate with a fake driver, whose devices are in host memory, and without a driver.
+//! Tests of the crate without a driver, and with a fake driver, whose devices are in host memory.
 //!
 //! A process loads a driver only once, and the machine may have a real driver. So each test runs itself again in a
-//! child process, where `WARPFOLD_LIBCUDA` selects the driver. The tests compile the fake driver with `rustc`.
+//! child process, where `WARPFOLD_LIBCUDA` selects the driver. The fake driver is compiled with `rustc`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ use cust::stream::StreamWaitEventFlags;
 const CHILD: &str = "CUST_TEST_CHILD";
 const PTX: &str = ".version 6.3\n.target sm_75\n.visible .entry add()";
 
-/// Runs the test of this name again in a child process with this driver, unless this is that process.
+/// Runs the test `$name` again in a child process with the driver `$driver`, unless this is the child process.
 macro_rules! in_child {
     ($name:literal, $driver:expr) => {
         if env::var_os(CHILD).is_none() {
@@ -41,7 +41,7 @@ fn run_child(name: &str, driver: &Path) {
     assert!(output.status.success() && text.contains("1 passed"), "in the child process:\n{text}\n{errors}");
 }
 
-/// The fake driver, compiled at the first call.
+/// The path of the fake driver, which the first call compiles.
 fn fake_driver() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -56,7 +56,7 @@ fn fake_driver() -> &'static Path {
     })
 }
 
-/// The state of the fake driver.
+/// The state of the fake driver: see `fakeReport`.
 #[derive(Debug, PartialEq)]
 struct Report {
     objects: u64,
@@ -77,8 +77,8 @@ fn report() -> Report {
 }
 
 #[test]
-fn without_a_driver_every_call_says_what_was_looked_for() {
-    in_child!("without_a_driver_every_call_says_what_was_looked_for", Path::new("none"));
+fn without_a_driver_every_call_is_an_error() {
+    in_child!("without_a_driver_every_call_is_an_error", Path::new("none"));
     let error = cust::quick_init().unwrap_err();
     assert_eq!(error, CudaError::NoDriver);
     assert!(error.to_string().contains("WARPFOLD_LIBCUDA=none"), "{error}");
@@ -88,8 +88,8 @@ fn without_a_driver_every_call_says_what_was_looked_for() {
 }
 
 #[test]
-fn a_driver_has_to_be_started() {
-    in_child!("a_driver_has_to_be_started", fake_driver());
+fn calls_before_init_are_errors() {
+    in_child!("calls_before_init_are_errors", fake_driver());
     assert_eq!(Device::num_devices(), Err(CudaError::NotInitialized));
     cust::init(CudaFlags::empty()).unwrap();
     cust::init(CudaFlags::empty()).unwrap();
@@ -103,8 +103,8 @@ fn a_driver_has_to_be_started() {
 }
 
 #[test]
-fn without_a_context_nothing_is_created() {
-    in_child!("without_a_context_nothing_is_created", fake_driver());
+fn without_a_context_creating_an_object_is_an_error() {
+    in_child!("without_a_context_creating_an_object_is_an_error", fake_driver());
     cust::init(CudaFlags::empty()).unwrap();
     let errors = [
         Stream::new(StreamFlags::DEFAULT, None).map(drop),
@@ -124,8 +124,8 @@ fn without_a_context_nothing_is_created() {
 }
 
 #[test]
-fn a_kernel_adds() {
-    in_child!("a_kernel_adds", fake_driver());
+fn a_launch_runs_the_kernel() {
+    in_child!("a_launch_runs_the_kernel", fake_driver());
     let context = cust::quick_init().unwrap();
     let options = [ModuleJitOption::OptLevel(OptLevel::O3), ModuleJitOption::MaxRegisters(64)];
     let module = Module::from_ptx(PTX, &options).unwrap();
@@ -171,7 +171,7 @@ fn a_kernel_adds() {
     }
     assert_eq!((a.as_host_vec().unwrap(), evaluated), (vec![11, 22, 3], 1));
 
-    // SAFETY: there is no such kernel, and no such block.
+    // SAFETY: neither launch succeeds.
     unsafe {
         assert_eq!(launch!(module.subtract<<<1, 3, 0, stream>>>(1_u32)), Err(CudaError::NotFound));
         let zeros = launch!(add<<<0, 0, 0, stream>>>(0_usize, 0_usize, 0_usize, 0_usize, 0_usize));
@@ -185,8 +185,8 @@ fn a_kernel_adds() {
 }
 
 #[test]
-fn what_the_compiler_refuses_says_why() {
-    in_child!("what_the_compiler_refuses_says_why", fake_driver());
+fn refused_ptx_is_an_error_with_the_compilers_messages() {
+    in_child!("refused_ptx_is_an_error_with_the_compilers_messages", fake_driver());
     let _context = cust::quick_init().unwrap();
     assert_eq!(Module::from_ptx(".nonsense", &[]).unwrap_err(), CudaError::InvalidPtx);
     assert_eq!(Module::from_ptx(".version 6.3\0", &[]).unwrap_err(), CudaError::InvalidPtx);
@@ -200,8 +200,8 @@ fn what_the_compiler_refuses_says_why() {
 }
 
 #[test]
-fn copies_go_both_ways_and_are_waited_for() {
-    in_child!("copies_go_both_ways_and_are_waited_for", fake_driver());
+fn copies_have_completed_when_they_return() {
+    in_child!("copies_have_completed_when_they_return", fake_driver());
     let _context = cust::quick_init().unwrap();
     let before = report().waits;
     let mut buffer = [1_u32, 2, 3, 4, 5].as_dbuf().unwrap();
@@ -241,8 +241,8 @@ fn copies_go_both_ways_and_are_waited_for() {
 }
 
 #[test]
-fn work_goes_on_in_a_stream() {
-    in_child!("work_goes_on_in_a_stream", fake_driver());
+fn asynchronous_work_follows_stream_order() {
+    in_child!("asynchronous_work_follows_stream_order", fake_driver());
     let _context = cust::quick_init().unwrap();
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
     let mut host = LockedBuffer::from_slice(&[1_u32, 2, 3]).unwrap();
@@ -272,7 +272,7 @@ fn work_goes_on_in_a_stream() {
     }
     assert_eq!(mem_get_info(), Ok((1 << 30, 1 << 31)));
     buffer.drop_async(&stream).unwrap();
-    // Memory that was not allocated in stream order is freed nevertheless.
+    // An error, but the memory is freed.
     assert_eq!([1_u32].as_dbuf().unwrap().drop_async(&stream), Err(CudaError::InvalidValue));
 
     let (send, receive) = std::sync::mpsc::channel();
@@ -284,8 +284,8 @@ fn work_goes_on_in_a_stream() {
 }
 
 #[test]
-fn captured_work_is_launched_many_times() {
-    in_child!("captured_work_is_launched_many_times", fake_driver());
+fn a_captured_graph_is_launched_repeatedly() {
+    in_child!("a_captured_graph_is_launched_repeatedly", fake_driver());
     let _context = cust::quick_init().unwrap();
     let (module, stream) = (Module::from_ptx(PTX, &[]).unwrap(), Stream::new(StreamFlags::DEFAULT, None).unwrap());
     let sum = [1_u32, 1].as_dbuf().unwrap();
@@ -323,7 +323,7 @@ fn objects_keep_their_context_and_enter_it_on_any_thread() {
     drop(context);
     assert_eq!(report().retains, [1, 0]);
 
-    // Another device's context is current here, and none on the other thread.
+    // Another device's context becomes current on this thread. On the other thread, none is.
     let other = Context::new(Device::get_device(1).unwrap()).unwrap();
     let far = Stream::new(StreamFlags::DEFAULT, None).unwrap();
     assert_eq!(buffer.as_host_vec().unwrap(), [1, 2]);
@@ -350,13 +350,13 @@ fn objects_keep_their_context_and_enter_it_on_any_thread() {
     drop((far, other));
     assert_eq!(report().retains, [0, 0]);
 
-    // The context that is still current here does not exist any more.
+    // The context that is still current on this thread has been destroyed.
     assert_eq!([1_u32].as_dbuf().unwrap_err(), CudaError::ContextIsDestroyed);
 }
 
 #[test]
-fn a_context_is_retained_once_however_often_it_is_made() {
-    in_child!("a_context_is_retained_once_however_often_it_is_made", fake_driver());
+fn many_contexts_of_a_device_retain_it_once() {
+    in_child!("many_contexts_of_a_device_retain_it_once", fake_driver());
     let first = cust::quick_init().unwrap();
     let contexts: Vec<_> = (0..3).map(|_| cust::quick_init().unwrap()).collect();
     let current = CurrentContext::get_current().unwrap();
@@ -366,7 +366,7 @@ fn a_context_is_retained_once_however_often_it_is_made() {
     drop(current);
     assert_eq!(report().retains, [0, 0]);
 
-    // The context of other code, which calls the driver directly.
+    // A context that other code has retained, by calling the driver directly.
     let (driver, mut raw) = (cuda_driver::load().unwrap(), std::ptr::null_mut());
     // SAFETY: writes a handle, and makes it current.
     unsafe {
@@ -380,8 +380,8 @@ fn a_context_is_retained_once_however_often_it_is_made() {
 }
 
 #[test]
-fn threads_make_and_drop_contexts_at_once() {
-    in_child!("threads_make_and_drop_contexts_at_once", fake_driver());
+fn threads_create_and_drop_contexts_concurrently() {
+    in_child!("threads_create_and_drop_contexts_concurrently", fake_driver());
     cust::init(CudaFlags::empty()).unwrap();
     let work = |device: u32| {
         move || {

@@ -6,7 +6,7 @@ use syn::{Data, DeriveInput, GenericParam, Type, parse_macro_input, parse_quote}
 
 /// Implements `cust::memory::DeviceCopy` for a struct, an enum or a union whose fields all implement it.
 ///
-/// Every type parameter gets the bound `DeviceCopy`. The type must be `Copy`, too.
+/// Each type parameter gets the bound `DeviceCopy`. The type must also implement `Copy`.
 #[proc_macro_derive(DeviceCopy)]
 pub fn derive_device_copy(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     expand(&parse_macro_input!(input as DeriveInput)).into()
@@ -23,8 +23,7 @@ fn expand(input: &DeriveInput) -> TokenStream {
     let (impl_generics, type_generics, where_clause) = generics.split_for_impl();
     let fields = fields(&input.data);
     quote! {
-        // SAFETY: the type is plain bits without references to the host's memory, because all fields are, as checked
-        // below.
+        // SAFETY: all fields are plain bits without references to host memory, as checked below. So is the type.
         #[automatically_derived]
         #[allow(clippy::multiple_bound_locations)]
         unsafe impl #impl_generics ::cust::memory::DeviceCopy for #name #type_generics #where_clause {}
@@ -45,7 +44,7 @@ fn expand(input: &DeriveInput) -> TokenStream {
     }
 }
 
-/// The types of all fields, of all variants.
+/// The types of all fields, in all variants.
 fn fields(data: &Data) -> Vec<&Type> {
     match data {
         Data::Struct(data) => data.fields.iter().map(|field| &field.ty).collect(),
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn type_parameters_get_the_bound_and_others_stay() {
+    fn only_type_parameters_get_the_bound() {
         let text = expanded(parse_quote! { struct Array<'a, T: Clone, const N: usize>(&'a [T; N]) where T: Send; });
         assert!(text.contains("T : Clone + :: cust :: memory :: DeviceCopy"), "{text}");
         assert!(text.contains("for Array < 'a , T , N > where T : Send"), "{text}");

@@ -1,15 +1,15 @@
-//! The index of an archive, as bytes.
+//! The index of an archive, and its encoding as bytes.
 
 use crate::{Damaged, MAX_LEN};
 
-/// The beginning of each archive, with the version of the format.
+/// The first bytes of an archive, with the version of the format.
 pub const MAGIC: &[u8; 8] = b"PTXPACK\x01";
 
-/// The record of a text in the index.
+/// A text in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// The text that must be unpacked first.
-    pub needs: Option<u32>,
+    /// The number of the text's base, which must be unpacked first.
+    pub base: Option<u32>,
     /// The length of the text in bytes; 0 if the text does not exist.
     pub len: u32,
     /// The length of the packed text in bytes.
@@ -21,7 +21,7 @@ pub struct Record {
 impl Record {
     /// The record of a text that does not exist.
     #[cfg(feature = "pack")]
-    pub const ABSENT: Self = Self { needs: None, len: 0, packed: 0, checksum: 0 };
+    pub const ABSENT: Self = Self { base: None, len: 0, packed: 0, checksum: 0 };
 }
 
 /// The index: a record for each name and architecture.
@@ -35,11 +35,11 @@ pub struct Index<'a> {
     pub records: Vec<Record>,
 }
 
-/// The number that stands for no text.
-const NONE: u32 = u32::MAX;
+/// The base of a text without one.
+const NO_BASE: u32 = u32::MAX;
 
 impl<'a> Index<'a> {
-    /// The header and the index as bytes; `None` if a number or a name is too long for the format.
+    /// The header and the index as bytes; `None` if a number is too large for the format.
     #[cfg(feature = "pack")]
     pub fn to_bytes(&self) -> Option<Vec<u8>> {
         let mut index = vec![u8::try_from(self.archs.len()).ok()?];
@@ -49,19 +49,19 @@ impl<'a> Index<'a> {
         for name in &self.names {
             index.push(u8::try_from(name.len()).ok()?);
             index.extend(name.as_bytes());
-            for Record { needs, len, packed, checksum } in records.next()? {
-                [needs.unwrap_or(NONE), *len, *packed, *checksum].iter().for_each(|n| index.extend(n.to_le_bytes()));
+            for Record { base, len, packed, checksum } in records.next()? {
+                [base.unwrap_or(NO_BASE), *len, *packed, *checksum].iter().for_each(|n| index.extend(n.to_le_bytes()));
             }
         }
         let len = u32::try_from(index.len()).ok()?.to_le_bytes();
         Some([&MAGIC[..], &len, &checksum(&len, &index).to_le_bytes(), &index].concat())
     }
 
-    /// Reads the header and the index. Also returns the bytes after them.
+    /// Reads the header and the index. Returns the index and the bytes after it.
     pub fn parse(bytes: &'a [u8]) -> Result<(Self, &'a [u8]), Damaged> {
         let mut header = Bytes(bytes);
         if header.take(MAGIC.len())? != MAGIC {
-            return Err(Damaged { what: "it does not begin like an archive" });
+            return Err(Damaged { what: "it does not begin as an archive does" });
         }
         let len = header.number()?;
         let expected = header.number()?;
@@ -77,16 +77,16 @@ impl<'a> Index<'a> {
             let name = index.take(len.into())?;
             names.push(str::from_utf8(name).map_err(|_| Damaged { what: "a name is not UTF-8" })?);
             for _ in &archs {
-                let [needs, len, packed, checksum] =
+                let [base, len, packed, checksum] =
                     [index.number()?, index.number()?, index.number()?, index.number()?];
                 if len as usize > MAX_LEN {
                     return Err(Damaged { what: "a text is too long" });
                 }
-                records.push(Record { needs: (needs != NONE).then_some(needs), len, packed, checksum });
+                records.push(Record { base: (base != NO_BASE).then_some(base), len, packed, checksum });
             }
         }
         if !index.0.is_empty() {
-            return Err(Damaged { what: "the index is too long" });
+            return Err(Damaged { what: "the index has bytes at its end that are not part of it" });
         }
         Ok((Self { archs, names, records }, header.0))
     }

@@ -1,9 +1,9 @@
-//! PTX of many kernels in few bytes, unpacked one kernel at a time.
+//! A compressed archive of the PTX of many kernels, unpacked one kernel at a time.
 //!
-//! A kernel crate has hundreds of entries. Each is a PTX module of its own for each of several architectures: 96 MB for
-//! warpfold's kernels. Most of this text is repetition. An archive compresses each text by LZMA with other texts as its
-//! dictionary: the same entry for another architecture, or entries with similar names. Unpacking a text needs only a
-//! limited number of other texts, so it takes milliseconds.
+//! A kernel crate has hundreds of entries. The PTX of each, for each of several architectures, is a separate text: 96
+//! MB for warpfold's kernels. Most of it is repetition. An archive compresses each text by LZMA with other texts as its
+//! dictionary: the same entry for another architecture, or entries with similar names. The size of a dictionary is
+//! limited, so a text is unpacked in milliseconds.
 //!
 //! ```
 //! use ptx_archive::{Archive, Effort, Text, pack};
@@ -16,8 +16,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! [`Archive`] reads an archive. `pack`, behind the feature `pack`, writes one: the same texts give the same bytes on
-//! every machine.
+//! [`Archive`] reads an archive. `pack`, behind the feature `pack`, writes one. The same texts result in the same bytes
+//! on every machine.
 //!
 //! # Format
 //! All numbers are little-endian.
@@ -25,18 +25,25 @@
 //! | bytes | contents |
 //! |---|---|
 //! | 8 | `PTXPACK` and the version of the format, 1 |
-//! | 4, 4 | length of the index; CRC-32 of the length and the index |
+//! | 4 | the length of the index |
+//! | 4 | the CRC-32 of the length and the index |
 //! | | the index |
-//! | | the packed texts, one after another, in the order of the index |
+//! | | the packed texts, in the order of the index |
 //!
-//! The index has the number of architectures (1 byte) and their numbers (4 each), newest first; the number of names
-//! (4); and for each name, sorted, its length (1), its bytes, and a record for each architecture. A record has the
-//! number of the text that must be unpacked first, or 2^32 - 1 (4), its text's length unpacked (4) and packed (4), and
-//! the CRC-32 of the packed bytes (4). A record of length 0 is a text that does not exist. Texts are numbered in the
-//! order of their records.
+//! The index consists of
+//! - the number of architectures (1 byte), and the number of each (4 bytes), newest first;
+//! - the number of names (4 bytes);
+//! - for each name, in sorted order: its length (1 byte), its bytes, and a record for each architecture.
 //!
-//! A text is a raw LZMA stream without end marker, with lc = 4, lp = 0, pb = 0. Its preset dictionary is the
-//! concatenation of the texts that must be unpacked first, in the order of unpacking.
+//! A record consists of
+//! - the number of the text's base, a text that must be unpacked first, or 2^32 - 1 if there is none (4 bytes);
+//! - the length of the text (4 bytes), 0 for a text that does not exist;
+//! - the length of the packed text (4 bytes), and its CRC-32 (4 bytes).
+//!
+//! Texts are numbered in the order of their records.
+//!
+//! A packed text is a raw LZMA stream without end marker, with lc = 4, lp = 0, pb = 0. Its preset dictionary is the
+//! dictionary of its base, followed by the base.
 
 mod index;
 #[cfg(feature = "pack")]
@@ -47,15 +54,15 @@ mod read;
 pub use pack::{Effort, Text, pack};
 pub use read::Archive;
 
-/// The error of bytes that `pack` has not written.
+/// The error for bytes that are not an archive, or a damaged one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the archive of PTX is damaged: {what}")]
 pub struct Damaged {
-    /// The damage.
+    /// What is damaged.
     pub what: &'static str,
 }
 
-/// The literal context bits of LZMA. PTX has long words that differ in a few digits.
+/// LZMA's literal context bits (lc). PTX has long words that differ in a few digits.
 const LITERAL_CONTEXT_BITS: u32 = 4;
 
 /// The maximum length of a text in bytes.

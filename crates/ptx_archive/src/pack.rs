@@ -16,30 +16,29 @@ use crate::{LITERAL_CONTEXT_BITS, MAX_LEN};
 pub struct Text<'a> {
     /// The entry's name.
     pub name: &'a str,
-    /// The architecture's number: 90 for `sm_90`.
+    /// The number of the architecture: 90 for `sm_90`.
     pub arch: u32,
     /// The PTX.
     pub ptx: &'a str,
 }
 
-/// The effort of compression.
+/// How much effort compression takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// Compresses each text by itself, to about a sixth: 30 MB/s on a core.
+    /// Compresses each text by itself, to about a sixth of its size, at 30 MB/s per core.
     Fast,
-    /// Compresses texts with others as dictionaries, to about a twentieth: less than 1 MB/s.
+    /// Compresses texts with others as dictionaries, to about a twentieth of their size, at less than 1 MB/s.
     Small,
 }
 
-/// The maximum number of bytes to unpack for a text of the newest architecture, unless the text alone has half as many.
-/// A text of an older architecture may need its newer form in addition.
+/// The maximum number of bytes to unpack for a text of the newest architecture; twice the text's length, if that is
+/// more. For each newer architecture, a text of an older one may unpack its own length in addition.
 const BUDGET: usize = 350_000;
 
-/// The number of texts that are tried as dictionaries: this many with the nearest names, and this many with the same
-/// type.
-const NEIGHBOURS: usize = 3;
+/// The number of candidates for a text's base that have the nearest names, and of those that have the same type.
+const NEIGHBORS: usize = 3;
 
-/// Packs texts. The bytes depend only on the texts.
+/// Packs texts. The result depends only on the texts, not on their order.
 ///
 /// # Errors
 /// If two texts have the same name and architecture, a text is empty or longer than 64 MiB, or a name is longer than
@@ -62,7 +61,7 @@ pub fn pack(texts: &[Text<'_>], effort: Effort) -> io::Result<Vec<u8>> {
     }
     let plan = match effort {
         Effort::Fast => vec![None; slots.len()],
-        Effort::Small => Plan::new(&names, archs.len(), &slots).needs,
+        Effort::Small => Plan::new(&names, archs.len(), &slots).bases,
     };
     let dictionary = |text| dictionary(&slots, &plan, plan[text]);
     let all: Vec<usize> = (0..slots.len()).collect();
@@ -73,7 +72,7 @@ pub fn pack(texts: &[Text<'_>], effort: Effort) -> io::Result<Vec<u8>> {
     let packed = packed.into_iter().collect::<io::Result<Vec<_>>>()?;
     let record = |text: usize| match slots[text] {
         Some(ptx) => Record {
-            needs: plan[text].map(|needs: usize| needs as u32),
+            base: plan[text].map(|base: usize| base as u32),
             len: ptx.len() as u32,
             packed: packed[text].len() as u32,
             checksum: crc32fast::hash(&packed[text]),
@@ -82,7 +81,9 @@ pub fn pack(texts: &[Text<'_>], effort: Effort) -> io::Result<Vec<u8>> {
     };
     let records = all.iter().map(|&text| record(text)).collect();
     let index = Index { archs, names, records };
-    let mut bytes = index.to_bytes().ok_or_else(|| invalid("a name is too long, or there are too many".to_owned()))?;
+    let mut bytes = index
+        .to_bytes()
+        .ok_or_else(|| invalid("a name is longer than 255 bytes, or the archive is too large".to_owned()))?;
     packed.iter().for_each(|packed| bytes.extend(packed));
     Ok(bytes)
 }
@@ -99,10 +100,9 @@ fn options(effort: Effort) -> LzmaOptions {
     }
 }
 
-/// Compresses a text, which may repeat parts of the dictionary.
+/// Compresses a text, with a preset dictionary.
 fn compress(text: &str, dictionary: &[u8], options: &LzmaOptions) -> io::Result<Vec<u8>> {
-    // A smaller window would lose the beginning of the dictionary. The size depends only on the texts, because it
-    // affects the packed bytes.
+    // The window must cover the whole dictionary. Its size affects the packed bytes, so it depends only on the texts.
     let dict_size = (dictionary.len() + text.len()).next_power_of_two().max(1 << 16) as u32;
     let preset_dict = (!dictionary.is_empty()).then(|| dictionary.to_vec());
     let options = LzmaOptions { dict_size, lc: LITERAL_CONTEXT_BITS, lp: 0, pb: 0, preset_dict, ..options.clone() };
@@ -111,10 +111,10 @@ fn compress(text: &str, dictionary: &[u8], options: &LzmaOptions) -> io::Result<
     writer.finish()
 }
 
-/// The texts that are unpacked before a text that needs `needs`, concatenated in that order.
-fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], needs: Option<usize>) -> Vec<u8> {
+/// The dictionary of a text with this base: the bases of the base, from the first one on, and the base itself.
+fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], base: Option<usize>) -> Vec<u8> {
     let mut chain = Vec::new();
-    let mut next = needs;
+    let mut next = base;
     while let Some(text) = next {
         chain.push(slots[text].unwrap_or_default());
         next = plan[text];
@@ -123,16 +123,16 @@ fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], needs: Option<usiz
     chain.concat().into_bytes()
 }
 
-/// The text that each text needs.
+/// The base of each text.
 struct Plan {
-    needs: Vec<Option<usize>>,
+    bases: Vec<Option<usize>>,
 }
 
 impl Plan {
-    /// Compresses each text with several candidates by a fast method, and chooses the best candidate.
+    /// Compresses each text with each of several candidates by a fast method, and chooses the best candidate.
     fn new(names: &[&str], archs: usize, slots: &[Option<&str>]) -> Self {
-        let mut plan = Self { needs: vec![None; slots.len()] };
-        // The bytes and the number of texts to unpack, for each placed text.
+        let mut plan = Self { bases: vec![None; slots.len()] };
+        // For each text so far: the number of bytes, and of texts, that it takes to unpack.
         let mut costs: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
         let fast = LzmaOptions::with_preset(1);
         for arch in 0..archs {
@@ -146,11 +146,11 @@ impl Plan {
                 };
                 let candidates: Vec<usize> = candidates(names, archs, name, arch, fits);
                 let sizes = in_parallel(&candidates, |&candidate| {
-                    let dictionary = dictionary(slots, &plan.needs, Some(candidate));
+                    let dictionary = dictionary(slots, &plan.bases, Some(candidate));
                     compress(ptx, &dictionary, &fast).map_or(usize::MAX, |packed| packed.len())
                 });
                 let best = sizes.iter().zip(&candidates).min().map(|(_, &candidate)| candidate);
-                plan.needs[text] = best;
+                plan.bases[text] = best;
                 let (bytes, depth) = best.and_then(|best| costs.get(&best)).copied().unwrap_or_default();
                 costs.insert(text, (bytes + ptx.len(), depth + 1));
             }
@@ -159,16 +159,16 @@ impl Plan {
     }
 }
 
-/// The candidates for a text's dictionary: its own entry for newer architectures, entries with the nearest names, and
-/// entries of the same type (the last word of the name) of the same kernel (the first word).
+/// The candidates for a text's base: its own entry for newer architectures, entries with the nearest names, and entries
+/// with the same kernel (the first word of the name) and the same type (the last word).
 fn candidates(names: &[&str], archs: usize, name: usize, arch: usize, fits: impl Fn(&usize) -> bool) -> Vec<usize> {
     let first = |name: usize| names[name].split('_').next();
     let last = |name: usize| names[name].rsplit('_').next();
     let mut candidates: Vec<usize> = (0..arch).map(|newer| name * archs + newer).filter(&fits).collect();
     let mut near = (0..name).rev().map(|other| other * archs + arch).filter(&fits);
-    candidates.extend(near.by_ref().take(NEIGHBOURS));
+    candidates.extend(near.by_ref().take(NEIGHBORS));
     let of_type = |text: &usize| first(text / archs) == first(name) && last(text / archs) == last(name);
-    candidates.extend(near.filter(of_type).take(NEIGHBOURS));
+    candidates.extend(near.filter(of_type).take(NEIGHBORS));
     candidates
 }
 
@@ -182,7 +182,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
         let of_core = |core| items.iter().skip(core).step_by(cores).map(work).collect::<Vec<R>>();
         let running: Vec<_> = (0..cores).map(|core| scope.spawn(move || of_core(core))).collect();
         for (core, one) in running.into_iter().enumerate() {
-            let done = one.join().expect("packing does not panic");
+            let done = one.join().expect("`work` does not panic");
             results.iter_mut().skip(core).step_by(cores).zip(done).for_each(|(slot, result)| *slot = Some(result));
         }
     });

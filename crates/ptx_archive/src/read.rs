@@ -7,7 +7,7 @@ use lzma_rust2::LzmaReader;
 use crate::index::{Index, Record};
 use crate::{Damaged, LITERAL_CONTEXT_BITS};
 
-/// An archive with its index in memory. [`Archive::unpack`] unpacks one text.
+/// An archive whose index has been read. [`Archive::unpack`] unpacks one text.
 #[derive(Debug)]
 pub struct Archive<'a> {
     index: Index<'a>,
@@ -15,17 +15,17 @@ pub struct Archive<'a> {
     packed: Vec<&'a [u8]>,
 }
 
-/// The maximum number of texts that a text is unpacked from, itself included. A damaged archive could have a cycle.
+/// The maximum number of texts to unpack for one text, itself included. It bounds cycles in a damaged archive.
 pub(crate) const MAX_DEPTH: usize = 64;
 
 /// The minimum size of the decoder's dictionary.
 const MIN_DICTIONARY: usize = 4096;
 
 impl<'a> Archive<'a> {
-    /// Reads the index.
+    /// Reads the index of an archive.
     ///
     /// # Errors
-    /// If the bytes are not an archive, or a byte of the header or the index is damaged.
+    /// If the bytes are not an archive, or the header or the index is damaged.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, Damaged> {
         let (index, mut rest) = Index::parse(bytes)?;
         let mut packed = Vec::with_capacity(index.records.len());
@@ -54,7 +54,7 @@ impl<'a> Archive<'a> {
     /// The PTX of the entry `name` for the architecture `arch`, if it is in the archive.
     ///
     /// # Errors
-    /// If a byte of the text, or of a text that it is unpacked from, is damaged.
+    /// If the text, or a text in its dictionary, is damaged.
     pub fn unpack(&self, name: &str, arch: u32) -> Result<Option<String>, Damaged> {
         let Index { archs, names, records } = &self.index;
         let (Ok(name), Some(arch)) = (names.binary_search(&name), archs.iter().position(|known| *known == arch)) else {
@@ -65,29 +65,29 @@ impl<'a> Archive<'a> {
     }
 
     fn text(&self, text: usize) -> Result<String, Damaged> {
-        let mut needed = vec![text];
-        while let Some(next) = needed.last().and_then(|&last| self.index.records[last].needs) {
-            if next as usize >= self.packed.len() || needed.len() == MAX_DEPTH {
-                return Err(Damaged { what: "a text needs another one that does not exist" });
+        let mut chain = vec![text];
+        while let Some(next) = chain.last().and_then(|&last| self.index.records[last].base) {
+            if next as usize >= self.packed.len() || chain.len() == MAX_DEPTH {
+                return Err(Damaged { what: "the base of a text does not exist, or bases form a cycle" });
             }
-            needed.push(next as usize);
+            chain.push(next as usize);
         }
         let mut unpacked = Vec::new();
         let mut start = 0;
-        for &text in needed.iter().rev() {
+        for &text in chain.iter().rev() {
             start = unpacked.len();
             self.append(text, &mut unpacked)?;
         }
         String::from_utf8(unpacked.split_off(start)).map_err(|_| Damaged { what: "a text is not UTF-8" })
     }
 
-    /// Unpacks a text to the end of `unpacked`, which is its dictionary.
+    /// Unpacks a text and appends it to `unpacked`, which has its dictionary.
     fn append(&self, text: usize, unpacked: &mut Vec<u8>) -> Result<(), Damaged> {
         let (Record { len, checksum, .. }, packed) = (self.index.records[text], self.packed[text]);
         if crc32fast::hash(packed) != checksum {
             return Err(Damaged { what: "the checksum of a text is wrong" });
         }
-        let wrong = |_| Damaged { what: "a text does not unpack" };
+        let wrong = |_| Damaged { what: "a text cannot be unpacked" };
         let dictionary = (!unpacked.is_empty()).then_some(&unpacked[..]);
         let size = (unpacked.len() + len as usize).max(MIN_DICTIONARY) as u32;
         let bits = LITERAL_CONTEXT_BITS;

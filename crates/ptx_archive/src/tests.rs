@@ -1,8 +1,8 @@
-//! Archives of made-up PTX.
+//! Tests with archives of invented PTX.
 
 use super::*;
 
-/// Entries that resemble each other, as a kernel's do.
+/// Entries that are similar to each other, as those of one kernel are.
 fn entries() -> Vec<(String, u32, String)> {
     let mut entries = Vec::new();
     for (operator, instruction) in [("Max", "max"), ("Min", "min"), ("Sum", "add")] {
@@ -26,7 +26,7 @@ fn texts(entries: &[(String, u32, String)]) -> Vec<Text<'_>> {
 const EFFORTS: [Effort; 2] = [Effort::Fast, Effort::Small];
 
 #[test]
-fn every_text_comes_back() {
+fn texts_are_unpacked_unchanged() {
     let entries = entries();
     let raw: usize = entries.iter().map(|(_, _, ptx)| ptx.len()).sum();
     let sizes = EFFORTS.map(|effort| {
@@ -43,7 +43,7 @@ fn every_text_comes_back() {
 }
 
 #[test]
-fn what_is_not_in_it_is_none() {
+fn a_missing_text_is_none() {
     let entries = entries();
     // One entry is for one architecture only.
     let some: Vec<_> =
@@ -63,7 +63,7 @@ fn what_is_not_in_it_is_none() {
 }
 
 #[test]
-fn the_same_texts_give_the_same_bytes_in_any_order() {
+fn packed_bytes_do_not_depend_on_the_order_of_texts() {
     let entries = entries();
     let mut reversed = texts(&entries);
     reversed.reverse();
@@ -75,7 +75,7 @@ fn the_same_texts_give_the_same_bytes_in_any_order() {
 }
 
 #[test]
-fn texts_that_do_not_fit_are_refused() {
+fn invalid_texts_are_refused() {
     let text = Text { name: "a", arch: 90, ptx: "x" };
     let long = "n".repeat(256);
     for texts in [&[text, text][..], &[Text { ptx: "", ..text }], &[Text { name: &long, ..text }]] {
@@ -83,7 +83,7 @@ fn texts_that_do_not_fit_are_refused() {
     }
 }
 
-/// All texts, or the error of the first that does not come back.
+/// All texts, or the first error.
 fn unpack_all(bytes: &[u8]) -> Result<Vec<Option<String>>, Damaged> {
     let archive = Archive::parse(bytes)?;
     let mut all = Vec::new();
@@ -110,7 +110,7 @@ fn a_flipped_bit_anywhere_is_an_error() {
 }
 
 #[test]
-fn a_piece_of_an_archive_is_an_error() {
+fn a_truncated_or_longer_archive_is_an_error() {
     let entries = entries();
     let bytes = pack(&texts(&entries)[..6], Effort::Small).unwrap();
     for len in 0..bytes.len() {
@@ -120,13 +120,13 @@ fn a_piece_of_an_archive_is_an_error() {
 }
 
 #[test]
-fn a_circle_of_texts_is_an_error() {
+fn a_cycle_of_bases_is_an_error() {
     use crate::index::{Index, Record};
     let packed = b"\0";
-    let record = |needs| Record { needs: Some(needs), len: 1, packed: 1, checksum: crc32fast::hash(packed) };
-    for needs in [[1, 0], [0, 1], [2, 2]] {
-        let index = Index { archs: vec![90], names: vec!["a", "b"], records: needs.map(record).to_vec() };
+    let record = |base| Record { base: Some(base), len: 1, packed: 1, checksum: crc32fast::hash(packed) };
+    for bases in [[1, 0], [0, 1], [2, 2]] {
+        let index = Index { archs: vec![90], names: vec!["a", "b"], records: bases.map(record).to_vec() };
         let bytes = [index.to_bytes().unwrap(), packed.repeat(2)].concat();
-        assert!(Archive::parse(&bytes).unwrap().unpack("a", 90).is_err(), "{needs:?}");
+        assert!(Archive::parse(&bytes).unwrap().unpack("a", 90).is_err(), "{bases:?}");
     }
 }

@@ -1,4 +1,4 @@
-//! Reduces by custom operators: `cargo run -p operator`, with or without a GPU.
+//! Reduces with custom operators, on a GPU or in the executor: `cargo run -p operator`.
 
 use anyhow::ensure;
 use operator_kernels::{Magnitude, Peak};
@@ -17,25 +17,28 @@ fn main() -> anyhow::Result<()> {
     let x = gpu.upload(&samples)?;
 
     let of_all = gpu.reduce(Peak, &x)?;
-    ensure!(of_all == 7.5, "the peak is {of_all}");
+    ensure!(of_all == 7.5, "the peak is {of_all}, expected 7.5");
     let of_rows = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::rows(10, 100_000))?)?;
-    ensure!(of_rows[1] == 7.5 && of_rows.iter().filter(|&&peak| peak <= 1.0).count() == 9, "the peaks: {of_rows:?}");
+    ensure!(
+        of_rows[1] == 7.5 && of_rows.iter().filter(|&&peak| peak <= 1.0).count() == 9,
+        "the peaks of rows: {of_rows:?}"
+    );
     let of_columns = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::columns(100_000, 10))?)?;
-    ensure!(of_columns[6] == 7.5, "the columns' peaks: {of_columns:?}");
+    ensure!(of_columns[6] == 7.5, "the peaks of columns: {of_columns:?}");
     let offsets = gpu.upload(&[0_u64, 123_456, 123_457, 1_000_000])?;
     let of_segments = gpu.download(&gpu.reduce_segments(Peak, &x, &offsets)?)?;
-    ensure!(of_segments[1] == 7.5, "the segments' peaks: {of_segments:?}");
+    ensure!(of_segments[1] == 7.5, "the peaks of segments: {of_segments:?}");
     println!("the peaks are right: {of_all} of all, {of_rows:?} of the rows");
 
-    let magnitudes = sum_of_integers(&samples);
+    let magnitudes = sum_with_integers(&samples);
     let of_all = gpu.reduce(Magnitude, &x)?;
-    ensure!(of_all == magnitudes, "the sum of magnitudes is {of_all}, and {magnitudes} is right");
+    ensure!(of_all == magnitudes, "the sum of magnitudes is {of_all}, expected {magnitudes}");
     println!("the exact sum of magnitudes is right: {magnitudes}");
     Ok(())
 }
 
-/// The sum of the magnitudes by integers: all samples that are numbers are multiples of 2^-60.
-fn sum_of_integers(samples: &[f32]) -> f32 {
+/// The sum of magnitudes, computed exactly with integers: all samples except NaN are multiples of 2^-60.
+fn sum_with_integers(samples: &[f32]) -> f32 {
     let unit = 2.0_f64.powi(-60);
     let of_sample = |&x: &f32| (f64::from(x.abs()) / unit) as i128;
     let sum: i128 = samples.iter().filter(|x| !x.is_nan()).map(of_sample).sum();

@@ -1,4 +1,4 @@
-//! Adds two vectors with a kernel of one's own: `cargo run -p vecadd`, with or without a GPU.
+//! Adds two vectors with custom kernels, on a GPU or in the executor: `cargo run -p vecadd`.
 
 use anyhow::ensure;
 use vecadd_kernels::{vecadd, vecadd_views};
@@ -17,7 +17,7 @@ fn main() -> anyhow::Result<()> {
     let mut c = gpu.zeroed::<f32>(n as usize)?;
     let blocks = n.div_ceil(256);
 
-    // SAFETY: `c` has as many elements as `a`.
+    // SAFETY: in each launch with this handle, `c` has as many elements as `a`.
     let with_pointer = unsafe { vecadd::handle() }.with_block(256);
     gpu.launch(with_pointer, blocks, vecadd::Args { a: a.view(), b: b.view(), c: c.view_mut() })?;
     check(&gpu.download(&c)?)?;
@@ -33,6 +33,6 @@ fn main() -> anyhow::Result<()> {
 
 fn check(sums: &[f32]) -> anyhow::Result<()> {
     let wrong = sums.iter().enumerate().find(|(i, sum)| **sum != (3 * i) as f32);
-    ensure!(wrong.is_none(), "element {wrong:?} is not its sum");
+    ensure!(wrong.is_none(), "the sum at {wrong:?} is wrong");
     Ok(())
 }

@@ -193,14 +193,14 @@ impl<T: Element, R: Plain> PairReducer<T, R> {
 
 /// Checks that both inputs belong to this device and have the shape's elements, before outputs are allocated.
 pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, y: View<'_, T>) -> Result<(), Error> {
-    let expected = shape.elements().unwrap_or(usize::MAX);
+    let minimum = shape.elements().unwrap_or(usize::MAX);
     for (what, input) in [("the first input", x), ("the second input", y)] {
         gpu.use_memory(input.memory(), OPERATION)?;
         if let Some((rows, columns)) = input.matrix() {
             shape.check_matrix(OPERATION, rows, columns)?;
         }
-        if input.len() < expected {
-            return Err(Error::Length { operation: OPERATION, what, found: input.len(), expected });
+        if input.len() < minimum {
+            return Err(Error::TooShort { operation: OPERATION, what, found: input.len(), minimum });
         }
     }
     Ok(())

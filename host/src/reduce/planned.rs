@@ -75,7 +75,7 @@ pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T
         shape.check_matrix(OPERATION, rows, columns)?;
     }
     match shape.elements().filter(|&elements| input.len() < elements) {
-        Some(expected) => Err(Error::Length { operation: OPERATION, what: "the input", found: input.len(), expected }),
+        Some(minimum) => Err(Error::TooShort { operation: OPERATION, what: "the input", found: input.len(), minimum }),
         None => Ok(()),
     }
 }

@@ -177,7 +177,7 @@ impl Gpu {
     ) -> Result<Buffer<O::Output>, Error> {
         let (input, offsets) = (input.into(), offsets.into());
         let Some(segments) = offsets.len().checked_sub(1) else {
-            return Err(Error::Length { operation: OPERATION, what: "the array of offsets", found: 0, expected: 1 });
+            return Err(Error::TooShort { operation: OPERATION, what: "the array of offsets", found: 0, minimum: 1 });
         };
         let mut reducer = self.segment_reducer(operator, segments, input.len())?;
         let mut output = self.zeroed(segments)?;

@@ -63,8 +63,8 @@ impl Gpu {
             return Err(Error::ShapeOverflow { rows: rows.saturating_mul(shape.batch), columns, size: size_of::<T>() });
         };
         if matrices.len() < needed {
-            let (found, expected) = (matrices.len(), needed);
-            return Err(Error::Length { operation: OPERATION, what: "the view of the matrices", found, expected });
+            let (found, minimum) = (matrices.len(), needed);
+            return Err(Error::TooShort { operation: OPERATION, what: "the view of the matrices", found, minimum });
         }
         if rows <= 1 || needed == 0 {
             return Ok(());

@@ -108,10 +108,10 @@ impl Transposition {
         let (Some(needed_in), Some(needed_out)) = (self.input_elements(size), self.output_elements(size)) else {
             return Err(Error::ShapeOverflow { rows: rows.saturating_mul(batch), columns, size });
         };
-        for (what, found, expected) in [("the input", input.len(), needed_in), ("the output", output.len(), needed_out)]
+        for (what, found, minimum) in [("the input", input.len(), needed_in), ("the output", output.len(), needed_out)]
         {
-            if found < expected {
-                return Err(Error::Length { operation: OPERATION, what, found, expected });
+            if found < minimum {
+                return Err(Error::TooShort { operation: OPERATION, what, found, minimum });
             }
         }
         Ok(needed_in)

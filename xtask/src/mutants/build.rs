@@ -1,4 +1,4 @@
-//! Builds the test programs of the copy, without the mutants that do not compile.
+//! Builds the test programs of the copy, or finds the mutants that do not compile.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -12,7 +12,7 @@ use super::copy;
 use crate::backend::ARCHS;
 use crate::workspace;
 
-/// A package whose sources are changed, or whose tests are run.
+/// A package whose sources are mutated, or whose tests are run.
 #[derive(Clone, Debug)]
 pub struct Package {
     pub name: String,
@@ -34,11 +34,12 @@ pub struct Program {
     pub folder: PathBuf,
 }
 
-/// The workspace's packages that have these paths, and the one with the tests across crates, unless `own_tests`.
+/// The workspace's packages that contain these paths, and `warpfold-tests` unless `own_tests`.
 pub fn packages(paths: &[String], own_tests: bool) -> anyhow::Result<Vec<Package>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
-    let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
+    let metadata: Value =
+        serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cannot parse cargo's metadata")?;
     let mut packages = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let manifest = PathBuf::from(package["manifest_path"].as_str().unwrap_or_default());
@@ -68,7 +69,7 @@ pub fn packages(paths: &[String], own_tests: bool) -> anyhow::Result<Vec<Package
 pub enum Built {
     Programs(Vec<Program>),
     /// Mutants that do not compile.
-    Broken(BTreeSet<u32>),
+    Unviable(BTreeSet<u32>),
 }
 
 /// Builds the test programs. `mutants` has the position of each mutant in each rewritten file.
@@ -82,14 +83,14 @@ pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<us
     cargo.args(packages.iter().flat_map(|package| &package.tests).flat_map(|test| ["--test", test]));
     cargo.args(packages.iter().flat_map(|package| &package.features).flat_map(|feature| ["--features", feature]));
     cargo.env(ARCHS, "none").env("CARGO_TARGET_DIR", copy::folder().join("target"));
-    // Only the switch uses unstable features; a mutant must not fail because of a lint.
+    // Only the switch uses unstable features. Lints are capped because a mutant may trigger them.
     cargo.env("RUSTC_BOOTSTRAP", "mutant_switch").env("RUSTFLAGS", "--cap-lints=allow");
     for variable in ["CARGO_MANIFEST_DIR", "CARGO_MANIFEST_PATH"] {
         cargo.env_remove(variable);
     }
     let output = run(&mut cargo)?;
     let mut programs = Vec::new();
-    let mut broken = BTreeSet::new();
+    let mut unviable = BTreeSet::new();
     let mut elsewhere = Vec::new();
     for line in output.stdout.split(|byte| *byte == b'\n') {
         let Ok(message) = serde_json::from_slice::<Value>(line) else { continue };
@@ -102,22 +103,22 @@ pub fn build(packages: &[Package], mutants: &BTreeMap<String, Vec<(u32, Range<us
             if at.is_empty() && message["spans"].as_array().is_some_and(|spans| !spans.is_empty()) {
                 elsewhere.push(message["rendered"].as_str().unwrap_or_default().to_owned());
             }
-            broken.extend(at);
+            unviable.extend(at);
         }
     }
     if output.status.success() {
         return Ok(Built::Programs(programs));
     }
-    if broken.is_empty() {
+    if unviable.is_empty() {
         bail!("the copy does not build:\n{}{}", elsewhere.join("\n"), String::from_utf8_lossy(&output.stderr));
     }
-    Ok(Built::Broken(broken))
+    Ok(Built::Unviable(unviable))
 }
 
 fn run(cargo: &mut Command) -> anyhow::Result<std::process::Output> {
     cargo.stdin(Stdio::null());
-    let output = crate::progress::while_saying("building the tests with the errors in them", || cargo.output());
-    output.with_context(|| format!("cannot run {}", workspace::shown(cargo)))
+    let output = crate::progress::with_progress("building the tests with the mutants", || cargo.output());
+    output.with_context(|| format!("cannot run {}", workspace::command_line(cargo)))
 }
 
 fn program(message: &Value) -> Option<Program> {
@@ -129,8 +130,8 @@ fn program(message: &Value) -> Option<Program> {
     Some(Program { name, executable, folder })
 }
 
-/// The mutants that a compiler error is about: the innermost one at each span of the error; if there is none, all of
-/// the line.
+/// The mutants that cause a compiler error: the innermost one that contains a span of the error, or else all that
+/// overlap the span. Primary spans are tried first.
 fn culprits(message: &Value, mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>>) -> BTreeSet<u32> {
     let mut spans = Vec::new();
     let mut queue: Vec<&Value> = message["spans"].as_array().into_iter().flatten().collect();
@@ -147,14 +148,14 @@ fn culprits(message: &Value, mutants: &BTreeMap<String, Vec<(u32, Range<usize>)>
     spans.sort_by_key(|(_, _, is_primary)| !is_primary);
     for (file, range, _) in spans {
         let there = mutants.get(&file).into_iter().flatten();
-        let holding = there.clone().filter(|(_, at)| at.start <= range.start && range.end <= at.end);
-        if let Some((number, _)) = holding.min_by_key(|(_, at)| at.len()) {
+        let containing = there.clone().filter(|(_, at)| at.start <= range.start && range.end <= at.end);
+        if let Some((number, _)) = containing.min_by_key(|(_, at)| at.len()) {
             return BTreeSet::from([*number]);
         }
-        let touching: BTreeSet<u32> =
+        let overlapping: BTreeSet<u32> =
             there.filter(|(_, at)| at.start < range.end && range.start < at.end).map(|(number, _)| *number).collect();
-        if !touching.is_empty() {
-            return touching;
+        if !overlapping.is_empty() {
+            return overlapping;
         }
     }
     BTreeSet::new()
@@ -165,7 +166,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_error_is_the_innermost_mutants() {
+    fn a_compiler_error_belongs_to_the_innermost_mutant() {
         let mutants = BTreeMap::from([("a.rs".to_owned(), vec![(1, 10..50), (2, 20..30), (3, 60..70)])]);
         let of = |start: u64, end: u64| {
             let span = serde_json::json!({

@@ -1,4 +1,4 @@
-//! The copy of the workspace that errors are planted in.
+//! The copy of the workspace that contains the mutants.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use anyhow::{Context, ensure};
 
 use crate::workspace;
 
-/// The crate that selects an error; it exists only in the copy.
+/// The source of `mutant_switch`, the crate that activates a mutant. It exists only in the copy.
 const SWITCH: &str = include_str!("switch.rs");
 
 const SWITCH_MANIFEST: &str = "[package]
@@ -19,7 +19,7 @@ edition = \"2024\"
 publish = false
 ";
 
-/// `target/mutants`, the folder of all files of this tool.
+/// `target/mutants`, which contains all files of this tool.
 pub fn folder() -> PathBuf {
     workspace::target().join("mutants")
 }
@@ -38,14 +38,14 @@ pub fn files() -> anyhow::Result<Vec<String>> {
     Ok(listed.split('\0').filter(exists).map(str::to_owned).collect())
 }
 
-/// Updates the copy: the workspace's files, with `changed` ones replaced, and the switch, on which the packages at
-/// `packages` depend. Unchanged files are not written, so that cargo does not build them again.
-pub fn update(files: &[String], changed: &BTreeMap<String, String>, packages: &BTreeSet<String>) -> anyhow::Result<()> {
+/// Updates the copy: the workspace's files, those in `mutated` with their new text, and the switch, on which the
+/// packages in the folders `packages` depend. Unchanged files are not written, so cargo does not build them again.
+pub fn update(files: &[String], mutated: &BTreeMap<String, String>, packages: &BTreeSet<String>) -> anyhow::Result<()> {
     let root = root();
     let mut kept = BTreeSet::from([root.join("mutant_switch/src/lib.rs"), root.join("mutant_switch/Cargo.toml")]);
     for file in files {
         let to = root.join(file);
-        let content = match changed.get(file) {
+        let content = match mutated.get(file) {
             Some(text) => text.clone().into_bytes(),
             None => fs::read(workspace::root().join(file)).with_context(|| format!("cannot read `{file}`"))?,
         };
@@ -53,7 +53,7 @@ pub fn update(files: &[String], changed: &BTreeMap<String, String>, packages: &B
             Some(package) if packages.contains(package) => with_switch(package, &content)?.into_bytes(),
             _ => content,
         };
-        // Cargo adds the switch to it.
+        // Cargo adds the switch to the copy's lock file, so only the first one is copied.
         if file != "Cargo.lock" || !to.exists() {
             write(&to, &content)?;
         }
@@ -76,15 +76,15 @@ fn with_switch(package: &str, manifest: &[u8]) -> anyhow::Result<String> {
 }
 
 fn write(path: &Path, content: &[u8]) -> anyhow::Result<()> {
-    if fs::read(path).is_ok_and(|there| there == content) {
+    if fs::read(path).is_ok_and(|existing| existing == content) {
         return Ok(());
     }
     let folder = path.parent().context("a file without a folder")?;
-    fs::create_dir_all(folder).with_context(|| format!("cannot make `{}`", folder.display()))?;
+    fs::create_dir_all(folder).with_context(|| format!("cannot create `{}`", folder.display()))?;
     fs::write(path, content).with_context(|| format!("cannot write `{}`", path.display()))
 }
 
-/// Removes Rust files that the workspace no longer has.
+/// Removes the Rust sources and manifests that are not in `kept`.
 fn remove_others(folder: &Path, kept: &BTreeSet<PathBuf>) -> anyhow::Result<()> {
     ensure!(folder.starts_with(self::folder()), "`{}` is not the copy", folder.display());
     for entry in fs::read_dir(folder).with_context(|| format!("cannot list `{}`", folder.display()))? {
@@ -105,7 +105,7 @@ mod tests {
     use super::with_switch;
 
     #[test]
-    fn a_manifest_gets_the_switch() {
+    fn a_manifest_depends_on_the_switch() {
         let line = "mutant_switch = { path = \"../../mutant_switch\" }\n";
         let with = with_switch("crates/a", b"[package]\n\n[dependencies]\nb = \"1\"\n").unwrap();
         assert_eq!(with, format!("[package]\n\n[dependencies]\n{line}b = \"1\"\n"));

@@ -1,4 +1,4 @@
-//! Walks through a source and collects its places.
+//! Finds the mutation sites of a source.
 
 use anyhow::Context;
 use proc_macro2::Span;
@@ -6,109 +6,109 @@ use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
 use syn::{Attribute, Expr, Stmt};
 
-use super::changes;
 use super::macros::{self, Expansion};
-use super::places::{Edit, Form, Found, Kind, LeftOut, Place, bytes};
+use super::mutations;
+use super::sites::{Edit, Exclusion, Form, Kind, Site, SourceSites, byte_range};
 
-/// Finds all places of a source, outer ones before inner ones.
-pub fn find(source: &str) -> anyhow::Result<Found> {
-    let file = syn::parse_file(source).context("cannot parse")?;
-    let mut finder = Finder { source, found: Found::default(), left_out: None, in_const_fn: false };
+/// Finds all sites of a source, each before those inside it.
+pub fn find(source: &str) -> anyhow::Result<SourceSites> {
+    let file = syn::parse_file(source).context("cannot parse the source")?;
+    let mut finder = Finder { source, found: SourceSites::default(), excluded: None, in_const_fn: false };
     finder.visit_file(&file);
     let mut found = finder.found;
-    found.places.sort_by_key(|place| (place.range.start, usize::MAX - place.range.end, place.focus));
+    found.sites.sort_by_key(|site| (site.range.start, usize::MAX - site.range.end, site.focus));
     Ok(found)
 }
 
-/// The places found so far, and the state of the walk.
+/// The sites found so far, and the state of the walk.
 struct Finder<'s> {
     source: &'s str,
-    found: Found,
-    /// Why places in the current scope are left out.
-    left_out: Option<LeftOut>,
+    found: SourceSites,
+    /// Why sites in the current scope are excluded.
+    excluded: Option<Exclusion>,
     in_const_fn: bool,
 }
 
 impl Finder<'_> {
-    fn leaving_out(&mut self, reason: LeftOut, visit: impl FnOnce(&mut Self)) {
-        let before = self.left_out;
-        self.left_out = before.or(Some(reason));
+    fn visit_excluded(&mut self, reason: Exclusion, visit: impl FnOnce(&mut Self)) {
+        let before = self.excluded;
+        self.excluded = before.or(Some(reason));
         visit(self);
-        self.left_out = before;
+        self.excluded = before;
     }
 
-    fn count_left_out(&mut self, reason: LeftOut, count: usize) {
-        *self.found.left_out.entry(self.left_out.unwrap_or(reason)).or_default() += count;
+    fn count_excluded(&mut self, reason: Exclusion, count: usize) {
+        *self.found.excluded.entry(self.excluded.unwrap_or(reason)).or_default() += count;
     }
 
-    fn push(&mut self, at: changes::At, span: Span, kind: Kind, form: Form, changes: Vec<Vec<Edit>>) {
-        if changes.is_empty() {
+    fn add(&mut self, at: mutations::Focus, span: Span, kind: Kind, form: Form, mutations: Vec<Vec<Edit>>) {
+        if mutations.is_empty() {
             return;
         }
-        if let Some(reason) = self.left_out {
-            return self.count_left_out(reason, 1);
+        if let Some(reason) = self.excluded {
+            return self.count_excluded(reason, 1);
         }
-        let range = bytes(self.source, span);
-        self.found.places.push(Place {
+        let range = byte_range(self.source, span);
+        self.found.sites.push(Site {
             focus: at.0.max(range.start),
             range,
             kind,
             form,
-            changes,
+            mutations,
             in_const_fn: self.in_const_fn,
         });
     }
 
-    /// Visits the item with these attributes, or leaves it out.
-    fn under(&mut self, attributes: &[Attribute], span: Span, visit: impl FnOnce(&mut Self)) {
-        match Configured::of(attributes) {
-            Configured::Always => visit(self),
-            Configured::Test => self.found.tests.push(span.byte_range()),
-            Configured::DeviceOnly => self.leaving_out(LeftOut::DeviceOnly, visit),
+    /// Visits the item with these attributes, unless they exclude it.
+    fn visit_unless_excluded(&mut self, attributes: &[Attribute], span: Span, visit: impl FnOnce(&mut Self)) {
+        match Cfg::of(attributes) {
+            Cfg::Always => visit(self),
+            Cfg::Test => self.found.tests.push(span.byte_range()),
+            Cfg::DeviceOnly => self.visit_excluded(Exclusion::DeviceOnly, visit),
         }
     }
 
-    fn under_const(&mut self, constness: bool, visit: impl FnOnce(&mut Self)) {
-        let before = std::mem::replace(&mut self.in_const_fn, constness);
+    fn visit_fn_body(&mut self, is_const: bool, visit: impl FnOnce(&mut Self)) {
+        let before = std::mem::replace(&mut self.in_const_fn, is_const);
         visit(self);
         self.in_const_fn = before;
     }
 
-    /// Visits what the rules of a macro expand to.
-    fn macro_definition(&mut self, item: &syn::ItemMacro) {
+    /// Visits the expansions of a macro's rules.
+    fn visit_macro_rules(&mut self, item: &syn::ItemMacro) {
         let is_exported = item.attrs.iter().any(|attribute| attribute.path().is_ident("macro_export"));
         for body in macros::bodies(item.mac.tokens.clone()) {
-            // Other crates do not have the switch.
+            // An exported macro may be expanded in a crate that does not depend on the switch.
             match (!is_exported).then(|| Expansion::parse(body.clone())).flatten() {
                 Some(Expansion::File(file)) => self.visit_file(&file),
                 Some(Expansion::ImplItems(items)) => items.iter().for_each(|item| self.visit_impl_item(item)),
                 Some(Expansion::Statements(statements)) => {
                     statements.iter().for_each(|statement| self.visit_stmt(statement));
                 }
-                None => self.count_left_out(LeftOut::Macros, macros::changeable(body)),
+                None => self.count_excluded(Exclusion::Macros, macros::count_mutable_tokens(body)),
             }
         }
     }
 
-    fn condition(&mut self, condition: &Expr) {
-        if let Some(change) = changes::of_condition(self.source, condition) {
-            let start = bytes(self.source, condition.span()).start;
-            self.push(changes::At(start), condition.span(), Kind::Logic, Form::Expression, vec![change]);
+    fn add_negation(&mut self, condition: &Expr) {
+        if let Some(mutation) = mutations::of_condition(self.source, condition) {
+            let start = byte_range(self.source, condition.span()).start;
+            self.add(mutations::Focus(start), condition.span(), Kind::Logic, Form::Expression, vec![mutation]);
         }
     }
 }
 
-/// The target of conditional compilation.
-enum Configured {
+/// The condition under which an item is compiled.
+enum Cfg {
     Always,
     Test,
     DeviceOnly,
 }
 
-impl Configured {
+impl Cfg {
     fn of(attributes: &[Attribute]) -> Self {
         for attribute in attributes {
-            let text = changes::one_line_of(attribute).replace(' ', "");
+            let text = mutations::one_line_of(attribute).replace(' ', "");
             if text == "#[cfg(test)]" || text == "#[test]" {
                 return Self::Test;
             }
@@ -150,91 +150,91 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             syn::Item::Use(item) => &item.attrs,
             _ => &[],
         };
-        self.under(attributes, item.span(), |finder| visit::visit_item(finder, item));
+        self.visit_unless_excluded(attributes, item.span(), |finder| visit::visit_item(finder, item));
     }
 
     fn visit_item_mod(&mut self, item: &'ast syn::ItemMod) {
-        if item.content.is_none() && self.left_out == Some(LeftOut::DeviceOnly) {
+        if item.content.is_none() && self.excluded == Some(Exclusion::DeviceOnly) {
             self.found.device_modules.push(item.ident.to_string());
         }
         visit::visit_item_mod(self, item);
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.under_const(item.sig.constness.is_some(), |finder| visit::visit_item_fn(finder, item));
+        self.visit_fn_body(item.sig.constness.is_some(), |finder| visit::visit_item_fn(finder, item));
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        let constness = item.sig.constness.is_some();
-        self.under(&item.attrs, item.span(), |finder| {
-            finder.under_const(constness, |finder| visit::visit_impl_item_fn(finder, item));
+        let is_const = item.sig.constness.is_some();
+        self.visit_unless_excluded(&item.attrs, item.span(), |finder| {
+            finder.visit_fn_body(is_const, |finder| visit::visit_impl_item_fn(finder, item));
         });
     }
 
     fn visit_item_const(&mut self, item: &'ast syn::ItemConst) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_item_const(finder, item));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_item_const(finder, item));
     }
 
     fn visit_item_static(&mut self, item: &'ast syn::ItemStatic) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_item_static(finder, item));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_item_static(finder, item));
     }
 
     fn visit_impl_item_const(&mut self, item: &'ast syn::ImplItemConst) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_impl_item_const(finder, item));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_impl_item_const(finder, item));
     }
 
     fn visit_trait_item_const(&mut self, item: &'ast syn::TraitItemConst) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_trait_item_const(finder, item));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_trait_item_const(finder, item));
     }
 
     fn visit_variant(&mut self, variant: &'ast syn::Variant) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_variant(finder, variant));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_variant(finder, variant));
     }
 
     fn visit_type(&mut self, ty: &'ast syn::Type) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_type(finder, ty));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_type(finder, ty));
     }
 
     fn visit_generics(&mut self, generics: &'ast syn::Generics) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_generics(finder, generics));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_generics(finder, generics));
     }
 
     fn visit_generic_argument(&mut self, argument: &'ast syn::GenericArgument) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_generic_argument(finder, argument));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_generic_argument(finder, argument));
     }
 
     fn visit_expr_const(&mut self, block: &'ast syn::ExprConst) {
-        self.leaving_out(LeftOut::Constants, |finder| visit::visit_expr_const(finder, block));
+        self.visit_excluded(Exclusion::Constants, |finder| visit::visit_expr_const(finder, block));
     }
 
     fn visit_expr_repeat(&mut self, array: &'ast syn::ExprRepeat) {
         self.visit_expr(&array.expr);
-        self.leaving_out(LeftOut::Constants, |finder| finder.visit_expr(&array.len));
+        self.visit_excluded(Exclusion::Constants, |finder| finder.visit_expr(&array.len));
     }
 
     fn visit_pat(&mut self, pattern: &'ast syn::Pat) {
         if matches!(pattern, syn::Pat::Lit(_)) {
-            self.count_left_out(LeftOut::Patterns, 1);
+            self.count_excluded(Exclusion::Patterns, 1);
         }
-        self.leaving_out(LeftOut::Patterns, |finder| visit::visit_pat(finder, pattern));
+        self.visit_excluded(Exclusion::Patterns, |finder| visit::visit_pat(finder, pattern));
     }
 
     fn visit_macro(&mut self, call: &'ast syn::Macro) {
         match macros::expressions(call) {
             Some(expressions) => expressions.iter().for_each(|expression| self.visit_expr(expression)),
-            None => self.count_left_out(LeftOut::Macros, macros::changeable(call.tokens.clone())),
+            None => self.count_excluded(Exclusion::Macros, macros::count_mutable_tokens(call.tokens.clone())),
         }
     }
 
     fn visit_item_macro(&mut self, item: &'ast syn::ItemMacro) {
         match item.ident {
-            Some(_) => self.macro_definition(item),
+            Some(_) => self.visit_macro_rules(item),
             None => visit::visit_item_macro(self, item),
         }
     }
 
     fn visit_local(&mut self, local: &'ast syn::Local) {
-        self.under(&local.attrs, local.span(), |finder| visit::visit_local(finder, local));
+        self.visit_unless_excluded(&local.attrs, local.span(), |finder| visit::visit_local(finder, local));
     }
 
     fn visit_stmt(&mut self, statement: &'ast Stmt) {
@@ -242,18 +242,18 @@ impl<'ast> Visit<'ast> for Finder<'_> {
             return visit::visit_stmt(self, statement);
         };
         let attributes = attributes(expression);
-        self.under(attributes, statement.span(), |finder| {
+        self.visit_unless_excluded(attributes, statement.span(), |finder| {
             if semicolon.is_some()
                 && attributes.is_empty()
-                && let Some(kind) = changes::of_statement(expression)
+                && let Some(kind) = mutations::of_statement(expression)
             {
-                let range = bytes(finder.source, statement.span());
+                let range = byte_range(finder.source, statement.span());
                 let removed = vec![Edit { range: range.clone(), text: String::new() }];
-                let at = changes::At(range.start);
-                let push = |finder: &mut Self| finder.push(at, statement.span(), kind, Form::Statement, vec![removed]);
-                match changes::is_hint(expression) {
-                    true => finder.leaving_out(LeftOut::Hints, push),
-                    false => push(finder),
+                let at = mutations::Focus(range.start);
+                let add = |finder: &mut Self| finder.add(at, statement.span(), kind, Form::Statement, vec![removed]);
+                match mutations::is_hint(expression) {
+                    true => finder.visit_excluded(Exclusion::Hints, add),
+                    false => add(finder),
                 }
             }
             visit::visit_stmt(finder, statement);
@@ -262,25 +262,25 @@ impl<'ast> Visit<'ast> for Finder<'_> {
 
     fn visit_arm(&mut self, arm: &'ast syn::Arm) {
         if let Some((_, guard)) = &arm.guard {
-            self.condition(guard);
+            self.add_negation(guard);
         }
         visit::visit_arm(self, arm);
     }
 
     fn visit_expr(&mut self, expression: &'ast Expr) {
         match expression {
-            Expr::If(e) => self.condition(&e.cond),
-            Expr::While(e) => self.condition(&e.cond),
+            Expr::If(e) => self.add_negation(&e.cond),
+            Expr::While(e) => self.add_negation(&e.cond),
             _ => {}
         }
-        if let Some((at, kind, changes)) = changes::of_expression(self.source, expression) {
-            self.push(at, expression.span(), kind, Form::Expression, changes);
+        if let Some((at, kind, mutations)) = mutations::of_expression(self.source, expression) {
+            self.add(at, expression.span(), kind, Form::Expression, mutations);
         }
         if let Expr::Range(range) = expression
             && let Some(end) = &range.end
-            && let Some((at, changes)) = changes::of_range_end(self.source, end)
+            && let Some((at, mutations)) = mutations::of_range_end(self.source, end)
         {
-            self.push(at, end.span(), Kind::Bound, Form::Expression, changes);
+            self.add(at, end.span(), Kind::Bound, Form::Expression, mutations);
         }
         visit::visit_expr(self, expression);
     }

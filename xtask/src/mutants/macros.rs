@@ -1,4 +1,4 @@
-//! Rust in macros: the arguments of `assert!` and similar macros, and the definitions of macros that expand to Rust.
+//! Rust code in macros: the arguments of `assert!` and similar macros, and the bodies of `macro_rules!`.
 
 use proc_macro2::{Group, Ident, TokenStream, TokenTree};
 use quote::quote;
@@ -6,16 +6,16 @@ use syn::parse::{ParseStream, Parser};
 use syn::punctuated::Punctuated;
 use syn::{Expr, Token};
 
-/// The arguments of a macro call, if the macro takes expressions.
+/// The arguments of a macro call, if the macro is known to take expressions.
 pub fn expressions(call: &syn::Macro) -> Option<Punctuated<Expr, Token![,]>> {
-    const OF_EXPRESSIONS: [&str; 7] =
+    const TAKE_EXPRESSIONS: [&str; 7] =
         ["assert", "assert_eq", "assert_ne", "debug_assert", "debug_assert_eq", "debug_assert_ne", "vec"];
     let name = call.path.segments.last()?.ident.to_string();
-    let takes_them = OF_EXPRESSIONS.contains(&name.as_str());
-    takes_them.then(|| Punctuated::parse_terminated.parse2(call.tokens.clone()).ok()).flatten()
+    let takes_expressions = TAKE_EXPRESSIONS.contains(&name.as_str());
+    takes_expressions.then(|| Punctuated::parse_terminated.parse2(call.tokens.clone()).ok()).flatten()
 }
 
-/// The expansion of each rule of a macro.
+/// The body of each rule of a `macro_rules!`.
 pub fn bodies(rules: TokenStream) -> Vec<TokenStream> {
     let mut bodies = Vec::new();
     let mut is_body = false;
@@ -36,7 +36,7 @@ pub fn bodies(rules: TokenStream) -> Vec<TokenStream> {
     bodies
 }
 
-/// `$name` as `name`, and `$(...),*` as its contents.
+/// The tokens with `$name` replaced by `name`, and `$(...),*` by its contents.
 fn flattened(tokens: TokenStream) -> TokenStream {
     let mut flat = TokenStream::new();
     let mut tokens = tokens.into_iter().peekable();
@@ -69,7 +69,7 @@ fn flattened(tokens: TokenStream) -> TokenStream {
     flat
 }
 
-/// The expansion of a macro's rule.
+/// The body of a macro's rule, parsed.
 pub enum Expansion {
     File(syn::File),
     ImplItems(Vec<syn::ImplItem>),
@@ -77,8 +77,8 @@ pub enum Expansion {
 }
 
 impl Expansion {
-    /// Parses a rule's expansion, with the variables as names and each repetition once; a place that then does not
-    /// compile is left out later. `None` if it is not Rust by itself.
+    /// Parses the body of a rule, with variables as names and each repetition once. Returns `None` if the body is not
+    /// Rust by itself. A site in it may still not compile; the build then excludes the mutant.
     pub fn parse(body: TokenStream) -> Option<Self> {
         let tokens = flattened(body);
         if let Ok(file) = syn::parse2(tokens.clone()) {
@@ -98,10 +98,10 @@ impl Expansion {
     }
 }
 
-/// The number of literals and operators in the tokens.
-pub fn changeable(tokens: TokenStream) -> usize {
+/// How many numbers and operators the tokens contain.
+pub fn count_mutable_tokens(tokens: TokenStream) -> usize {
     let one = |token| match token {
-        TokenTree::Group(group) => changeable(group.stream()),
+        TokenTree::Group(group) => count_mutable_tokens(group.stream()),
         TokenTree::Literal(literal) => usize::from(!literal.to_string().starts_with(['"', '\'', 'b', 'c', 'r'])),
         TokenTree::Punct(punct) => usize::from("+-*/%<>&|^!".contains(punct.as_char())),
         TokenTree::Ident(_) => 0,

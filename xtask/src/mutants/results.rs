@@ -13,22 +13,24 @@ use super::copy;
 /// The outcome of a mutant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// A test detected it: its name, how it ended, and its message.
-    Noticed { by: String, how: String, said: String },
-    /// All tests that reach its place passed.
+    /// A test detected it: the test's name, how it ended, and its message.
+    Detected { test: String, end: String, message: String },
+    /// All tests that reach its site pass.
     Survived,
-    /// No test reaches its place.
+    /// No test reaches its site.
     NotReached,
 }
 
 impl Outcome {
-    pub fn is_noticed(&self) -> bool {
-        matches!(self, Self::Noticed { .. })
+    pub fn is_detected(&self) -> bool {
+        matches!(self, Self::Detected { .. })
     }
 
     pub fn as_json(&self) -> Value {
         match self {
-            Self::Noticed { by, how, said } => json!({ "outcome": "noticed", "by": by, "how": how, "said": said }),
+            Self::Detected { test, end, message } => {
+                json!({ "outcome": "detected", "test": test, "end": end, "message": message })
+            }
             Self::Survived => json!({ "outcome": "survived" }),
             Self::NotReached => json!({ "outcome": "not reached" }),
         }
@@ -36,9 +38,13 @@ impl Outcome {
 
     fn from_json(value: &Value) -> Option<Self> {
         match value["outcome"].as_str()? {
-            "noticed" => {
+            "detected" => {
                 let text = |name: &str| value[name].as_str().map(str::to_owned);
-                Some(Self::Noticed { by: text("by")?, how: text("how")?, said: text("said").unwrap_or_default() })
+                Some(Self::Detected {
+                    test: text("test")?,
+                    end: text("end")?,
+                    message: text("message").unwrap_or_default(),
+                })
             }
             "survived" => Some(Self::Survived),
             "not reached" => Some(Self::NotReached),
@@ -47,36 +53,37 @@ impl Outcome {
     }
 }
 
-/// The results of this and earlier runs: a file with one line per mutant.
+/// The outcomes of this run and of earlier ones, in a file with one line per mutant.
 pub struct Results {
     path: PathBuf,
     known: HashMap<String, Outcome>,
-    /// Hashes of the mutants' own sources, without their tests, and of the whole workspace.
-    stamps: (HashMap<String, String>, String),
+    /// The hash of each mutated source without its tests, and the hash of the workspace.
+    fingerprints: (HashMap<String, String>, String),
 }
 
 impl Results {
-    /// Loads the results of a seed. A detected mutant stays valid while its own source is unchanged, apart from the
-    /// source's tests; so does a survivor with a reason. Any other survivor stays valid only while the whole workspace
-    /// is unchanged.
-    pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_all: u64, reasons: &HashSet<String>) -> Self {
-        let of_sources: HashMap<_, _> = of_sources.into_iter().map(|(path, stamp)| (path, stamp.to_string())).collect();
-        let of_all = of_all.to_string();
+    /// Loads the outcomes of a seed. The outcome of a detected mutant, or of a survivor with a reason, is valid while
+    /// its source is unchanged, apart from the source's tests. The outcome of another survivor is valid only while the
+    /// workspace is unchanged.
+    pub fn load(seed: u64, of_sources: HashMap<String, u64>, of_workspace: u64, equivalents: &HashSet<String>) -> Self {
+        let of_sources: HashMap<_, _> =
+            of_sources.into_iter().map(|(path, fingerprint)| (path, fingerprint.to_string())).collect();
+        let of_workspace = of_workspace.to_string();
         let path = copy::folder().join(format!("results-{seed}.jsonl"));
         let mut known = HashMap::new();
         for line in fs::read_to_string(&path).unwrap_or_default().lines() {
             let Ok(value) = serde_json::from_str::<Value>(line) else { continue };
             let (Some(key), Some(outcome)) = (value["mutant"].as_str(), Outcome::from_json(&value)) else { continue };
             let source = value["source"].as_str().unwrap_or_default();
-            let same_source = of_sources.get(source).is_some_and(|stamp| value["source_stamp"] == *stamp);
-            let same_all = value["stamp"] == of_all;
-            if same_source && (outcome.is_noticed() || same_all || reasons.contains(key)) {
+            let same_source = of_sources.get(source).is_some_and(|fingerprint| value["source_stamp"] == *fingerprint);
+            let same_all = value["fingerprint"] == of_workspace;
+            if same_source && (outcome.is_detected() || same_all || equivalents.contains(key)) {
                 known.insert(key.to_owned(), outcome);
             } else {
                 known.remove(key);
             }
         }
-        Self { path, known, stamps: (of_sources, of_all) }
+        Self { path, known, fingerprints: (of_sources, of_workspace) }
     }
 
     pub fn get(&self, key: &str) -> Option<&Outcome> {
@@ -87,8 +94,8 @@ impl Results {
         let mut line = outcome.as_json();
         line["mutant"] = json!(key);
         line["source"] = json!(source);
-        line["source_stamp"] = json!(self.stamps.0.get(source));
-        line["stamp"] = json!(self.stamps.1);
+        line["source_stamp"] = json!(self.fingerprints.0.get(source));
+        line["fingerprint"] = json!(self.fingerprints.1);
         let file = OpenOptions::new().create(true).append(true).open(&self.path);
         let written = file.and_then(|mut file| writeln!(file, "{line}"));
         written.with_context(|| format!("cannot write `{}`", self.path.display()))?;

@@ -1,10 +1,10 @@
-//! Rewrites a source so that each of some errors can be selected at run time.
+//! Rewrites a source so that each of its mutants can be activated at run time.
 
 use std::ops::Range;
 
-use super::changes::{edited, one_line};
-use super::draw::Mutant;
-use super::places::Form;
+use super::mutations::{apply, one_line};
+use super::sample::Mutant;
+use super::sites::Form;
 
 /// A rewritten source.
 pub struct Rewritten {
@@ -13,36 +13,36 @@ pub struct Rewritten {
     pub mutants: Vec<(u32, Range<usize>)>,
 }
 
-/// Writes a source with these of its mutants compiled in. Line numbers do not change.
+/// The source with these mutants compiled in. Line numbers do not change.
 pub fn rewrite(source: &str, mutants: &[&Mutant]) -> Rewritten {
     let mut mutants = mutants.to_vec();
-    mutants.sort_by_key(|mutant| (mutant.place.range.start, usize::MAX - mutant.place.range.end, mutant.number));
+    mutants.sort_by_key(|mutant| (mutant.site.range.start, usize::MAX - mutant.site.range.end, mutant.number));
     let mut rewritten = Rewritten { text: String::new(), mutants: Vec::new() };
-    write_part(source, 0..source.len(), &mutants, &mut rewritten);
+    write_range(source, 0..source.len(), &mutants, &mut rewritten);
     rewritten
 }
 
-/// Writes a part of the source; `mutants` are those in it, outer ones before inner ones.
-fn write_part(source: &str, part: Range<usize>, mutants: &[&Mutant], to: &mut Rewritten) {
+/// Writes a range of the source, with the mutants in it. Each mutant comes before those inside it.
+fn write_range(source: &str, part: Range<usize>, mutants: &[&Mutant], to: &mut Rewritten) {
     let mut at = part.start;
     let mut rest = mutants;
     while let [mutant, others @ ..] = rest {
-        let range = mutant.place.range.clone();
-        let inner = others.iter().take_while(|other| other.place.range.start < range.end).count();
+        let range = mutant.site.range.clone();
+        let inner = others.iter().take_while(|other| other.site.range.start < range.end).count();
         let (inner, others) = others.split_at(inner);
         to.text += &source[at..range.start];
         let start = to.text.len();
         let number = mutant.number;
-        match mutant.place.form {
+        match mutant.site.form {
             Form::Expression => {
-                let changed = changed(source, mutant).unwrap_or_default();
-                to.text += &format!("(if ::mutant_switch::is({number}) {{ {changed} }} else {{ ");
-                write_part(source, range.clone(), inner, to);
+                let mutated = mutated(source, mutant).unwrap_or_default();
+                to.text += &format!("(if ::mutant_switch::is_active({number}) {{ {mutated} }} else {{ ");
+                write_range(source, range.clone(), inner, to);
                 to.text += " })";
             }
             Form::Statement => {
-                to.text += &format!("if !::mutant_switch::is({number}) {{ ");
-                write_part(source, range.clone(), inner, to);
+                to.text += &format!("if !::mutant_switch::is_active({number}) {{ ");
+                write_range(source, range.clone(), inner, to);
                 to.text += " }";
             }
         }
@@ -53,7 +53,7 @@ fn write_part(source: &str, part: Range<usize>, mutants: &[&Mutant], to: &mut Re
     to.text += &source[at..part.end];
 }
 
-/// The place with its error, as one line; `None` if it is not Rust, as in a macro that repeats half of an expression.
-pub fn changed(source: &str, mutant: &Mutant) -> Option<String> {
-    one_line(&edited(source, &mutant.place.range, mutant.edits()))
+/// The mutated site as one line; `None` if it is not Rust, as in a macro that repeats half of an expression.
+pub fn mutated(source: &str, mutant: &Mutant) -> Option<String> {
+    one_line(&apply(source, &mutant.site.range, mutant.edits()))
 }

@@ -1,6 +1,6 @@
-//! Selects one of the errors that `cargo xtask mutants` has compiled in: the one whose number is in `MUTANT`. With
-//! `MUTANT=reached` it selects none, and at exit writes the numbers of the reached places to the file in
-//! `MUTANT_REACHED`.
+//! Activates one of the mutants that `cargo xtask mutants` has compiled in: the one whose number is in `MUTANT`. With
+//! `MUTANT=reached` no mutant is active, and the numbers of the reached sites are written at exit to the file that
+//! `MUTANT_REACHED` names.
 #![no_std]
 #![feature(core_intrinsics, const_eval_select)]
 #![allow(internal_features)]
@@ -10,63 +10,67 @@ extern crate std;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::string::String;
 
-const REACHED: u32 = u32::MAX;
+/// The value of [`ACTIVE`] that records the reached sites.
+const RECORD: u32 = u32::MAX;
 
-static CHOSEN: AtomicU32 = AtomicU32::new(0);
-static MARKS: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+/// The number of the active mutant; 0 for none.
+static ACTIVE: AtomicU32 = AtomicU32::new(0);
 
-/// Whether this error is selected. Never for the compiler, which evaluates constant functions.
+/// A bit for each mutant: whether its site was reached.
+static REACHED: [AtomicU64; 1024] = [const { AtomicU64::new(0) }; 1024];
+
+/// Whether this mutant is active. In code that the compiler evaluates, none is.
 #[inline(always)]
-pub const fn is(number: u32) -> bool {
-    core::intrinsics::const_eval_select((number,), never, now)
+pub const fn is_active(number: u32) -> bool {
+    core::intrinsics::const_eval_select((number,), is_active_in_const, is_active_at_run_time)
 }
 
-const fn never(_: u32) -> bool {
+const fn is_active_in_const(_: u32) -> bool {
     false
 }
 
 #[inline(always)]
-fn now(number: u32) -> bool {
-    let chosen = CHOSEN.load(Ordering::Relaxed);
-    if chosen == REACHED {
-        mark(number);
+fn is_active_at_run_time(number: u32) -> bool {
+    let active = ACTIVE.load(Ordering::Relaxed);
+    if active == RECORD {
+        record(number);
     }
-    chosen == number
+    active == number
 }
 
 #[cold]
 #[inline(never)]
-fn mark(number: u32) {
-    let (word, bit) = (&MARKS[number as usize / 64 % 1024], 1 << (number % 64));
+fn record(number: u32) {
+    let (word, bit) = (&REACHED[number as usize / 64 % 1024], 1 << (number % 64));
     if word.load(Ordering::Relaxed) & bit == 0 {
         word.fetch_or(bit, Ordering::Relaxed);
     }
 }
 
-/// Before `main`, so that kernels never read the environment.
+/// Runs before `main`, so that kernels never read the environment.
 #[used]
 #[unsafe(link_section = ".init_array")]
-static START: extern "C" fn() = start;
+static INITIALIZER: extern "C" fn() = initialize;
 
-extern "C" fn start() {
+extern "C" fn initialize() {
     unsafe extern "C" {
-        fn atexit(at_end: extern "C" fn()) -> i32;
+        fn atexit(function: extern "C" fn()) -> i32;
     }
     match std::env::var("MUTANT").as_deref() {
         Ok("reached") => {
-            CHOSEN.store(REACHED, Ordering::Relaxed);
-            // SAFETY: the function exists until the program ends.
-            unsafe { atexit(end) };
+            ACTIVE.store(RECORD, Ordering::Relaxed);
+            // SAFETY: the function is valid until the process exits.
+            unsafe { atexit(write_reached) };
         }
-        Ok(number) => CHOSEN.store(number.parse().unwrap_or(0), Ordering::Relaxed),
+        Ok(number) => ACTIVE.store(number.parse().unwrap_or(0), Ordering::Relaxed),
         Err(_) => {}
     }
 }
 
-extern "C" fn end() {
-    let is_marked = |number: &u32| MARKS[*number as usize / 64].load(Ordering::Relaxed) >> (number % 64) & 1 == 1;
+extern "C" fn write_reached() {
+    let is_reached = |number: &u32| REACHED[*number as usize / 64].load(Ordering::Relaxed) >> (number % 64) & 1 == 1;
     let mut numbers = String::new();
-    for number in (0..65536).filter(is_marked) {
+    for number in (0..65536).filter(is_reached) {
         numbers += &std::format!("{number}\n");
     }
     if let Ok(path) = std::env::var("MUTANT_REACHED") {

@@ -1,176 +1,116 @@
-//! The tests: their names, how long each takes, and the mutants' places that each reaches.
+//! The mutation sites of small sources, and the rewritten sources.
 
-use std::collections::BTreeSet;
-use std::fs::{self, File};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
-use std::time::{Duration, Instant};
+use super::finder;
+use super::rewrite::rewrite;
+use super::sample::{self, Source};
+use super::sites::Exclusion;
 
-use anyhow::{Context, ensure};
-use serde_json::{Value, json};
-
-use super::build::Program;
-use super::copy;
-use crate::workspace;
-
-/// Tests of code that is built without the errors: PTX, and the examples' own packages.
-const NOT_RUN: [&str; 2] = ["ptx::", "examples::"];
-
-/// The limit of a test program's address space, so that an error that allocates all memory fails only one test.
-const KIB_OF_ADDRESSES: &str = "16777216";
-
-/// A test without an error in it.
-#[derive(Clone, Debug)]
-pub struct Test {
-    pub program: Program,
-    pub name: String,
-    pub time: Duration,
-    /// The mutants whose places it reaches.
-    pub reaches: BTreeSet<u32>,
-}
-
-impl Test {
-    /// A unique name.
-    pub fn full_name(&self) -> String {
-        format!("{} {}", self.program.name, self.name)
+/// The source with the first mutation of each of its sites, and `is` for `::mutant_switch::is_active`.
+fn rewritten(text: &str) -> String {
+    let found = finder::find(text).unwrap();
+    let sites = found.sites.into_iter().map(|mut site| {
+        site.mutations.truncate(1);
+        site
+    });
+    let source = Source { path: "a.rs".into(), text: text.into(), sites: sites.collect() };
+    let mut mutants = sample::sample(&[source], 1, 100);
+    mutants.sort_by_key(|mutant| (mutant.site.range.start, usize::MAX - mutant.site.range.end));
+    for (number, mutant) in (1..).zip(&mut mutants) {
+        mutant.number = number;
     }
-
-    /// The time limit with an error, generous because the machine may be busy.
-    fn limit(&self) -> Duration {
-        Duration::from_secs(10) + 6 * self.time
-    }
-
-    pub fn as_json(&self) -> Value {
-        let seconds = self.time.as_secs_f64();
-        json!({ "program": self.program.name, "name": self.name, "seconds": seconds, "reaches": self.reaches })
-    }
-
-    /// A test from an earlier run, if it still exists.
-    pub fn from_json(value: &Value, programs: &[Program]) -> Option<Self> {
-        let program = programs.iter().find(|program| program.name == value["program"])?.clone();
-        let reaches =
-            value["reaches"].as_array()?.iter().filter_map(Value::as_u64).map(|number| number as u32).collect();
-        let time = Duration::from_secs_f64(value["seconds"].as_f64()?);
-        Some(Self { program, name: value["name"].as_str()?.to_owned(), time, reaches })
-    }
+    rewrite(text, &mutants.iter().collect::<Vec<_>>()).text.replace("::mutant_switch::is_active", "is")
 }
 
-/// How a test ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
-    Passed,
-    Failed,
-    /// By a signal
-    Crashed,
-    TooLate,
+/// The same for the statements of a function.
+fn rewritten_body(text: &str) -> String {
+    rewritten(&format!("fn f() {{ {text} }}")).strip_prefix("fn f() { ").unwrap().strip_suffix(" }").unwrap().to_owned()
 }
 
-impl End {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::Crashed => "crashed",
-            Self::TooLate => "hung",
-        }
-    }
+#[test]
+fn operators_are_replaced() {
+    assert_eq!(rewritten_body("a - b"), "(if is(1) { (a) + (b) } else { a - b })");
+    assert_eq!(rewritten_body("a += b;"), "(if is(1) { a -= (b) } else { a += b });");
+    assert_eq!(rewritten_body("a < b"), "(if is(1) { (a) <= (b) } else { a < b })");
+    assert_eq!(rewritten_body("-a"), "(if is(1) { a } else { -a })");
 }
 
-/// Runs one test with one error, and returns its output if it fails.
-pub fn run(test: &Test, mutant: u32) -> anyhow::Result<(End, String)> {
-    let path = copy::folder().join(format!("output-{mutant}"));
-    let output = File::create(&path).with_context(|| format!("cannot create `{}`", path.display()))?;
-    let mut command = command(&test.program, &test.name, &mutant.to_string());
-    let end = run_limited(command.stdout(output), test.limit())?;
-    let said = String::from_utf8_lossy(&fs::read(&path).unwrap_or_default()).into_owned();
-    let _ = fs::remove_file(&path);
-    let panicked = said.lines().skip_while(|line| !line.contains("panicked at")).skip(1).take(3);
-    Ok((end, panicked.collect::<Vec<_>>().join(" ").chars().take(300).collect()))
+#[test]
+fn a_nested_site_is_in_the_original_branch() {
+    assert_eq!(
+        rewritten_body("a - b * c"),
+        "(if is(1) { (a) + (b * c) } else { a - (if is(2) { (b) + (c) } else { b * c }) })"
+    );
 }
 
-fn command(program: &Program, test: &str, mutant: &str) -> Command {
-    let mut command = Command::new("sh");
-    // A limit on processor time ends the test even if this tool has been killed.
-    let limits = format!("ulimit -v {KIB_OF_ADDRESSES}; ulimit -c 0; ulimit -t 900; exec \"$@\"");
-    command.args(["-c", &limits, "sh"]);
-    command.arg(&program.executable).args(["--exact", test, "--quiet", "--test-threads", "1"]);
-    command.current_dir(&program.folder).env("CARGO_MANIFEST_DIR", &program.folder).env("MUTANT", mutant);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    // A group of its own, so that the test's child processes are killed with it.
-    command.process_group(0);
-    command
+#[test]
+fn literals_and_conditions_are_replaced() {
+    assert_eq!(rewritten_body("g(0x10_u32)"), "g((if is(1) { 17u32 } else { 0x10_u32 }))");
+    assert_eq!(rewritten_body("g(1.5)"), "g((if is(1) { 2.5 } else { 1.5 }))");
+    assert_eq!(rewritten_body("if g(a) {}"), "if (if is(1) { ! (g (a)) } else { g(a) }) {}");
 }
 
-fn run_limited(command: &mut Command, limit: Duration) -> anyhow::Result<End> {
-    let mut child = command.spawn().with_context(|| format!("cannot run {}", workspace::shown(command)))?;
-    let start = Instant::now();
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait().context("cannot wait for a test")? {
-            return Ok(match status.code() {
-                Some(0) => End::Passed,
-                Some(_) => End::Failed,
-                None => End::Crashed,
-            });
-        }
-        if start.elapsed() > limit {
-            kill(&mut child);
-            return Ok(End::TooLate);
-        }
-        thread::sleep(pause);
-        pause = (pause * 5 / 4).min(Duration::from_millis(50));
-    }
+#[test]
+fn barriers_and_calls_of_unused_values_are_removed() {
+    assert_eq!(rewritten_body("thread::sync_threads();"), "if !is(1) { thread::sync_threads(); }");
+    assert_eq!(rewritten_body("let a = g();"), "let a = g();");
 }
 
-fn kill(child: &mut Child) {
-    let _ = Command::new("kill").args(["-KILL", "--", &format!("-{}", child.id())]).stderr(Stdio::null()).status();
-    let _ = child.kill();
-    let _ = child.wait();
+#[test]
+fn scheduling_hints_are_excluded() {
+    assert_eq!(rewritten_body("global::issue_loads();"), "global::issue_loads();");
+    assert_eq!(finder::find("fn f() { issue_loads(); }").unwrap().excluded[&Exclusion::Hints], 1);
 }
 
-/// The tests of these programs with `only` in their names, each run once without an error, by `jobs` workers.
-pub fn measure(programs: &[Program], only: &str, jobs: usize) -> anyhow::Result<Vec<Test>> {
-    let mut all = Vec::new();
-    for program in programs {
-        let mut command = Command::new(&program.executable);
-        command.args(["--list", "--format", "terse"]).current_dir(&program.folder);
-        let listed = String::from_utf8_lossy(&workspace::output(&mut command)?.stdout).into_owned();
-        let names = listed.lines().filter_map(|line| line.strip_suffix(": test"));
-        let names = names.filter(|name| name.contains(only) && !NOT_RUN.iter().any(|prefix| name.starts_with(prefix)));
-        all.extend(names.map(|name| (program, name.to_owned())));
-    }
-    let next = AtomicUsize::new(0);
-    let measured = Mutex::new(Vec::new());
-    let worker = |worker: usize| -> anyhow::Result<()> {
-        let reached = copy::folder().join(format!("reached-{worker}"));
-        while let Some((program, name)) = all.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let test = measure_one(program, name, &reached)?;
-            measured.lock().expect("no worker panics").push(test);
-        }
-        Ok(())
-    };
-    crate::progress::while_saying("running each test without an error", || {
-        thread::scope(|scope| {
-            let workers: Vec<_> = (0..jobs).map(|i| scope.spawn(move || worker(i))).collect();
-            workers.into_iter().try_for_each(|worker| worker.join().expect("no worker panics"))
-        })
-    })?;
-    let mut tests = measured.into_inner().expect("no worker panics");
-    tests.sort_by_key(Test::full_name);
-    Ok(tests)
+#[test]
+fn bounds_are_replaced() {
+    assert_eq!(rewritten_body("a.div_ceil(b)"), "(if is(1) { (a) / (b) } else { a.div_ceil(b) })");
+    assert_eq!(rewritten_body("a.min(b)"), "(if is(1) { a . max (b) } else { a.min(b) })");
+    assert_eq!(rewritten_body("g(a..b)"), "g(a..(if is(1) { (b) + 1 } else { b }))");
 }
 
-fn measure_one(program: &Program, name: &str, reached: &Path) -> anyhow::Result<Test> {
-    File::create(reached).with_context(|| format!("cannot create `{}`", reached.display()))?;
-    let start = Instant::now();
-    let mut command = command(program, name, "reached");
-    let end = run_limited(command.env("MUTANT_REACHED", reached), Duration::from_secs(600))?;
-    ensure!(end == End::Passed, "{} `{name}` has {} without an error in it", program.name, end.name());
-    let numbers = fs::read_to_string(reached).with_context(|| format!("cannot read `{}`", reached.display()))?;
-    let reaches = numbers.lines().filter_map(|number| number.parse().ok()).collect();
-    Ok(Test { program: program.clone(), name: name.to_owned(), time: start.elapsed(), reaches })
+#[test]
+fn rewriting_keeps_line_numbers() {
+    let text = "fn f() {\n    a + // first\n        b\n}\n";
+    assert_eq!(rewritten(text), "fn f() {\n    (if is(1) { (a) - (b) } else { a + // first\n        b })\n}\n");
+}
+
+#[test]
+fn constants_and_patterns_are_excluded() {
+    let text = "const A: usize = 1 + 2;\nfn f(x: [u8; 3]) -> u8 { match x[a] { 4 => g::<5>([b; 6]), _ => c } }\n";
+    let found = finder::find(text).unwrap();
+    assert!(found.sites.is_empty(), "{:?}", found.sites);
+    assert_eq!(found.excluded[&Exclusion::Constants], 6);
+    assert_eq!(found.excluded[&Exclusion::Patterns], 1);
+    assert!(finder::find("const fn f() { a + b }").unwrap().sites[0].in_const_fn);
+}
+
+#[test]
+fn unit_tests_and_device_code_are_excluded() {
+    let text = "#[cfg(test)] mod tests { fn f() { a + b } }\n#[cfg(target_arch = \"nvptx64\")] mod gpu;\n\
+                #[cfg(target_arch = \"nvptx64\")] fn f() { a + b }\n";
+    let found = finder::find(text).unwrap();
+    assert!(found.sites.is_empty());
+    assert_eq!(found.tests.len(), 1);
+    assert_eq!(found.device_modules, ["gpu"]);
+    assert_eq!(found.excluded[&Exclusion::DeviceOnly], 1);
+}
+
+#[test]
+fn macros_that_expand_to_rust_have_sites() {
+    let text = "macro_rules! m { ($($t:ident),*) => {$( impl A for $t { fn f(self) -> $t { $t + 1 } } )*}; }\n\
+                assert!(a < b);\n";
+    let text = rewritten(&text.replace("assert!(a < b);", "fn g() { assert!(a < b); }"));
+    assert!(text.contains("{ (if is(1) { ($ t) - (1) } else { $t + (if is(2) { 2 } else { 1 }) }) }"), "{text}");
+    assert!(text.contains("assert!((if is(3) { (a) <= (b) } else { a < b }));"), "{text}");
+}
+
+#[test]
+fn a_sample_does_not_depend_on_other_sites() {
+    let source =
+        |text: &str| Source { path: "a.rs".into(), text: text.into(), sites: finder::find(text).unwrap().sites };
+    let keys = |text: &str| sample::sample(&[source(text)], 7, 100).iter().map(sample::Mutant::key).collect::<Vec<_>>();
+    let (alone, together) = (keys("fn f() { a + b; c * d }"), keys("fn g() { e - h }\nfn f() { a + b; c * d }"));
+    assert!(!alone.is_empty());
+    let same: Vec<_> = together.into_iter().filter(|key| !key.contains("e - h ")).collect();
+    assert_eq!(same, alone);
 }

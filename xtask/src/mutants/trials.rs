@@ -1,4 +1,4 @@
-//! Runs the tests for one error after the other, until a test detects it.
+//! Runs the tests of one mutant after the other, until a test detects it.
 
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -6,30 +6,31 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use super::draw::Mutant;
 use super::results::{Outcome, Results};
-use super::tests::{self, End, Test};
+use super::runner::{self, End, Test};
+use super::sample::Mutant;
 
-/// The detections so far: tests that are fast and have detected many errors of a file run first.
+/// The detections so far. Tests that are fast, and have detected many mutants of the same file, run first.
 #[derive(Default)]
 pub struct History {
-    noticed: HashMap<(String, String), f64>,
+    /// By the names of the test and of the file; an empty name stands for all files.
+    detections: HashMap<(String, String), f64>,
 }
 
 impl History {
     fn add(&mut self, test: &str, path: &str) {
-        *self.noticed.entry((test.to_owned(), path.to_owned())).or_default() += 1.0;
-        *self.noticed.entry((test.to_owned(), String::new())).or_default() += 1.0;
+        *self.detections.entry((test.to_owned(), path.to_owned())).or_default() += 1.0;
+        *self.detections.entry((test.to_owned(), String::new())).or_default() += 1.0;
     }
 
-    /// The expected seconds of a test per detected error.
+    /// The expected seconds of a test per detected mutant.
     fn cost(&self, test: &Test, path: &str) -> f64 {
         let name = test.full_name();
-        let of = |path: &str| self.noticed.get(&(name.clone(), path.to_owned())).copied().unwrap_or_default();
+        let of = |path: &str| self.detections.get(&(name.clone(), path.to_owned())).copied().unwrap_or_default();
         (test.time.as_secs_f64() + 0.02) / (0.1 + of(path) + 0.1 * of(""))
     }
 
-    /// The tests in the order in which they run.
+    /// The tests in ascending order of cost.
     fn order<'t>(&self, tests: &[&'t Test], path: &str) -> Vec<&'t Test> {
         let mut by_cost: Vec<_> = tests.iter().map(|test| (self.cost(test, path), *test)).collect();
         by_cost.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -37,33 +38,37 @@ impl History {
     }
 }
 
-/// Tries the `mutants` without a result, with `jobs` workers.
+/// Tries the mutants that have no outcome yet, with `jobs` workers.
 pub fn run(mutants: &[Mutant], all: &[Test], results: &mut Results, jobs: usize) -> anyhow::Result<()> {
     let mut history = History::default();
     for mutant in mutants {
-        if let Some(Outcome::Noticed { by, .. }) = results.get(&mutant.key()) {
-            history.add(by, &mutant.path);
+        if let Some(Outcome::Detected { test, .. }) = results.get(&mutant.key()) {
+            history.add(test, &mutant.path);
         }
     }
-    let open: Vec<&Mutant> = mutants.iter().filter(|mutant| results.get(&mutant.key()).is_none()).collect();
-    if open.len() < mutants.len() {
-        eprintln!("xtask: {} of {} mutants have results of an earlier run", mutants.len() - open.len(), mutants.len());
+    let untried: Vec<&Mutant> = mutants.iter().filter(|mutant| results.get(&mutant.key()).is_none()).collect();
+    if untried.len() < mutants.len() {
+        eprintln!(
+            "xtask: {} of {} mutants have an outcome from an earlier run",
+            mutants.len() - untried.len(),
+            mutants.len()
+        );
     }
     let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let (history, results) = (Mutex::new(history), Mutex::new(results));
     let worker = || -> anyhow::Result<()> {
-        while let Some(mutant) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some(mutant) = untried.get(next.fetch_add(1, Ordering::Relaxed)) {
             let start = Instant::now();
-            let outcome = try_one(mutant, all, &history)?;
-            let said = match &outcome {
-                Outcome::Noticed { by, how, .. } => format!("noticed by {by} ({how})"),
+            let outcome = try_mutant(mutant, all, &history)?;
+            let shown = match &outcome {
+                Outcome::Detected { test, end, .. } => format!("detected by {test} ({end})"),
                 Outcome::Survived => "SURVIVED".to_owned(),
                 Outcome::NotReached => "NOT REACHED".to_owned(),
             };
             results.lock().expect("no worker panics").add(mutant.key(), &mutant.path, outcome)?;
             let done = done.fetch_add(1, Ordering::Relaxed) + 1;
             let seconds = start.elapsed().as_secs_f64();
-            eprintln!("xtask: {done}/{} {} {said}, {seconds:.1} s", open.len(), mutant.location());
+            eprintln!("xtask: {done}/{} {} {shown}, {seconds:.1} s", untried.len(), mutant.location());
         }
         Ok(())
     };
@@ -73,18 +78,18 @@ pub fn run(mutants: &[Mutant], all: &[Test], results: &mut Results, jobs: usize)
     })
 }
 
-fn try_one(mutant: &Mutant, all: &[Test], history: &Mutex<History>) -> anyhow::Result<Outcome> {
+fn try_mutant(mutant: &Mutant, all: &[Test], history: &Mutex<History>) -> anyhow::Result<Outcome> {
     let reaching: Vec<&Test> = all.iter().filter(|test| test.reaches.contains(&mutant.number)).collect();
     if reaching.is_empty() {
         return Ok(Outcome::NotReached);
     }
     let order = history.lock().expect("no worker panics").order(&reaching, &mutant.path);
     for test in order {
-        let (end, said) = tests::run(test, mutant.number)?;
+        let (end, message) = runner::run(test, mutant.number)?;
         if end != End::Passed {
-            let by = test.full_name();
-            history.lock().expect("no worker panics").add(&by, &mutant.path);
-            return Ok(Outcome::Noticed { by, how: end.name().to_owned(), said });
+            let test = test.full_name();
+            history.lock().expect("no worker panics").add(&test, &mutant.path);
+            return Ok(Outcome::Detected { test, end: end.name().to_owned(), message });
         }
     }
     Ok(Outcome::Survived)

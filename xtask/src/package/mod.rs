@@ -1,4 +1,4 @@
-//! `cargo xtask package`: makes the packages for crates.io, and tries them as a new user's crate would.
+//! `cargo xtask package`: makes the packages for crates.io, and builds new crates that depend on them.
 
 mod licences;
 mod new_crate;
@@ -17,21 +17,20 @@ use registry::Registry;
 /// The options of `cargo xtask package`.
 #[derive(Debug, clap::Args)]
 pub struct Options {
-    /// Also tries README's program in the executor and both programs on the oldest supported Rust, and checks the
-    /// licences of all dependencies
+    /// Also runs README's program in the executor, both programs with the oldest supported Rust, and cargo-deny
     #[arg(long)]
     all: bool,
-    /// For use between releases: takes uncommitted files, and replaces stale prebuilt kernels with current ones for one
+    /// Between releases: takes uncommitted files, and if the prebuilt kernels are stale, compiles them for one
     /// architecture
     #[arg(long)]
     unreleased: bool,
 }
 
 /// The maximum size of a file on crates.io.
-const MOST_BYTES: u64 = 10 << 20;
+const MAX_BYTES: u64 = 10 << 20;
 
-/// The files that each package has in its folder.
-const IN_EACH: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+/// The files that each package must contain.
+const REQUIRED_FILES: [&str; 4] = ["Cargo.toml", "LICENSE-APACHE", "LICENSE-MIT", "README.md"];
 
 /// A package that can be published.
 #[derive(Clone, Debug)]
@@ -41,24 +40,24 @@ pub struct Package {
 }
 
 impl Package {
-    /// The package's name and version, as in the names of files.
+    /// The package's name and version, as cargo writes them in file names.
     pub fn full_name(&self) -> String {
         format!("{}-{}", self.name, self.version)
     }
 
-    /// The package's file, as cargo names it.
+    /// The file that `cargo package` makes.
     fn file(&self) -> PathBuf {
         workspace::target().join("package").join(format!("{}.crate", self.full_name()))
     }
 }
 
-/// Makes the packages and tries them.
+/// Makes the packages, and builds new crates with them.
 pub fn run(options: &Options) -> anyhow::Result<()> {
     let stale = prebuilt::stale();
     if let (Some(why), false) = (&stale, options.unreleased) {
         anyhow::bail!(
-            "the prebuilt kernels are not those of the sources: {why}; renew them by `cargo xtask build-ptx --pack` \
-             and commit host/prebuilt, or try the packages between two releases by `cargo xtask package --unreleased`"
+            "the prebuilt kernels are stale: {why}; for a release, renew them with `cargo xtask build-ptx --pack` and \
+             commit host/prebuilt; between releases, use `cargo xtask package --unreleased`"
         );
     }
     let packages = packages()?;
@@ -66,15 +65,15 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
     let files = packages.iter().map(Package::file);
     println!("{:<40} {:>9}", "package", "bytes");
     for file in files {
-        let bytes = fs::metadata(&file).with_context(|| format!("cargo made no `{}`", file.display()))?.len();
+        let bytes = fs::metadata(&file).with_context(|| format!("cargo did not make `{}`", file.display()))?.len();
         println!("{:<40} {bytes:>9}", file.file_name().unwrap_or_default().display());
-        ensure!(bytes <= MOST_BYTES, "`{}` is larger than the {MOST_BYTES} bytes of crates.io", file.display());
+        ensure!(bytes <= MAX_BYTES, "`{}` is larger than the {MAX_BYTES} bytes of crates.io", file.display());
     }
     let start = Instant::now();
-    let registry = Registry::of(&packages)?;
+    let registry = Registry::create(&packages)?;
     if let Some(why) = stale {
         let arch = build_ptx::NEWEST;
-        println!("the prebuilt kernels are stale ({why}): the package is tried with those for {arch} as they are now");
+        println!("the prebuilt kernels are stale ({why}): they are compiled from the sources, for {arch}");
         prebuilt::replace(&registry.folder_of("warpfold")?)?;
     }
     new_crate::try_all(&registry, options.all)?;
@@ -89,7 +88,8 @@ pub fn run(options: &Options) -> anyhow::Result<()> {
 fn packages() -> anyhow::Result<Vec<Package>> {
     let mut cargo = workspace::cargo();
     cargo.current_dir(workspace::root()).args(["metadata", "--no-deps", "--format-version", "1", "--offline"]);
-    let metadata: Value = serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cargo's metadata")?;
+    let metadata: Value =
+        serde_json::from_slice(&workspace::output(&mut cargo)?.stdout).context("cannot parse cargo's metadata")?;
     let mut packages = Vec::new();
     for package in metadata["packages"].as_array().into_iter().flatten() {
         let text = |key: &str| package[key].as_str().map(str::to_owned);
@@ -108,11 +108,11 @@ fn packages() -> anyhow::Result<Vec<Package>> {
 /// Makes the packages' files.
 fn make(packages: &[Package], is_unreleased: bool) -> anyhow::Result<()> {
     let mut cargo = workspace::cargo();
-    // Cargo does not verify the packages, because the new crate builds them.
+    // Cargo need not verify the packages, because the new crates build them.
     cargo.current_dir(workspace::root()).args(["package", "--quiet", "--no-verify", "--locked"]);
     cargo.args(packages.iter().flat_map(|package| ["--package", &package.name]));
     if is_unreleased {
         cargo.arg("--allow-dirty");
     }
-    progress::while_saying("making the packages", || workspace::output(&mut cargo)).map(|_| ())
+    progress::with_progress("making the packages", || workspace::output(&mut cargo)).map(|_| ())
 }

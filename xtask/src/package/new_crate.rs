@@ -1,4 +1,4 @@
-//! A new crate, a `Cargo.toml` and a `main.rs`, that depends on the packages in a registry.
+//! New crates, each a `Cargo.toml` and a `main.rs`, that depend on the packages in a local registry.
 
 use std::env;
 use std::fs;
@@ -15,8 +15,8 @@ use crate::{progress, workspace};
 /// The oldest supported Rust, as rustup names it.
 const OLDEST: &str = "1.88";
 
-/// A program that needs a GPU.
-const GPU_ALONE: &str = "\
+/// A program that needs a GPU, without the feature `simt`.
+const GPU_PROGRAM: &str = "\
 use warpfold::Gpu;
 
 fn main() -> Result<(), warpfold::Error> {
@@ -27,8 +27,8 @@ fn main() -> Result<(), warpfold::Error> {
 }
 ";
 
-/// A program that needs the feature `simt`.
-const EXECUTOR: &str = "\
+/// A program that compiles only with the feature `simt`.
+const EXECUTOR_PROGRAM: &str = "\
 fn main() {
     let _ = warpfold::Gpu::first_or_simt();
 }
@@ -38,42 +38,42 @@ fn main() {
 struct NewCrate<'a> {
     registry: &'a Registry,
     folder: PathBuf,
-    /// A toolchain of rustup, or the one that runs this.
+    /// A toolchain of rustup; `None` for the one that runs xtask.
     toolchain: Option<&'a str>,
 }
 
-/// Builds and runs new crates; with `all`, also with the executor and on the oldest supported Rust.
+/// Builds and runs new crates. With `all`, also with the executor, and with the oldest supported Rust.
 pub fn try_all(registry: &Registry, all: bool) -> anyhow::Result<()> {
     let before = registry.files()?;
     let oldest = if all { installed(OLDEST)? } else { None };
     for toolchain in [None].into_iter().chain(oldest.as_deref().map(Some)) {
-        without_executor(registry, toolchain)?;
+        try_without_executor(registry, toolchain)?;
         if all {
-            with_executor(registry, toolchain)?;
+            try_with_executor(registry, toolchain)?;
         }
     }
     if all && oldest.is_none() {
-        println!("skipped: Rust {OLDEST} is not installed (`rustup toolchain install {OLDEST} --profile minimal`)");
+        println!("skipped Rust {OLDEST}: install it with `rustup toolchain install {OLDEST} --profile minimal`");
     }
     let after = registry.files()?;
     let changed = after.iter().find(|(file, state)| before.get(*file) != Some(state));
-    ensure!(changed.is_none(), "a build has written `{}`, in a package's folder", changed.unwrap().0.display());
+    ensure!(changed.is_none(), "a build has changed `{}`, which belongs to a package", changed.unwrap().0.display());
     Ok(())
 }
 
-/// Tries a program for a GPU. It must print its sum, or on a machine without a GPU an error. A program that uses the
-/// executor must not compile.
-fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
+/// Checks that a program for a GPU prints its sum, or on a machine without a GPU the error that says so, and that a
+/// program with the executor does not compile without the feature `simt`.
+fn try_without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let new = NewCrate::create(registry, "gpu", "", toolchain)?;
-    let (built, time) = new.build(GPU_ALONE)?;
-    ensure!(built.status.success(), "the new crate does not build:\n{}", shown(&built));
+    let (built, time) = new.build(GPU_PROGRAM)?;
+    ensure!(built.status.success(), "the new crate does not build:\n{}", printed_by(&built));
     let output = new.run()?;
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
-    let what = if Backend::find() == Backend::Gpu {
+    let what = if Backend::detect() == Backend::Gpu {
         ensure!(
             output.status.success() && output.stdout == b"7\n",
-            "the sum of 1.5, 2.5 and 3 is:\n{}",
-            shown(&output)
+            "the program must print 7, and printed:\n{}",
+            printed_by(&output)
         );
         "the right sum"
     } else {
@@ -81,28 +81,33 @@ fn without_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Res
         let is_right = output.status.code() == Some(1)
             && text.starts_with("Error: ")
             && text.contains("enable the feature `simt` of `warpfold`");
-        ensure!(is_right, "without a driver, {:?} and:\n{}", output.status, shown(&output));
-        "without a driver the right error"
+        ensure!(
+            is_right,
+            "without a driver, the program must fail and name the feature `simt`: {:?}\n{}",
+            output.status,
+            printed_by(&output)
+        );
+        "the right error without a driver"
     };
-    println!("the GPU alone, {}: built in {} s, {what}", new.compiler()?, time.as_secs());
-    let (built, _) = new.build(EXECUTOR)?;
+    println!("for the GPU alone, {}: built in {} s, {what}", new.compiler()?, time.as_secs());
+    let (built, _) = new.build(EXECUTOR_PROGRAM)?;
     let text = String::from_utf8_lossy(&built.stderr);
     let is_right = !built.status.success() && text.contains("E0599") && text.contains("`first_or_simt`");
     ensure!(is_right, "without the feature `simt`, `first_or_simt` must be unknown:\n{text}");
     Ok(())
 }
 
-/// Checks that README's program prints the numbers in its comments.
-fn with_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
+/// Checks that README's program, run in the executor, prints the numbers in its comments.
+fn try_with_executor(registry: &Registry, toolchain: Option<&str>) -> anyhow::Result<()> {
     let readme = fs::read_to_string(workspace::root().join("README.md")).context("cannot read README.md")?;
     let program = rust_block(&readme).context("README.md has no program")?;
     let new = NewCrate::create(registry, "readme", "simt", toolchain)?;
     let (built, time) = new.build(program)?;
-    ensure!(built.status.success(), "README's program does not build:\n{}", shown(&built));
+    ensure!(built.status.success(), "README's program does not build:\n{}", printed_by(&built));
     let output = new.run()?;
-    ensure!(output.status.success(), "README's program fails:\n{}", shown(&output));
+    ensure!(output.status.success(), "README's program fails:\n{}", printed_by(&output));
     compare(program, &String::from_utf8_lossy(&output.stdout))?;
-    println!("with the executor, {}: built in {} s, README's numbers", new.compiler()?, time.as_secs());
+    println!("with the executor, {}: built in {} s, the numbers of README.md", new.compiler()?, time.as_secs());
     Ok(())
 }
 
@@ -129,7 +134,7 @@ impl<'a> NewCrate<'a> {
         fs::write(self.folder.join("src/main.rs"), program).context("cannot write the new crate's program")
     }
 
-    /// Cargo as a user would run it, without this workspace's variables.
+    /// Cargo as a user runs it, without the variables that cargo and this workspace set.
     fn cargo(&self) -> Command {
         let mut cargo = match self.toolchain {
             None => Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into())),
@@ -157,14 +162,14 @@ impl<'a> NewCrate<'a> {
         let start = Instant::now();
         let mut cargo = self.cargo();
         cargo.args(["build", "--offline"]);
-        let output = progress::while_saying("building a new crate", || cargo.output());
-        Ok((output.with_context(|| format!("cannot run {}", workspace::shown(&cargo)))?, start.elapsed()))
+        let output = progress::with_progress("building a new crate", || cargo.output());
+        Ok((output.with_context(|| format!("cannot run {}", workspace::command_line(&cargo)))?, start.elapsed()))
     }
 
     fn run(&self) -> anyhow::Result<Output> {
         let mut cargo = self.cargo();
         cargo.args(["run", "--offline", "--quiet"]);
-        cargo.output().with_context(|| format!("cannot run {}", workspace::shown(&cargo)))
+        cargo.output().with_context(|| format!("cannot run {}", workspace::command_line(&cargo)))
     }
 
     fn compiler(&self) -> anyhow::Result<String> {
@@ -173,24 +178,24 @@ impl<'a> NewCrate<'a> {
     }
 }
 
-fn shown(output: &Output) -> String {
+fn printed_by(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
-/// The installed toolchain of this version.
+/// The name of the installed toolchain of this version, if any.
 fn installed(version: &str) -> anyhow::Result<Option<String>> {
     let Ok(output) = Command::new("rustup").args(["toolchain", "list"]).output() else { return Ok(None) };
-    let list = String::from_utf8(output.stdout).context("rustup's list is not text")?;
+    let list = String::from_utf8(output.stdout).context("rustup's list is not UTF-8")?;
     let names = list.lines().filter_map(|line| line.split_whitespace().next());
     Ok(names.filter(|name| name.starts_with(version)).map(str::to_owned).next())
 }
 
-/// The first block of Rust in a page.
+/// The first Rust code block of a Markdown page.
 fn rust_block(page: &str) -> Option<&str> {
     Some(page.split_once("```rust\n")?.1.split_once("```")?.0)
 }
 
-/// Compares each printed line with the comment of the line that prints it, up to a colon.
+/// Compares the printed lines with the comments after `println!`, each up to its colon.
 fn compare(program: &str, printed: &str) -> anyhow::Result<()> {
     let prints = program.lines().filter(|line| line.contains("println!"));
     let expected: Vec<&str> = prints
@@ -208,7 +213,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn comments_are_what_is_printed() {
+    fn printed_lines_must_equal_the_comments() {
         let page = "# Title\n```sh\nls\n```\n```rust\nlet a = 1;\nprintln!(\"{a}\"); // 1: the number\n```\n";
         let program = rust_block(page).unwrap();
         assert_eq!(program.lines().next(), Some("let a = 1;"));
@@ -220,7 +225,7 @@ mod tests {
     }
 
     #[test]
-    fn the_readme_says_what_its_program_prints() {
+    fn each_println_of_the_readme_has_a_comment() {
         let readme = fs::read_to_string(workspace::root().join("README.md")).unwrap();
         let program = rust_block(&readme).unwrap();
         assert!(program.lines().filter(|line| line.contains("println!")).all(|line| line.contains("// ")));

@@ -1,4 +1,4 @@
-//! A registry of the packages and their dependencies, in a folder outside of the workspace.
+//! A local registry of the packages and their dependencies, in a folder outside the workspace.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,10 +8,10 @@ use std::process::Command;
 use anyhow::{Context, ensure};
 use tempfile::TempDir;
 
-use super::{IN_EACH, Package};
+use super::{Package, REQUIRED_FILES};
 use crate::workspace;
 
-/// Replaces crates.io by the registry, for crates in this folder and below.
+/// A cargo configuration that replaces crates.io by the registry, for crates in the folder `home`.
 const CONFIG: &str = "\
 [source.crates-io]
 replace-with = \"packages\"
@@ -20,16 +20,19 @@ replace-with = \"packages\"
 directory = \"../registry\"
 ";
 
-/// A folder that is removed at the end, with the packages in `registry/`.
+/// A temporary folder: `registry` has the packages, `home` has crates that use them.
 pub struct Registry {
     folder: TempDir,
     packages: Vec<Package>,
 }
 
 impl Registry {
-    /// The packages as cargo has made them, unpacked.
-    pub fn of(packages: &[Package]) -> anyhow::Result<Self> {
-        let folder = tempfile::Builder::new().prefix("warpfold-packages-").tempdir().context("no temporary folder")?;
+    /// Unpacks the packages that cargo has made.
+    pub fn create(packages: &[Package]) -> anyhow::Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("warpfold-packages-")
+            .tempdir()
+            .context("cannot create a temporary folder")?;
         let registry = Self { folder, packages: packages.to_vec() };
         let config = registry.home().join(".cargo");
         fs::create_dir_all(registry.packages_folder()).context("cannot create the registry")?;
@@ -40,10 +43,10 @@ impl Registry {
             tar.arg("-xzf").arg(package.file()).arg("-C").arg(registry.packages_folder());
             workspace::output(&mut tar)?;
             let unpacked = registry.folder_of(&package.name)?;
-            for file in IN_EACH {
+            for file in REQUIRED_FILES {
                 ensure!(unpacked.join(file).is_file(), "the package `{}` has no `{file}`", package.name);
             }
-            // Cargo looks for the digests of a package's files there; the list may be empty.
+            // Cargo requires this list of the files' digests, which may be empty.
             fs::write(unpacked.join(".cargo-checksum.json"), "{\"files\":{}}").context("cannot write a checksum")?;
         }
         Ok(registry)
@@ -53,7 +56,7 @@ impl Registry {
         self.folder.path().join("registry")
     }
 
-    /// The folder for crates that use the packages: cargo finds the registry from there.
+    /// The folder for crates that use the packages. Its cargo configuration selects the registry.
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("home")
     }
@@ -69,7 +72,7 @@ impl Registry {
         package.with_context(|| format!("there is no package `{name}`"))
     }
 
-    /// Adds what the crate in `user` needs from crates.io, in the versions of the workspace's lock file.
+    /// Adds the dependencies from crates.io of the crate in `user`, in the versions of the workspace's lock file.
     pub fn add_dependencies_of(&self, user: &Path) -> anyhow::Result<()> {
         let lock = user.join("Cargo.lock");
         fs::copy(workspace::root().join("Cargo.lock"), &lock).context("cannot copy Cargo.lock")?;
@@ -80,11 +83,11 @@ impl Registry {
             cargo.arg("--config").arg(format!("patch.crates-io.{}.path={:?}", package.name, folder));
         }
         workspace::output(cargo.arg(self.packages_folder()))?;
-        // The lock file names the packages by their folders. Without it, cargo can only choose the registry's versions.
+        // This lock file names the packages by their folders. Without it, cargo takes all from the registry.
         fs::remove_file(lock).context("cannot remove Cargo.lock")
     }
 
-    /// The files of the workspace's packages, with their lengths and times.
+    /// The files of the workspace's packages, with their lengths and modification times.
     pub fn files(&self) -> anyhow::Result<BTreeMap<PathBuf, (u64, std::time::SystemTime)>> {
         let mut files = BTreeMap::new();
         for package in &self.packages {

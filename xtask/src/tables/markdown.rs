@@ -1,8 +1,8 @@
-//! Markdown: tables, paragraphs, and the format of numbers.
+//! Markdown tables and paragraphs, and the format of numbers.
 
-use super::MOST_COLUMNS;
+use super::MAX_COLUMNS;
 
-/// A table under construction: a header, and rows with equally many cells.
+/// A table: a header, and rows that have as many cells as the header.
 pub struct Table {
     header: Vec<String>,
     rows: Vec<Vec<String>>,
@@ -21,9 +21,9 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines, with padded cells if they fit.
+    /// The table's lines. The cells are padded if the lines then fit in the maximum width.
     pub fn lines(mut self) -> Vec<String> {
-        // A column without a number in any row is left out.
+        // A column that has only dashes is left out.
         let has_content = |i: usize| self.rows.iter().any(|row| row[i] != "-");
         let kept: Vec<bool> = (0..self.header.len()).map(|i| i == 0 || has_content(i)).collect();
         for row in std::iter::once(&mut self.header).chain(&mut self.rows) {
@@ -38,7 +38,7 @@ impl Table {
         let all: Vec<&Vec<String>> = std::iter::once(&self.header).chain([&rule]).chain(&self.rows).collect();
         let width = |i: usize| all.iter().map(|row| row[i].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.header.len()).map(width).collect();
-        let is_padded = widths.iter().sum::<usize>() + 3 * widths.len() < MOST_COLUMNS;
+        let is_padded = widths.iter().sum::<usize>() + 3 * widths.len() < MAX_COLUMNS;
         let cell = |i: usize, text: &String| match (is_padded, is_right[i]) {
             (false, _) => text.clone(),
             (true, false) => format!("{text:0$}", widths[i]),
@@ -56,10 +56,10 @@ impl Table {
 pub fn paragraph(text: &str) -> Vec<String> {
     let mut lines = vec![String::new()];
     for word in text.split_whitespace() {
-        let line = lines.last_mut().expect("there is one");
+        let line = lines.last_mut().expect("`lines` is never empty");
         if line.is_empty() {
             line.push_str(word);
-        } else if line.chars().count() + 1 + word.chars().count() <= MOST_COLUMNS {
+        } else if line.chars().count() + 1 + word.chars().count() <= MAX_COLUMNS {
             line.push(' ');
             line.push_str(word);
         } else {
@@ -69,13 +69,13 @@ pub fn paragraph(text: &str) -> Vec<String> {
     lines
 }
 
-/// The anchor that GitHub makes for a heading.
+/// The anchor that GitHub generates for a heading.
 pub fn anchor(heading: &str) -> String {
     let kept = heading.to_lowercase();
     kept.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_')).collect::<String>().replace(' ', "-")
 }
 
-/// At least three digits.
+/// A number with three digits, or more if its integer part has more.
 pub fn digits(number: f64) -> String {
     match number {
         number if number < 9.995 => format!("{number:.2}"),
@@ -84,6 +84,7 @@ pub fn digits(number: f64) -> String {
     }
 }
 
+/// The text, or a dash for a missing value.
 pub fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".to_owned())
 }
@@ -107,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn anchors_are_those_of_github() {
+    fn anchors_equal_those_of_github() {
         assert_eq!(anchor("Sums of f32"), "sums-of-f32");
         assert_eq!(anchor("Rows, and columns"), "rows-and-columns");
     }

@@ -1,4 +1,4 @@
-//! `cargo xtask tables`: writes a page of `docs/benchmarks` from the JSON of runs on a GPU machine.
+//! `cargo xtask tables`: writes a page of `docs/benchmarks` from the JSON files of `run.sh tables`.
 
 mod markdown;
 mod page;
@@ -13,16 +13,16 @@ use runs::Run;
 use crate::workspace;
 
 /// The maximum number of lines of a page.
-const MOST_LINES: usize = 200;
+const MAX_LINES: usize = 200;
 
-/// The maximum number of cases that are named as slower than a peer.
-const MOST_NAMED: usize = 16;
+/// The maximum number of slower cases that a page names.
+const MAX_NAMED: usize = 16;
 
 /// The maximum number of columns of a line.
-const MOST_COLUMNS: usize = 120;
+const MAX_COLUMNS: usize = 120;
 
-/// Writes `docs/benchmarks/DEVICE.md`, and `DEVICE-data.md` of exact sums by the kind of data, from the folder that
-/// `run.sh tables` has written.
+/// Writes `docs/benchmarks/DEVICE.md` from a folder of JSON files. If the folder has the run `data`, also writes
+/// `DEVICE-data.md`, with exact sums by the kind of data.
 pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
     let is_name =
         !device.is_empty() && device.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
@@ -48,26 +48,27 @@ fn pages(device: &str, folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
     Ok(pages)
 }
 
-/// The page, if no line is too long.
+/// Returns the page, or an error if a line is too long.
 fn check_columns(page: String) -> anyhow::Result<String> {
-    if let Some(line) = page.lines().find(|line| line.chars().count() > MOST_COLUMNS) {
-        anyhow::bail!("a line would have more than {MOST_COLUMNS} columns: {line}");
+    if let Some(line) = page.lines().find(|line| line.chars().count() > MAX_COLUMNS) {
+        anyhow::bail!("a line would have more than {MAX_COLUMNS} columns: {line}");
     }
     Ok(page)
 }
 
+/// The page of all runs but `data`.
 fn page(device: &str, runs: &[Run]) -> anyhow::Result<String> {
-    // Names fewer slower cases if the page would be too long.
-    let mut named = MOST_NAMED;
+    // If the page is too long, it names fewer of the slower cases.
+    let mut named = MAX_NAMED;
     let (page, lines) = loop {
         let page = page::write(device, runs, named)?;
         let lines = page.lines().count();
-        if lines <= MOST_LINES || named == 0 {
+        if lines <= MAX_LINES || named == 0 {
             break (page, lines);
         }
         named -= 1;
     };
-    ensure!(lines <= MOST_LINES, "the page would have {lines} lines, and may have {MOST_LINES}: measure fewer cases");
+    ensure!(lines <= MAX_LINES, "the page would have {lines} lines, and the limit is {MAX_LINES}: measure fewer cases");
     check_columns(page)
 }
 
@@ -79,9 +80,9 @@ mod tests {
         workspace::root().join("xtask/src/tables/samples")
     }
 
-    /// The samples are made up. `WARPFOLD_BLESS=1 cargo test -p xtask` writes a new snapshot.
+    /// The samples' numbers are invented. `WARPFOLD_BLESS=1 cargo test -p xtask` writes new snapshots.
     #[test]
-    fn the_pages_of_the_samples_are_the_snapshots() {
+    fn pages_equal_their_snapshots() {
         for (name, page) in pages("page", &folder()).unwrap() {
             let file = folder().join(name);
             if std::env::var_os("WARPFOLD_BLESS").is_some() {

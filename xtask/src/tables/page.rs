@@ -1,29 +1,29 @@
-//! The page: a header, a summary, the cases that are slower than a peer, and a table for each subject.
+//! A page: a header, a summary, the cases that are slower than a peer, and a section for each subject.
 
 use super::markdown::{Table, anchor, digits, or_dash, paragraph};
 use super::runs::{Device, Ladders, Reduction, Reductions, Run, Transpose, Transposes};
 
-/// A case and its peers.
+/// A case, compared with its peers.
 struct Compared {
     name: String,
-    /// The best peer's time divided by warpfold's.
-    times: Option<f64>,
-    /// Whether the result was correct; `None` if there is none.
+    /// The best peer's time divided by warpfold's; `None` without a peer.
+    speedup: Option<f64>,
+    /// Whether the result was correct; `None` if the case has no result.
     correct: Option<bool>,
 }
 
 /// A table with a heading.
 struct Section {
     heading: &'static str,
-    /// The meaning of the cells.
+    /// A paragraph that explains the table's cells.
     text: String,
     table: Table,
     peers: &'static str,
     cases: Vec<Compared>,
 }
 
-/// The page of a device. It names at most `most_named` of the cases that are slower than a peer.
-pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<String> {
+/// Writes a device's page. It names at most `max_named` of the cases that are slower than a peer.
+pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<String> {
     let mut sections = Vec::new();
     let (mut cub, mut read, mut copy) = (None, None, None);
     let mut reductions: Vec<(&str, Vec<Reduction>)> = Vec::new();
@@ -33,7 +33,7 @@ pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<Stri
             "ladders" => {
                 let ladders: Ladders = run.report()?;
                 copy = ladders.copy_gigabytes_per_second;
-                sections.push(of_ladders(&ladders));
+                sections.push(ladders_section(&ladders));
             }
             name => {
                 let report: Reductions = run.report()?;
@@ -60,17 +60,18 @@ pub fn write(name: &str, runs: &[Run], most_named: usize) -> anyhow::Result<Stri
     let summary = summary(&sections);
     let is_beside_peers = !summary.is_empty();
     lines.extend(summary.into_iter().chain(is_beside_peers.then(String::new)));
-    lines.extend(slower(&sections, most_named));
+    lines.extend(slower(&sections, max_named));
     for section in sections {
         lines.extend([String::new(), format!("## {}", section.heading), String::new()]);
         lines.extend(paragraph(&section.text));
         lines.push(String::new());
         lines.extend(section.table.lines());
     }
-    lines.extend(of_runs(name, runs));
+    lines.extend(commands(name, runs));
     Ok(lines.join("\n") + "\n")
 }
 
+/// The title, the device and the versions, and the method.
 fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, copy: Option<f64>) -> Vec<String> {
     let Device { name: card, multiprocessors, .. } = device;
     let one = |of: fn(&Run) -> Option<&String>| {
@@ -112,17 +113,17 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
 fn summary(sections: &[Section]) -> Vec<String> {
     let mut table = Table::new(["table", "cases", "best peer of", "geometric mean", "worst to best", "slower"]);
     for Section { heading, peers, cases, .. } in sections {
-        let times: Vec<f64> = cases.iter().filter_map(|case| case.times).collect();
+        let speedups: Vec<f64> = cases.iter().filter_map(|case| case.speedup).collect();
         let link = format!("[{heading}](#{})", anchor(heading));
-        if times.is_empty() {
+        if speedups.is_empty() {
             continue;
         }
-        let mean = (times.iter().map(|times| times.ln()).sum::<f64>() / times.len() as f64).exp();
-        let (worst, best) = times.iter().fold((f64::MAX, 0.0_f64), |(worst, best), &x| (worst.min(x), best.max(x)));
-        let count = times.iter().filter(|&&times| is_slower(times)).count();
+        let mean = (speedups.iter().map(|speedup| speedup.ln()).sum::<f64>() / speedups.len() as f64).exp();
+        let (worst, best) = speedups.iter().fold((f64::MAX, 0.0_f64), |(worst, best), &x| (worst.min(x), best.max(x)));
+        let count = speedups.iter().filter(|&&speedup| is_slower(speedup)).count();
         table.push([
             link,
-            times.len().to_string(),
+            speedups.len().to_string(),
             (*peers).to_owned(),
             format!("{mean:.2}"),
             format!("{} to {}", digits(worst), digits(best)),
@@ -132,26 +133,27 @@ fn summary(sections: &[Section]) -> Vec<String> {
     if table.is_empty() { Vec::new() } else { table.lines() }
 }
 
-/// Below 1 after rounding to two digits.
-fn is_slower(times: f64) -> bool {
-    times < 0.995
+/// Whether a speedup is below 1 when it is printed with two decimals.
+fn is_slower(speedup: f64) -> bool {
+    speedup < 0.995
 }
 
-/// The cases that are slower than a peer, wrong, or not measured.
-fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
+/// The section of cases that are slower than a peer, wrong, or without a result.
+fn slower(sections: &[Section], max_named: usize) -> Vec<String> {
     let cases = || sections.iter().flat_map(|section| &section.cases);
-    let beside = cases().filter(|case| case.times.is_some()).count();
-    let mut slower: Vec<(f64, &str)> =
-        cases().filter_map(|case| Some((case.times.filter(|&times| is_slower(times))?, case.name.as_str()))).collect();
+    let beside = cases().filter(|case| case.speedup.is_some()).count();
+    let mut slower: Vec<(f64, &str)> = cases()
+        .filter_map(|case| Some((case.speedup.filter(|&speedup| is_slower(speedup))?, case.name.as_str())))
+        .collect();
     slower.sort_by(|a, b| a.0.total_cmp(&b.0));
     let mut lines = vec!["## Slower than a peer".to_owned(), String::new()];
     let named: Vec<String> =
-        slower.iter().take(most_named).map(|(times, name)| format!("{name} ({})", digits(*times))).collect();
+        slower.iter().take(max_named).map(|(speedup, name)| format!("{name} ({})", digits(*speedup))).collect();
     lines.extend(paragraph(&match (beside, slower.len()) {
         (0, _) => "No peer was measured.".to_owned(),
         (_, 0) => format!("None of {beside} cases."),
         (_, count) => {
-            let more = match count.saturating_sub(most_named) {
+            let more = match count.saturating_sub(max_named) {
                 0 => String::new(),
                 more => format!("; and {more} more, bold in the tables"),
             };
@@ -170,12 +172,12 @@ fn slower(sections: &[Section], most_named: usize) -> Vec<String> {
 
 impl Reduction {
     /// The best peer's time divided by warpfold's.
-    fn times(&self) -> Option<f64> {
+    fn speedup(&self) -> Option<f64> {
         let own = self.back_to_back_us.filter(|_| self.correct == Some(true))?;
-        best(own, [self.cub_back_to_back_us, self.pytorch_us])
+        best_speedup(own, [self.cub_back_to_back_us, self.pytorch_us])
     }
 
-    /// The time, if the result is correct.
+    /// The time as text, or `wrong` if the result is.
     fn time(&self) -> Option<String> {
         time(self.back_to_back_us, self.correct)
     }
@@ -187,13 +189,13 @@ impl Reduction {
     fn compared(&self) -> Compared {
         let data = self.data.as_ref().map_or_else(String::new, |data| format!(", {data} data"));
         let name = format!("{} of {}, {}{}{data}", self.operator, self.dtype, self.shape, self.alignment());
-        Compared { name, times: self.times(), correct: self.correct }
+        Compared { name, speedup: self.speedup(), correct: self.correct }
     }
 
-    /// `12.3 (1.05)`: the time, and the best peer's time divided by it.
+    /// `12.3 (1.05)`: the time and the speedup.
     fn cell(&self) -> Option<String> {
         let time = self.time()?;
-        Some(self.times().map_or_else(|| time.clone(), |times| format!("{time} ({})", shown(times))))
+        Some(self.speedup().map_or_else(|| time.clone(), |speedup| format!("{time} ({})", bold_if_slower(speedup))))
     }
 }
 
@@ -201,28 +203,28 @@ fn time(us: Option<f64>, correct: Option<bool>) -> Option<String> {
     if correct == Some(false) { Some("wrong".to_owned()) } else { us.map(digits) }
 }
 
-fn best(own: f64, peers: [Option<f64>; 2]) -> Option<f64> {
+fn best_speedup(own: f64, peers: [Option<f64>; 2]) -> Option<f64> {
     peers.into_iter().flatten().min_by(f64::total_cmp).map(|best| best / own)
 }
 
-fn shown(times: f64) -> String {
-    let text = digits(times);
-    if is_slower(times) { format!("**{text}**") } else { text }
+fn bold_if_slower(speedup: f64) -> String {
+    let text = digits(speedup);
+    if is_slower(speedup) { format!("**{text}**") } else { text }
 }
 
 fn number(number: Option<f64>) -> String {
     or_dash(number.map(digits))
 }
 
-fn times(times: Option<f64>) -> String {
-    or_dash(times.map(shown))
+fn speedup(speedup: Option<f64>) -> String {
+    or_dash(speedup.map(bold_if_slower))
 }
 
 fn compared<'a>(rows: impl IntoIterator<Item = &'a Reduction>) -> Vec<Compared> {
     rows.into_iter().map(Reduction::compared).collect()
 }
 
-/// The distinct values, in the order of first appearance.
+/// The distinct values of `of`, in the order of their first rows.
 fn distinct<T>(rows: &[T], of: impl Fn(&T) -> String) -> Vec<String> {
     let mut all: Vec<String> = Vec::new();
     for row in rows {
@@ -253,7 +255,7 @@ fn pivot<T>(
     table
 }
 
-/// Whether a reduction belongs to the table of sums of f32 by length.
+/// Whether a sum belongs to the table of sums of f32 by length.
 fn is_by_length(row: &&Reduction) -> bool {
     row.dtype == "f32" && row.offset == 0
 }
@@ -269,7 +271,7 @@ fn lengths(rows: &[Reduction]) -> Option<Section> {
             number(row.alone_us),
             number(row.cub_back_to_back_us),
             number(row.pytorch_us),
-            times(row.times()),
+            speedup(row.speedup()),
         ]);
     }
     let cases = compared(rows.iter().copied());
@@ -316,11 +318,11 @@ fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
             rate(row),
             number(row.and_then(|row| row.cub_back_to_back_us)),
             number(row.and_then(|row| row.pytorch_us)),
-            times(row.and_then(Reduction::times)),
+            speedup(row.and_then(Reduction::speedup)),
             or_dash(column.and_then(Reduction::time)),
             rate(column),
             number(column.and_then(|column| column.pytorch_us)),
-            times(column.and_then(Reduction::times)),
+            speedup(column.and_then(Reduction::speedup)),
         ]);
     }
     let text = "A result for each row, and for each column, of a matrix. CUB has no reduction of columns.".to_owned();
@@ -336,7 +338,7 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
             or_dash(row.time()),
             or_dash(row.gigabytes_per_second.map(|rate| format!("{rate:.0}"))),
             number(row.cub_back_to_back_us),
-            times(row.times()),
+            speedup(row.speedup()),
         ]);
     }
     let text = "Sums of f32; segments given by offsets, with lengths by a power law.".to_owned();
@@ -344,7 +346,7 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
     (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers: "CUB", cases })
 }
 
-/// The page of exact sums by the kind of data.
+/// Writes a device's page of exact sums by the kind of data.
 pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
     let runs = std::slice::from_ref(run);
     let report: Reductions = run.report()?;
@@ -356,7 +358,12 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
             other.data.as_deref() == Some("ordinary") && (&other.dtype, &other.shape) == (&row.dtype, &row.shape)
         });
         let times = ordinary.and_then(|ordinary| Some(row.back_to_back_us? / ordinary.back_to_back_us?));
-        Some([Some(row.time()?), times.map(digits), row.times().map(shown)].into_iter().flatten().collect::<Vec<_>>())
+        Some(
+            [Some(row.time()?), times.map(digits), row.speedup().map(bold_if_slower)]
+                .into_iter()
+                .flatten()
+                .collect::<Vec<_>>(),
+        )
     };
     let label =
         |row: &Reduction| format!("{}, {}", row.shape, row.data.as_deref().unwrap_or_default().replace('-', " "));
@@ -366,13 +373,13 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
     lines.extend(paragraph(text));
     lines.push(String::new());
     lines.extend(table.lines());
-    lines.extend(of_runs(name, runs));
+    lines.extend(commands(name, runs));
     Ok(lines.join("\n") + "\n")
 }
 
 impl Transpose {
-    fn times(&self) -> Option<f64> {
-        best(self.median_us.filter(|_| self.correct == Some(true))?, [self.geam_us, self.pytorch_us])
+    fn speedup(&self) -> Option<f64> {
+        best_speedup(self.median_us.filter(|_| self.correct == Some(true))?, [self.geam_us, self.pytorch_us])
     }
 
     fn is_permutation(&self) -> bool {
@@ -392,11 +399,11 @@ impl Transpose {
         if self.size == 1 { "1 byte".to_owned() } else { format!("{} bytes", self.size) }
     }
 
-    /// `12.3, 0.95, 1.05`: the time, the share of a copy, and the best peer's time divided by warpfold's.
+    /// `12.3, 0.95, 1.05`: the time, a copy's time divided by it, and the speedup.
     fn cell(&self) -> Option<String> {
         let own = self.median_us?;
         let share = self.copy_us.map_or_else(String::new, |copy| format!(", {:.2}", copy / own));
-        let beside = self.times().map_or_else(String::new, |times| format!(", {}", shown(times)));
+        let beside = self.speedup().map_or_else(String::new, |speedup| format!(", {}", bold_if_slower(speedup)));
         Some(time(self.median_us, self.correct)? + &share + &beside)
     }
 }
@@ -408,7 +415,7 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
         let table = pivot(rows, "shape", Transpose::label, Transpose::bytes, Transpose::cell);
         let compared = |row: &Transpose| Compared {
             name: format!("{} of {}", row.label(), row.bytes()),
-            times: row.times(),
+            speedup: row.speedup(),
             correct: row.correct,
         };
         let cases = rows.iter().map(compared).collect();
@@ -429,7 +436,7 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
     .collect()
 }
 
-fn of_ladders(ladders: &Ladders) -> Section {
+fn ladders_section(ladders: &Ladders) -> Section {
     let header = ["kernel", "time", "GB/s", "of a copy"];
     let (mut rungs, mut cases) = (Vec::new(), Vec::new());
     for ladder in &ladders.sections {
@@ -441,10 +448,10 @@ fn of_ladders(ladders: &Ladders) -> Section {
                 or_dash(rung.share_of_copy.map(|share| format!("{share:.2}"))),
             ]);
             let name = format!("{} of {}", rung.kernel, ladder.input);
-            cases.push(Compared { name, times: None, correct: Some(rung.correct) });
+            cases.push(Compared { name, speedup: None, correct: Some(rung.correct) });
         }
     }
-    // Two halves side by side.
+    // The table has two halves side by side.
     let (left, right) = rungs.split_at(rungs.len().div_ceil(2));
     let mut table = Table::new(header.iter().chain(&header).copied());
     for (i, rung) in left.iter().enumerate() {
@@ -461,8 +468,8 @@ fn of_ladders(ladders: &Ladders) -> Section {
     Section { heading: "Ladders", text, table, peers: "", cases }
 }
 
-/// The commands, with their dates and commits if these differ.
-fn of_runs(name: &str, runs: &[Run]) -> Vec<String> {
+/// The section of the commands, with their dates and commits if these differ.
+fn commands(name: &str, runs: &[Run]) -> Vec<String> {
     let is_same = runs.iter().all(|run| run.date == runs[0].date && run.commit == runs[0].commit);
     let of_run = |Run { date, commit, command, seconds, exit, .. }: &Run| {
         let when = if is_same { String::new() } else { format!(", {date} at {commit}") };

@@ -1,4 +1,4 @@
-//! The JSON of one run: a report of `bench` inside an envelope by `run.sh tables`.
+//! The JSON file of a run: a report of `bench`, and what `run.sh tables` records about the run.
 
 use std::fs;
 use std::path::Path;
@@ -7,15 +7,15 @@ use anyhow::{Context, ensure};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
-/// A value that may be `null`, but must be present: a field that `bench` has renamed is an error.
+/// Deserializes a field that may be `null` but must be present, so that a field renamed in `bench` is an error.
 fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(source)
 }
 
-/// One file of the folder.
+/// A run of `bench`: one file of the folder.
 #[derive(Debug, Deserialize)]
 pub struct Run {
-    /// The run's name, as `run.sh tables` takes it.
+    /// The run's name, an argument of `run.sh tables`.
     pub name: String,
     pub date: String,
     pub commit: String,
@@ -46,9 +46,9 @@ pub struct Device {
     pub driver: Option<String>,
 }
 
-/// The common part of all reports.
+/// The common fields of all reports.
 #[derive(Debug, Deserialize)]
-struct OfDevice {
+struct AnyReport {
     device: Device,
 }
 
@@ -142,18 +142,19 @@ pub struct Rung {
 
 impl Run {
     pub fn device(&self) -> anyhow::Result<Device> {
-        self.report::<OfDevice>().map(|report| report.device)
+        self.report::<AnyReport>().map(|report| report.device)
     }
 
     pub fn report<R: DeserializeOwned>(&self) -> anyhow::Result<R> {
-        R::deserialize(&self.report).with_context(|| format!("the run `{}` has a report of another kind", self.name))
+        R::deserialize(&self.report)
+            .with_context(|| format!("the run `{}` does not have the report that its name requires", self.name))
     }
 }
 
-/// The names of runs, in the page's order.
+/// The names of the runs, in the order of the page.
 pub const NAMES: [&str; 8] = ["sums", "operators", "rows", "columns", "segments", "data", "transposes", "ladders"];
 
-/// Every run in the folder, in the page's order.
+/// Reads the runs in the folder, in the order of the page.
 pub fn read(folder: &Path) -> anyhow::Result<Vec<Run>> {
     let mut runs = Vec::new();
     for name in NAMES {
@@ -162,13 +163,14 @@ pub fn read(folder: &Path) -> anyhow::Result<Vec<Run>> {
             continue;
         }
         let text = fs::read_to_string(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
-        let run: Run = serde_json::from_str(&text).with_context(|| format!("`{}` is no run", file.display()))?;
-        ensure!(run.name == name, "`{}` has the run `{}`", file.display(), run.name);
+        let run: Run = serde_json::from_str(&text)
+            .with_context(|| format!("`{}` is not a run of `run.sh tables`", file.display()))?;
+        ensure!(run.name == name, "`{}` contains the run `{}`", file.display(), run.name);
         runs.push(run);
     }
     ensure!(
         !runs.is_empty(),
-        "`{}` has no run: `./run.sh tables` in the unpacked bundle writes {}.json",
+        "`{}` contains no run: `./run.sh tables` in the unpacked bundle writes {}.json",
         folder.display(),
         NAMES.join(".json, ")
     );

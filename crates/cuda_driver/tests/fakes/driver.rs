@@ -1,4 +1,4 @@
-//! A small driver of CUDA 12.4, for the test `fake_driver`.
+//! A fake driver of CUDA 12.4 with a few functions, for the test `fake_driver`.
 
 use std::ffi::{c_char, c_int, c_uint};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -17,7 +17,7 @@ extern "system" fn cuDriverGetVersion(version: &mut c_int) -> c_int {
     0
 }
 
-/// Three devices, once `cuInit` was called with no flags; until then `CUDA_ERROR_NOT_INITIALIZED`.
+/// Reports three devices after `cuInit(0)`, and `CUDA_ERROR_NOT_INITIALIZED` before it.
 #[unsafe(no_mangle)]
 extern "system" fn cuDeviceGetCount(count: &mut c_int) -> c_int {
     if INITIALIZED_WITH.load(Ordering::SeqCst) != 0 {
@@ -27,13 +27,13 @@ extern "system" fn cuDeviceGetCount(count: &mut c_int) -> c_int {
     0
 }
 
-/// A code that no current driver has.
+/// Returns a code that no real driver has.
 #[unsafe(no_mangle)]
 extern "system" fn cuCtxSynchronize() -> c_uint {
     4321
 }
 
-/// The name of this library's own code; other codes have none.
+/// Only the code 4321 has a name.
 #[unsafe(no_mangle)]
 extern "system" fn cuGetErrorName(code: c_uint, name: &mut *const c_char) -> c_int {
     if code != 4321 {
@@ -43,7 +43,7 @@ extern "system" fn cuGetErrorName(code: c_uint, name: &mut *const c_char) -> c_i
     0
 }
 
-/// Writes each argument to `extra`, which has space for eleven.
+/// Writes all eleven arguments to `extra`.
 #[unsafe(no_mangle)]
 #[rustfmt::skip]
 extern "system" fn cuLaunchKernel(

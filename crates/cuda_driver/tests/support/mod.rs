@@ -9,13 +9,12 @@ use std::process::Command;
 
 const CHILD: &str = "CUDA_DRIVER_TEST_CHILD";
 
-/// Whether this process is the one that [`run_child`] started.
+/// Whether [`run_child`] has started this process.
 pub fn is_child() -> bool {
     env::var_os(CHILD).is_some()
 }
 
-/// Runs the test function `name` again in a child process that has `library` as its
-/// `WARPFOLD_LIBCUDA`, and fails if it fails there.
+/// Runs the test `name` again in a child process whose `WARPFOLD_LIBCUDA` is `library`, and panics if it fails there.
 pub fn run_child(name: &str, library: &Path) {
     let child = Command::new(env::current_exe().expect("the path of this test"))
         .args([name, "--exact", "--nocapture"])
@@ -24,6 +23,6 @@ pub fn run_child(name: &str, library: &Path) {
         .output()
         .expect("this test starts again");
     let printed = String::from_utf8_lossy(&child.stdout);
-    let complaints = String::from_utf8_lossy(&child.stderr);
-    assert!(child.status.success() && printed.contains("1 passed"), "in the child process:\n{printed}\n{complaints}");
+    let errors = String::from_utf8_lossy(&child.stderr);
+    assert!(child.status.success() && printed.contains("1 passed"), "in the child process:\n{printed}\n{errors}");
 }

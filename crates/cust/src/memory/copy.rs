@@ -11,11 +11,11 @@ use crate::stream::Stream;
 
 /// Device memory that can be copied to and from an `O` on the host or on the device.
 ///
-/// A copy is ordered by the legacy default stream: it waits for work in streams that are not
-/// [`NON_BLOCKING`](crate::stream::StreamFlags::NON_BLOCKING). It has completed when the method returns.
+/// A copy has completed when the method returns. It runs in the legacy default stream, so it waits for earlier work in
+/// streams that are not [`NON_BLOCKING`](crate::stream::StreamFlags::NON_BLOCKING).
 ///
 /// # Panics
-/// Every method panics if the lengths of source and destination differ.
+/// Every method panics if source and destination have different lengths.
 pub trait CopyDestination<O: ?Sized>: Sealed {
     /// Copies from `source` to this memory.
     ///
@@ -30,10 +30,10 @@ pub trait CopyDestination<O: ?Sized>: Sealed {
     fn copy_to(&self, destination: &mut O) -> CudaResult<()>;
 }
 
-/// Device memory that can be copied to and from an `O` in stream order, while the host continues.
+/// Device memory that can be copied asynchronously to and from an `O`, in stream order.
 ///
 /// # Panics
-/// Every method panics if the lengths of source and destination differ.
+/// Every method panics if source and destination have different lengths.
 pub trait AsyncCopyDestination<O: ?Sized>: Sealed {
     /// Copies from `source` to this memory.
     ///
@@ -56,8 +56,8 @@ pub trait AsyncCopyDestination<O: ?Sized>: Sealed {
     unsafe fn async_copy_to(&self, destination: &mut O, stream: &Stream) -> CudaResult<()>;
 }
 
-/// Waits for the legacy default stream. The driver's functions for copies to the device, copies on the device and fills
-/// may return before they have completed.
+/// Waits for the legacy default stream. Copies to the device, copies on the device, and fills may still be running when
+/// the driver's function returns.
 pub(super) fn finish(driver: &Driver) -> CudaResult<()> {
     // SAFETY: null is the legacy default stream.
     unsafe { driver.cuStreamSynchronize(ptr::null_mut())? };
@@ -87,14 +87,14 @@ pub(super) unsafe fn to_host(driver: &Driver, to: *mut c_void, from: CUdeviceptr
     }
     // SAFETY: as promised by the caller.
     unsafe { driver.cuMemcpyDtoH_v2(to, from, bytes)? };
-    // A copy into managed memory may be asynchronous, because the host and the device share that memory.
+    // If `to` is managed memory, the copy may be asynchronous.
     finish(driver)
 }
 
 /// Copies on the device.
 ///
 /// # Safety
-/// Both are `bytes` bytes of device memory, and do not overlap; or `bytes` is 0.
+/// `to` and `from` are `bytes` bytes of device memory each, and do not overlap; or `bytes` is 0.
 pub(super) unsafe fn on_device(driver: &Driver, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> CudaResult<()> {
     if bytes == 0 {
         return Ok(());

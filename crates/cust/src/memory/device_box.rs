@@ -16,7 +16,7 @@ pub struct DeviceBox<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> DeviceBox<T> {
-    /// A copy of a value, in the current context.
+    /// Copies a value to new memory in the current context.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
@@ -24,11 +24,11 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(Self { buffer: DeviceBuffer::from_slice(std::slice::from_ref(value))? })
     }
 
-    /// A copy of a value, allocated and copied in stream order.
+    /// Copies a value to new memory, in stream order.
     ///
     /// # Safety
-    /// The value is not written and not freed until the copy has completed in the stream. Before that, the box is
-    /// accessed in that stream only.
+    /// Until the copy has completed in the stream, the value is neither written nor freed, and the box is accessed only
+    /// in that stream.
     ///
     /// # Errors
     /// No memory is left, or the device cannot allocate in stream order.
@@ -37,7 +37,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(Self { buffer: unsafe { DeviceBuffer::from_slice_async(std::slice::from_ref(value), stream)? } })
     }
 
-    /// An uninitialized value in the current context.
+    /// Allocates memory for a value in the current context, uninitialized.
     ///
     /// # Safety
     /// The value is written before it is read.
@@ -49,22 +49,22 @@ impl<T: DeviceCopy> DeviceBox<T> {
         Ok(Self { buffer: unsafe { DeviceBuffer::uninitialized(1)? } })
     }
 
-    /// The value at an address.
+    /// Takes ownership of the value at an address.
     ///
     /// # Safety
-    /// Those of [`DeviceBuffer::from_raw_parts`], for one element.
+    /// As for [`DeviceBuffer::from_raw_parts`], with one element.
     pub unsafe fn from_device(pointer: DevicePointer<T>) -> Self {
         // SAFETY: as promised by the caller.
         Self { buffer: unsafe { DeviceBuffer::from_raw_parts(pointer, 1) } }
     }
 
-    /// The address of the value, for [`DeviceBox::from_device`]. The memory is not freed, and its context may be
-    /// destroyed.
+    /// Gives up ownership of the value, and returns its address, for [`DeviceBox::from_device`]. The box no longer
+    /// frees the memory or keeps its context alive.
     pub fn into_device(value: Self) -> DevicePointer<T> {
         ManuallyDrop::new(value).as_device_ptr()
     }
 
-    /// A copy of the value on the host.
+    /// Copies the value to the host.
     ///
     /// # Errors
     /// An error of the driver.
@@ -80,7 +80,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
     /// Frees the value in stream order.
     ///
     /// # Errors
-    /// Those of [`DeviceBuffer::drop_async`].
+    /// As for [`DeviceBuffer::drop_async`].
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         self.buffer.drop_async(stream)
     }
@@ -96,7 +96,7 @@ impl<T: DeviceCopy> DeviceBox<T> {
 
 #[cfg(feature = "bytemuck")]
 impl<T: DeviceCopy + bytemuck::Zeroable> DeviceBox<T> {
-    /// A value of zero bytes, in the current context.
+    /// Allocates a value in the current context, with all bytes zero.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
@@ -121,7 +121,7 @@ impl<T: DeviceCopy> Sealed for DeviceBox<T> {}
 
 impl<T: DeviceCopy> CopyDestination<T> for DeviceBox<T> {
     fn copy_from(&mut self, source: &T) -> CudaResult<()> {
-        // The copy can be borrowed as a mutable slice.
+        // An array, because the source must be `AsMut`, too.
         self.buffer.copy_from(&[*source])
     }
 

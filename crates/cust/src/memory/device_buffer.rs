@@ -14,7 +14,7 @@ use crate::error::{CudaResult, DropResult};
 use crate::private::Sealed;
 use crate::stream::Stream;
 
-/// A buffer of device memory of a fixed length. Dropping the buffer frees the memory.
+/// A buffer of device memory, of a fixed length. Dropping the buffer frees the memory.
 pub struct DeviceBuffer<T: DeviceCopy> {
     /// Null if nothing is allocated, and after the memory is freed.
     pointer: DevicePointer<T>,
@@ -25,10 +25,10 @@ pub struct DeviceBuffer<T: DeviceCopy> {
 }
 
 impl<T: DeviceCopy> DeviceBuffer<T> {
-    /// An uninitialized buffer of `len` elements in the current context.
+    /// Allocates `len` elements in the current context, uninitialized.
     ///
     /// # Safety
-    /// A kernel or a copy writes the elements before they are read.
+    /// A kernel or a copy writes each element before it is read.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
@@ -46,11 +46,11 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(Self { pointer: DevicePointer::from_raw(address), len, context: Some(context), owned: PhantomData })
     }
 
-    /// An uninitialized buffer of `len` elements in the stream's context, allocated in stream order.
+    /// Allocates `len` elements in stream order, uninitialized, in the stream's context.
     ///
     /// # Safety
-    /// The elements are written before they are read. The memory is accessed in that stream, or after the allocation
-    /// has completed in the stream.
+    /// Each element is written before it is read. Until the allocation has completed in the stream, the memory is
+    /// accessed only in that stream.
     ///
     /// # Errors
     /// No memory is left, or the device cannot allocate in stream order.
@@ -69,12 +69,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// A copy of a slice, in the current context.
+    /// Copies a slice to a new buffer in the current context.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
     pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-        // SAFETY: the elements are written here; if that fails, no code reads them.
+        // SAFETY: the elements are written below. If that fails, no code reads them.
         let buffer = unsafe { Self::uninitialized(slice.len())? };
         let bytes = buffer.bytes();
         if bytes > 0 {
@@ -87,16 +87,16 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// A copy of a slice, allocated and copied in stream order.
+    /// Copies a slice to a new buffer, in stream order.
     ///
     /// # Safety
-    /// The slice is not written and not freed until the copy has completed in the stream. Before that, the buffer is
-    /// accessed in that stream only.
+    /// Until the copy has completed in the stream, the slice is neither written nor freed, and the buffer is accessed
+    /// only in that stream.
     ///
     /// # Errors
     /// No memory is left, or the device cannot allocate in stream order.
     pub unsafe fn from_slice_async(slice: &[T], stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: the elements are written here, in the stream.
+        // SAFETY: the elements are written below, in the stream.
         let buffer = unsafe { Self::uninitialized_async(slice.len(), stream)? };
         let (to, from, bytes) = (buffer.pointer.as_raw(), slice.as_ptr().cast(), buffer.bytes());
         if bytes > 0 {
@@ -107,12 +107,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         Ok(buffer)
     }
 
-    /// The buffer of `len` elements at an address, in the current context if one is current.
+    /// Takes ownership of the `len` elements at an address. They belong to the current context, if one is current.
     ///
     /// # Safety
-    /// The address is that of `len` initialized elements of device memory, which are a whole allocation of the driver,
-    /// and no other code frees them. If no context is current, the thread that drops the buffer has the right context
-    /// current.
+    /// At the address are `len` initialized elements of device memory. They are a whole allocation of the driver, and
+    /// no other code frees them. If no context is current, the allocation's context is current on the thread that drops
+    /// the buffer.
     pub unsafe fn from_raw_parts(pointer: DevicePointer<T>, len: usize) -> Self {
         Self { pointer, len, context: CurrentContext::get_current().ok(), owned: PhantomData }
     }
@@ -122,12 +122,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self
     }
 
-    /// The buffer as a slice.
+    /// The buffer as a mutable slice.
     pub fn as_mut_slice(&mut self) -> &mut DeviceSlice<T> {
         self
     }
 
-    /// A copy on the host.
+    /// Copies the elements to the host.
     ///
     /// # Errors
     /// An error of the driver.
@@ -136,7 +136,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
         self.as_slice().as_host_vec()
     }
 
-    /// The guard of the buffer's context, if the context is known.
+    /// Enters the buffer's context, if it is known.
     fn entered(&self) -> CudaResult<Option<crate::context::Entered<'_>>> {
         self.context.as_ref().map(Context::enter).transpose()
     }
@@ -144,12 +144,12 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
     /// Frees the buffer in stream order.
     ///
     /// # Errors
-    /// The buffer was not allocated in stream order, or an error of the driver. Then the memory is freed as by `drop`.
+    /// The buffer was not allocated in stream order, or an error of the driver. The memory is then freed as by `drop`.
     pub fn drop_async(self, stream: &Stream) -> CudaResult<()> {
         let mut buffer = ManuallyDrop::new(self);
         if !buffer.pointer.is_null() {
             let entered = stream.context().enter()?;
-            // SAFETY: nothing uses it later in the stream, as the buffer is taken.
+            // SAFETY: nothing uses the memory later, because this function owns the buffer.
             let freed = unsafe { entered.driver().cuMemFreeAsync(buffer.pointer.as_raw(), stream.as_inner()) };
             if let Err(error) = freed {
                 drop(ManuallyDrop::into_inner(buffer));
@@ -174,7 +174,7 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
             return Ok(());
         }
         let entered = self.entered()?;
-        // SAFETY: it is the buffer's own, and is not used again. The driver waits for work that uses it.
+        // SAFETY: the buffer owns the memory, which is not used again. The driver waits for work that uses it.
         unsafe { driver()?.cuMemFree_v2(self.pointer.as_raw())? };
         drop(entered);
         self.pointer = DevicePointer::null();
@@ -184,26 +184,26 @@ impl<T: DeviceCopy> DeviceBuffer<T> {
 
 #[cfg(feature = "bytemuck")]
 impl<T: DeviceCopy + bytemuck::Zeroable> DeviceBuffer<T> {
-    /// A buffer of `len` elements of zero bytes in the current context.
+    /// Allocates `len` elements in the current context, with all bytes zero.
     ///
     /// # Errors
     /// No context is current, or no memory is left.
     pub fn zeroed(len: usize) -> CudaResult<Self> {
-        // SAFETY: the elements are written here; if that fails, no code reads them.
+        // SAFETY: the elements are written below. If that fails, no code reads them.
         let mut buffer = unsafe { Self::uninitialized(len)? };
         buffer.set_zero()?;
         Ok(buffer)
     }
 
-    /// A buffer of `len` elements of zero bytes, allocated and filled in stream order.
+    /// Allocates `len` elements with all bytes zero, in stream order.
     ///
     /// # Safety
-    /// Until the fill has completed in the stream, the buffer is accessed in that stream only.
+    /// Until the fill has completed in the stream, the buffer is accessed only in that stream.
     ///
     /// # Errors
     /// No memory is left, or the device cannot allocate in stream order.
     pub unsafe fn zeroed_async(len: usize, stream: &Stream) -> CudaResult<Self> {
-        // SAFETY: the elements are written here, in the stream; the rest is promised by the caller.
+        // SAFETY: the elements are written below, in the stream; the rest is promised by the caller.
         unsafe {
             let mut buffer = Self::uninitialized_async(len, stream)?;
             buffer.set_zero_async(stream)?;
@@ -222,14 +222,14 @@ impl<T: DeviceCopy> Deref for DeviceBuffer<T> {
     type Target = DeviceSlice<T>;
 
     fn deref(&self) -> &DeviceSlice<T> {
-        // SAFETY: the buffer's own elements, borrowed as the buffer is.
+        // SAFETY: the buffer owns these elements, and is borrowed for the slice's lifetime.
         unsafe { DeviceSlice::from_raw_parts(self.pointer, self.len) }
     }
 }
 
 impl<T: DeviceCopy> DerefMut for DeviceBuffer<T> {
     fn deref_mut(&mut self) -> &mut DeviceSlice<T> {
-        // SAFETY: the buffer's own elements, borrowed as the buffer is.
+        // SAFETY: the buffer owns these elements, and is borrowed for the slice's lifetime.
         unsafe { DeviceSlice::from_raw_parts_mut(self.pointer, self.len) }
     }
 }

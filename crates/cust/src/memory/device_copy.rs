@@ -1,4 +1,4 @@
-//! Types that may be copied to a device and back.
+//! Types whose values can be copied to a device and back.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -7,21 +7,21 @@ use std::num::{
     NonZeroU64, NonZeroU128, NonZeroUsize, Wrapping,
 };
 
-/// A type whose values can be copied to a device and back: plain bits, without references to the host's memory.
+/// A type whose values can be copied to a device and back: plain bits without references to host memory.
 ///
-/// `#[derive(DeviceCopy)]` implements it for a type whose fields all implement it:
+/// `#[derive(DeviceCopy)]` implements the trait for a type whose fields all implement it:
 ///
 /// ```
 /// use cust::DeviceCopy;
 ///
 /// #[derive(Clone, Copy, DeviceCopy)]
 /// struct Particle {
-///     place: [f32; 3],
+///     position: [f32; 3],
 ///     mass: f32,
 /// }
 /// ```
 ///
-/// A type with a reference cannot implement it:
+/// A type with a reference does not compile:
 ///
 /// ```compile_fail
 /// #[derive(Clone, Copy, cust::DeviceCopy)]
@@ -29,8 +29,8 @@ use std::num::{
 /// ```
 ///
 /// # Safety
-/// A value has no reference and no pointer to memory that devices cannot access, and any copy of its bits is a valid
-/// value.
+/// No value contains a reference or a pointer to memory that devices cannot access, and a copy of a value's bits is a
+/// valid value.
 pub unsafe trait DeviceCopy: Copy {}
 
 macro_rules! plain {
@@ -48,13 +48,13 @@ plain! {
     NonZeroI8 NonZeroI16 NonZeroI32 NonZeroI64 NonZeroI128 NonZeroIsize
 }
 
-// SAFETY: a tag, or none, and plain bits.
+// SAFETY: plain bits, with or without a tag.
 unsafe impl<T: DeviceCopy> DeviceCopy for Option<T> {}
 // SAFETY: a tag and plain bits.
 unsafe impl<T: DeviceCopy, E: DeviceCopy> DeviceCopy for Result<T, E> {}
 // SAFETY: no bits.
 unsafe impl<T: ?Sized> DeviceCopy for PhantomData<T> {}
-// SAFETY: plain bits, each of them any.
+// SAFETY: plain bits, which may be uninitialized.
 unsafe impl<T: DeviceCopy> DeviceCopy for MaybeUninit<T> {}
 // SAFETY: plain bits.
 unsafe impl<T: DeviceCopy> DeviceCopy for Wrapping<T> {}
@@ -79,7 +79,7 @@ tuples!(A B C D E F G);
 tuples!(A B C D E F G H);
 
 #[cfg(test)]
-#[allow(dead_code, reason = "they are derived for, not used")]
+#[allow(dead_code, reason = "the types are only derived for")]
 mod tests {
     use super::DeviceCopy;
     use crate::memory::DevicePointer;
@@ -114,7 +114,7 @@ mod tests {
     fn is_device_copy<T: DeviceCopy>() {}
 
     #[test]
-    fn the_derive_macro_takes_structs_enums_and_unions() {
+    fn structs_enums_and_unions_derive_the_trait() {
         is_device_copy::<Unit>();
         is_device_copy::<Generic<'static, u32, 3>>();
         is_device_copy::<Shape>();

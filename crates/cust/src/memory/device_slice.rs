@@ -15,8 +15,8 @@ use crate::stream::Stream;
 
 /// A slice of device memory, borrowed as `&DeviceSlice<T>` or `&mut DeviceSlice<T>`.
 ///
-/// A `DeviceSlice` relates to a [`DeviceBuffer`] as a slice to a `Vec`. The synchronous operations need a current
-/// context on the thread, of any device that can access the memory.
+/// A `DeviceSlice` is to a [`DeviceBuffer`] what a slice is to a `Vec`. The synchronous operations require that a
+/// context is current on the thread, of any device that can access the memory.
 ///
 /// ```no_run
 /// use cust::prelude::*;
@@ -29,12 +29,12 @@ use crate::stream::Stream;
 /// # Ok(())
 /// # }
 /// ```
-// A slice of elements of size 0. A reference to it has the device's address and the length, and claims nothing about
-// the host's memory at that address.
+// Its elements have size 0. So a reference has the device address and the length, but covers no host memory at that
+// address.
 #[repr(transparent)]
 pub struct DeviceSlice<T: DeviceCopy>([Element<T>]);
 
-/// Stands for an element on the device.
+/// A placeholder of size 0 for an element on the device.
 #[repr(transparent)]
 struct Element<T>(PhantomData<T>);
 
@@ -66,7 +66,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         size_of::<T>() * self.len()
     }
 
-    /// A pointer to the slice of `len` elements at an address.
+    /// The pointer to the slice of `len` elements at an address.
     fn pointer(pointer: DevicePointer<T>, len: usize) -> *mut Self {
         let address = NonNull::new(ptr::without_provenance_mut(pointer.as_raw() as usize));
         let first: NonNull<Element<T>> = address.unwrap_or(NonNull::dangling());
@@ -76,43 +76,42 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     /// The slice of `len` elements at an address.
     ///
     /// # Safety
-    /// During the lifetime `'a`, the address is that of `len` initialized elements of device memory. They are not
-    /// freed, and only written through slices of this memory.
+    /// During `'a`, `len` initialized elements of device memory are at the address. They are not freed, and not written
+    /// except through slices of this memory.
     pub unsafe fn from_raw_parts<'a>(pointer: DevicePointer<T>, len: usize) -> &'a Self {
-        // SAFETY: elements without a size; the pointer is not null, and aligned to 1.
+        // SAFETY: the elements have size 0, and the pointer is not null and aligned to 1.
         unsafe { &*Self::pointer(pointer, len) }
     }
 
-    /// The slice of `len` elements at an address.
+    /// The mutable slice of `len` elements at an address.
     ///
     /// # Safety
-    /// During the lifetime `'a`, the address is that of `len` initialized elements of device memory. They are not
-    /// freed, and only accessed through this slice.
+    /// During `'a`, `len` initialized elements of device memory are at the address. They are not freed, and accessed
+    /// only through this slice.
     pub unsafe fn from_raw_parts_mut<'a>(pointer: DevicePointer<T>, len: usize) -> &'a mut Self {
-        // SAFETY: elements without a size, so that no two references overlap; the pointer is not null, and aligned
-        // to 1.
+        // SAFETY: the elements have size 0, so no two references overlap. The pointer is not null and aligned to 1.
         unsafe { &mut *Self::pointer(pointer, len) }
     }
 
-    /// A subslice. An index selects one element.
+    /// A subslice. An index selects a slice of one element.
     ///
     /// # Panics
     /// The index or range is out of bounds.
     #[allow(clippy::should_implement_trait, reason = "Rust-CUDA's name; the trait is implemented, too")]
     pub fn index(&self, index: impl DeviceSliceIndex) -> &Self {
         let range = index.range(self.len());
-        // SAFETY: a part of this slice, borrowed as this one is.
+        // SAFETY: a part of this slice, borrowed for as long as this slice is.
         unsafe { Self::from_raw_parts(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
-    /// A subslice. An index selects one element.
+    /// A subslice. An index selects a slice of one element.
     ///
     /// # Panics
     /// The index or range is out of bounds.
     #[allow(clippy::should_implement_trait, reason = "as `index`")]
     pub fn index_mut(&mut self, index: impl DeviceSliceIndex) -> &mut Self {
         let range = index.range(self.len());
-        // SAFETY: a part of this slice, borrowed as this one is.
+        // SAFETY: a part of this slice, borrowed for as long as this slice is.
         unsafe { Self::from_raw_parts_mut(self.as_device_ptr().wrapping_add(range.start), range.len()) }
     }
 
@@ -131,7 +130,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
     pub fn split_at_mut(&mut self, mid: usize) -> (&mut Self, &mut Self) {
         let others = (mid..).range(self.len());
         let first = self.as_device_ptr();
-        // SAFETY: two parts of this slice without a common element, borrowed as this one is.
+        // SAFETY: two disjoint parts of this slice, borrowed for as long as this slice is.
         unsafe {
             (
                 Self::from_raw_parts_mut(first, mid),
@@ -140,7 +139,7 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         }
     }
 
-    /// A copy on the host.
+    /// Copies the elements to the host.
     ///
     /// # Errors
     /// No context is current, or an error of the driver.
@@ -148,8 +147,8 @@ impl<T: DeviceCopy> DeviceSlice<T> {
         let mut values: Vec<T> = Vec::with_capacity(self.len());
         // SAFETY: `values` has the capacity for all elements of the slice.
         unsafe { copy::to_host(driver()?, values.as_mut_ptr().cast(), self.as_device_ptr().as_raw(), self.bytes())? };
-        // SAFETY: they have been copied. Device memory that a slice is of has values of its type: those that were
-        // copied there, or what the launch of a kernel has promised.
+        // SAFETY: the elements have been copied. A slice has valid values of its type: copied there, or written by a
+        // kernel as promised at its launch.
         unsafe { values.set_len(self.len()) };
         Ok(values)
     }
@@ -163,7 +162,7 @@ mod fill {
     use crate::error::{CudaError, CudaResult};
 
     impl<T: DeviceCopy> DeviceSlice<T> {
-        /// The length of the slice in words of this type.
+        /// The length of the slice in aligned words of type `W`, or an error if it is not a whole number of them.
         fn words<W>(&self) -> CudaResult<usize> {
             let address = self.as_device_ptr().as_raw() as usize;
             let is_whole = self.bytes().is_multiple_of(size_of::<W>()) && address.is_multiple_of(size_of::<W>());
@@ -171,7 +170,7 @@ mod fill {
         }
     }
 
-    /// A fill and its asynchronous form.
+    /// Defines a fill and its asynchronous form.
     macro_rules! fills {
         ($($fill:ident, $fill_async:ident, $word:ty, $sync:ident, $async:ident, $what:literal;)*) => {
             impl<T: DeviceCopy + Pod> DeviceSlice<T> {
@@ -179,14 +178,14 @@ mod fill {
                     #[doc = concat!("Sets all ", $what, " of the slice to `value`.")]
                     ///
                     /// # Errors
-                    #[doc = concat!("It does not consist of whole ", $what, ", or an error of the driver.")]
+                    #[doc = concat!("The slice does not consist of aligned ", $what, ", or an error of the driver.")]
                     pub fn $fill(&mut self, value: $word) -> CudaResult<()> {
                         let words = self.words::<$word>()?;
                         if words == 0 {
                             return Ok(());
                         }
                         let driver = driver()?;
-                        // SAFETY: the slice's own words, and any bits are a value of it.
+                        // SAFETY: the words are those of the slice, and any bits are a value of `T`.
                         unsafe { driver.$sync(self.as_device_ptr().as_raw(), value, words)? };
                         copy::finish(driver)
                     }
@@ -197,14 +196,14 @@ mod fill {
                     /// Until the fill has completed in the stream, the memory is neither accessed nor freed.
                     ///
                     /// # Errors
-                    #[doc = concat!("It does not consist of whole ", $what, ", or an error of the driver.")]
+                    #[doc = concat!("The slice does not consist of aligned ", $what, ", or an error of the driver.")]
                     pub unsafe fn $fill_async(&mut self, value: $word, stream: &Stream) -> CudaResult<()> {
                         let words = self.words::<$word>()?;
                         if words == 0 {
                             return Ok(());
                         }
                         let (to, entered) = (self.as_device_ptr().as_raw(), stream.context().enter()?);
-                        // SAFETY: the slice's own words; the rest is promised by the caller.
+                        // SAFETY: the words are those of the slice; the rest is promised by the caller.
                         unsafe { entered.driver().$async(to, value, words, stream.as_inner())? };
                         Ok(())
                     }
@@ -229,7 +228,7 @@ mod fill {
                 return Ok(());
             }
             let driver = driver()?;
-            // SAFETY: the slice's own bytes, and zeros are a value of it.
+            // SAFETY: the bytes are those of the slice, and zeros are a value of `T`.
             unsafe { driver.cuMemsetD8_v2(self.as_device_ptr().as_raw(), 0, self.bytes())? };
             copy::finish(driver)
         }
@@ -246,7 +245,7 @@ mod fill {
                 return Ok(());
             }
             let (to, entered) = (self.as_device_ptr().as_raw(), stream.context().enter()?);
-            // SAFETY: the slice's own bytes; the rest is promised by the caller.
+            // SAFETY: the bytes are those of the slice; the rest is promised by the caller.
             unsafe { entered.driver().cuMemsetD8Async(to, 0, self.bytes(), stream.as_inner())? };
             Ok(())
         }
@@ -275,7 +274,7 @@ impl<T: DeviceCopy, I: DeviceSliceIndex> IndexMut<I> for DeviceSlice<T> {
 
 /// An index or a range of a [`DeviceSlice`].
 pub trait DeviceSliceIndex: Sealed {
-    /// The range of the selected elements, of `len`.
+    /// The range of the selected elements, in a slice of `len` elements.
     ///
     /// # Panics
     /// The index or range is out of bounds.
@@ -287,22 +286,22 @@ pub trait DeviceSliceIndex: Sealed {
 fn checked(range: &impl RangeBounds<usize>, len: usize) -> Range<usize> {
     let start = match range.start_bound() {
         Bound::Included(start) => *start,
-        Bound::Excluded(before) => before.checked_add(1).expect("a range begins at an index"),
+        Bound::Excluded(before) => before.checked_add(1).expect("the range's start fits in a `usize`"),
         Bound::Unbounded => 0,
     };
     let end = match range.end_bound() {
-        Bound::Included(last) => last.checked_add(1).expect("a range ends at an index"),
+        Bound::Included(last) => last.checked_add(1).expect("the range's end fits in a `usize`"),
         Bound::Excluded(end) => *end,
         Bound::Unbounded => len,
     };
-    assert!(start <= end && end <= len, "range {start}..{end} of a device slice of {len} elements");
+    assert!(start <= end && end <= len, "range {start}..{end} is out of bounds of a device slice of {len} elements");
     start..end
 }
 
 impl Sealed for usize {}
 impl DeviceSliceIndex for usize {
     fn range(self, len: usize) -> Range<usize> {
-        assert!(self < len, "index {self} of a device slice of {len} elements");
+        assert!(self < len, "index {self} is out of bounds of a device slice of {len} elements");
         self..self + 1
     }
 }
@@ -343,7 +342,7 @@ impl<T: DeviceCopy, I: AsRef<[T]> + AsMut<[T]> + ?Sized> CopyDestination<I> for 
     fn copy_to(&self, destination: &mut I) -> CudaResult<()> {
         let destination = destination.as_mut();
         check_lengths(self.len(), destination.len());
-        // SAFETY: both have that many bytes, and they are values of the type.
+        // SAFETY: both have that many bytes, which are values of `T`.
         unsafe {
             copy::to_host(driver()?, destination.as_mut_ptr().cast(), self.as_device_ptr().as_raw(), self.bytes())
         }
@@ -437,9 +436,9 @@ impl<T: DeviceCopy> AsyncCopyDestination<DeviceBuffer<T>> for DeviceSlice<T> {
 mod tests {
     use super::*;
 
-    /// A slice of memory that does not exist: nothing here copies it.
+    /// A slice of memory that does not exist. No test accesses it.
     fn slice<'a>(address: u64, len: usize) -> &'a mut DeviceSlice<u32> {
-        // SAFETY: only its address and its length are looked at.
+        // SAFETY: the tests use only the address and the length.
         unsafe { DeviceSlice::from_raw_parts_mut(DevicePointer::from_raw(address), len) }
     }
 
@@ -448,7 +447,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_counted_in_elements() {
+    fn subslices_have_offsets_in_elements() {
         let whole = slice(0x7000_0000, 10);
         assert_eq!(parts(whole), (0x7000_0000, 10));
         assert_eq!(parts(&whole[3]), (0x7000_000c, 1));
@@ -463,32 +462,32 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_part_has_no_address() {
+    fn an_empty_subslice_has_a_null_address() {
         let whole = slice(0x7000_0000, 10);
         assert_eq!((parts(&whole[10..]), parts(&whole[4..4])), ((0, 0), (0, 0)));
         assert!(slice(0, 0).is_empty());
     }
 
     #[test]
-    fn a_reference_claims_nothing_of_the_hosts_memory() {
+    fn a_reference_covers_no_host_memory() {
         assert_eq!(size_of_val(slice(8, 1 << 40)), 0);
     }
 
     #[test]
-    #[should_panic(expected = "range 3..11 of a device slice of 10 elements")]
-    fn a_range_beyond_the_end_panics() {
+    #[should_panic(expected = "range 3..11 is out of bounds of a device slice of 10 elements")]
+    fn a_range_out_of_bounds_panics() {
         let _ = slice(0x7000_0000, 10).index(3..11);
     }
 
     #[test]
-    #[should_panic(expected = "index 10 of a device slice of 10 elements")]
-    fn an_index_beyond_the_end_panics() {
+    #[should_panic(expected = "index 10 is out of bounds of a device slice of 10 elements")]
+    fn an_index_out_of_bounds_panics() {
         let _ = slice(0x7000_0000, 10).index(10);
     }
 
     #[test]
     #[should_panic(expected = "different lengths")]
-    fn lengths_of_a_copy_agree() {
+    fn a_copy_between_different_lengths_panics() {
         let _ = slice(0x7000_0000, 10).copy_from(&[0; 9]);
     }
 }

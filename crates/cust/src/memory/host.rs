@@ -1,4 +1,4 @@
-//! Buffers that the host accesses as slices: page-locked and managed memory.
+//! Buffers that the host accesses as slices, in page-locked or in managed memory.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use super::{DeviceCopy, DeviceMemory, DevicePointer, UnifiedPointer, bytes_of};
 use crate::context::{Context, CurrentContext};
 use crate::error::{CudaResult, DropResult};
 
-/// Memory that the driver allocates and the host can access.
-trait Kind {
-    /// Allocates `bytes` bytes, not 0.
+/// A kind of memory that the driver allocates and the host can access.
+trait MemoryKind {
+    /// Allocates `bytes` bytes, which is not 0.
     fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError>;
 
     /// Frees memory.
@@ -24,10 +24,10 @@ trait Kind {
     unsafe fn free(driver: &Driver, memory: *mut u8) -> Result<(), DriverError>;
 }
 
-/// Page-locked memory of the host.
+/// Page-locked host memory.
 enum Locked {}
 
-impl Kind for Locked {
+impl MemoryKind for Locked {
     fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError> {
         let mut memory = ptr::null_mut();
         // SAFETY: writes the address of new memory.
@@ -44,7 +44,7 @@ impl Kind for Locked {
 /// Managed memory.
 enum Managed {}
 
-impl Kind for Managed {
+impl MemoryKind for Managed {
     fn allocate(driver: &Driver, bytes: usize) -> Result<*mut u8, DriverError> {
         let mut address = 0;
         // SAFETY: writes the address of new memory.
@@ -58,8 +58,8 @@ impl Kind for Managed {
     }
 }
 
-/// Elements in memory of a kind.
-struct Elements<T, K: Kind> {
+/// Elements in memory of kind `K`, which are freed when the value is dropped.
+struct Elements<T, K: MemoryKind> {
     first: NonNull<T>,
     len: usize,
     /// The context of the allocation; `None` if nothing is allocated, and after the memory is freed.
@@ -67,13 +67,13 @@ struct Elements<T, K: Kind> {
     owned: PhantomData<(T, fn(K))>,
 }
 
-// SAFETY: the elements are this value's own, and the driver frees them from any thread.
-unsafe impl<T: Send, K: Kind> Send for Elements<T, K> {}
-// SAFETY: as of a slice.
-unsafe impl<T: Sync, K: Kind> Sync for Elements<T, K> {}
+// SAFETY: the value owns its elements, and the driver frees memory from any thread.
+unsafe impl<T: Send, K: MemoryKind> Send for Elements<T, K> {}
+// SAFETY: a shared reference gives access only to a shared slice.
+unsafe impl<T: Sync, K: MemoryKind> Sync for Elements<T, K> {}
 
-impl<T: DeviceCopy, K: Kind> Elements<T, K> {
-    /// Uninitialized elements in the current context.
+impl<T: DeviceCopy, K: MemoryKind> Elements<T, K> {
+    /// Allocates elements in the current context, uninitialized.
     fn allocate(len: usize) -> CudaResult<Self> {
         let bytes = bytes_of::<T>(len)?;
         let mut elements = Self { first: NonNull::dangling(), len, context: None, owned: PhantomData };
@@ -89,17 +89,18 @@ impl<T: DeviceCopy, K: Kind> Elements<T, K> {
         Ok(elements)
     }
 
-    /// Elements in the current context. `value` returns the element for each index.
-    fn filled(len: usize, value: impl Fn(usize) -> T) -> CudaResult<Self> {
+    /// Allocates elements in the current context, and writes `value(i)` to each index `i`.
+    fn from_fn(len: usize, value: impl Fn(usize) -> T) -> CudaResult<Self> {
         let elements = Self::allocate(len)?;
         for i in 0..len {
-            // SAFETY: inside of the new memory, which is aligned to 256 bytes, as much as the type wants or more.
+            // SAFETY: the element is inside the new memory, which is aligned to 256 bytes, the maximum alignment that
+            // `bytes_of` accepts.
             unsafe { elements.first.add(i).write(value(i)) };
         }
         Ok(elements)
     }
 
-    /// Elements in existing memory, in the current context if one is current.
+    /// Takes ownership of elements in existing memory, which belongs to the current context, if one is current.
     fn from_raw_parts(pointer: *mut T, len: usize) -> Self {
         let first = NonNull::new(pointer);
         let context = first.and_then(|_| CurrentContext::get_current().ok());
@@ -109,7 +110,7 @@ impl<T: DeviceCopy, K: Kind> Elements<T, K> {
     fn free(&mut self) -> CudaResult<()> {
         if let Some(context) = &self.context {
             let entered = context.enter()?;
-            // SAFETY: it is the value's own, and is not used again.
+            // SAFETY: the value owns the memory, which is not used again.
             unsafe { K::free(entered.driver(), self.first.as_ptr().cast())? };
             drop(entered);
             self.context = None;
@@ -119,11 +120,11 @@ impl<T: DeviceCopy, K: Kind> Elements<T, K> {
     }
 }
 
-impl<T, K: Kind> Drop for Elements<T, K> {
+impl<T, K: MemoryKind> Drop for Elements<T, K> {
     fn drop(&mut self) {
         let Some(context) = &self.context else { return };
         if let Ok(entered) = context.enter() {
-            // SAFETY: it is the value's own, and this is its end.
+            // SAFETY: the value owns the memory, which is not used again.
             let _ = unsafe { K::free(entered.driver(), self.first.as_ptr().cast()) };
         }
     }
@@ -138,26 +139,26 @@ macro_rules! buffers {
             }
 
             impl<T: DeviceCopy> $name<T> {
-                /// A buffer of `len` copies of a value, in the current context.
+                /// Allocates `len` copies of a value in the current context.
                 ///
                 /// # Errors
                 /// No context is current, or no memory is left.
                 pub fn new(value: &T, len: usize) -> CudaResult<Self> {
-                    Ok(Self { elements: Elements::filled(len, |_| *value)? })
+                    Ok(Self { elements: Elements::from_fn(len, |_| *value)? })
                 }
 
-                /// A copy of a slice, in the current context.
+                /// Copies a slice to a new buffer in the current context.
                 ///
                 /// # Errors
                 /// No context is current, or no memory is left.
                 pub fn from_slice(slice: &[T]) -> CudaResult<Self> {
-                    Ok(Self { elements: Elements::filled(slice.len(), |i| slice[i])? })
+                    Ok(Self { elements: Elements::from_fn(slice.len(), |i| slice[i])? })
                 }
 
-                /// An uninitialized buffer of `len` elements in the current context.
+                /// Allocates `len` elements in the current context, uninitialized.
                 ///
                 /// # Safety
-                /// The elements are written before they are read, and before the buffer is borrowed as a slice.
+                /// Each element is written before it is read, and before the buffer is borrowed as a slice.
                 ///
                 /// # Errors
                 /// No context is current, or no memory is left.
@@ -170,7 +171,7 @@ macro_rules! buffers {
                     self
                 }
 
-                /// The buffer as a slice.
+                /// The buffer as a mutable slice.
                 pub fn as_mut_slice(&mut self) -> &mut [T] {
                     self
                 }
@@ -188,14 +189,16 @@ macro_rules! buffers {
                 type Target = [T];
 
                 fn deref(&self) -> &[T] {
-                    // SAFETY: the buffer's own elements, which are initialized, borrowed as the buffer is.
+                    // SAFETY: the buffer owns these elements, which are initialized, and is borrowed for the slice's
+                    // lifetime.
                     unsafe { slice::from_raw_parts(self.elements.first.as_ptr(), self.elements.len) }
                 }
             }
 
             impl<T: DeviceCopy> DerefMut for $name<T> {
                 fn deref_mut(&mut self) -> &mut [T] {
-                    // SAFETY: the buffer's own elements, which are initialized, borrowed as the buffer is.
+                    // SAFETY: the buffer owns these elements, which are initialized, and is borrowed for the slice's
+                    // lifetime.
                     unsafe { slice::from_raw_parts_mut(self.elements.first.as_ptr(), self.elements.len) }
                 }
             }
@@ -222,36 +225,38 @@ macro_rules! buffers {
 }
 
 buffers! {
-    /// A buffer in page-locked host memory. Asynchronous copies to and from the device need such memory. Dropping the
-    /// buffer frees the memory.
+    /// A buffer in page-locked host memory. Copies to and from the device are asynchronous only with such memory.
+    /// Dropping the buffer frees the memory.
     LockedBuffer of Locked;
 
     /// A buffer in managed memory, which migrates between host and device as they access it. Dropping the buffer frees
     /// the memory.
     ///
     /// If [`ConcurrentManagedAccess`](crate::device::DeviceAttribute::ConcurrentManagedAccess) is 0 (Windows, and
-    /// integrated devices), the host must not access managed memory while any kernel runs. The caller of a launch
-    /// promises that.
+    /// integrated devices), the host must not access managed memory while any kernel runs. The caller of each launch
+    /// has to promise that.
     UnifiedBuffer of Managed;
 }
 
 impl<T: DeviceCopy> LockedBuffer<T> {
-    /// The buffer at an address, in the current context if one is current.
+    /// Takes ownership of the `len` elements at an address. They belong to the current context, if one is current.
+    /// Otherwise they are never freed.
     ///
     /// # Safety
-    /// The address is that of `len` initialized elements of page-locked memory, which are a whole allocation of the
-    /// driver, and no other code frees them. If no context is current, the memory is never freed.
+    /// At the address are `len` initialized elements of page-locked memory. They are a whole allocation of the driver,
+    /// and no other code frees them.
     pub unsafe fn from_raw_parts(pointer: *mut T, len: usize) -> Self {
         Self { elements: Elements::from_raw_parts(pointer, len) }
     }
 }
 
 impl<T: DeviceCopy> UnifiedBuffer<T> {
-    /// The buffer at an address, in the current context if one is current.
+    /// Takes ownership of the `len` elements at an address. They belong to the current context, if one is current.
+    /// Otherwise they are never freed.
     ///
     /// # Safety
-    /// The address is that of `len` initialized elements of managed memory, which are a whole allocation of the driver,
-    /// and no other code frees them. If no context is current, the memory is never freed.
+    /// At the address are `len` initialized elements of managed memory. They are a whole allocation of the driver, and
+    /// no other code frees them.
     pub unsafe fn from_raw_parts(pointer: UnifiedPointer<T>, len: usize) -> Self {
         Self { elements: Elements::from_raw_parts(pointer.as_raw().cast_mut(), len) }
     }
@@ -259,7 +264,7 @@ impl<T: DeviceCopy> UnifiedBuffer<T> {
     /// The buffer's address, for a kernel or the host; null if the buffer has no bytes.
     pub fn as_unified_ptr(&mut self) -> UnifiedPointer<T> {
         let pointer = if self.elements.context.is_some() { self.elements.first.as_ptr() } else { ptr::null_mut() };
-        // SAFETY: managed memory, or null.
+        // SAFETY: the pointer is to managed memory, or null.
         unsafe { UnifiedPointer::wrap(pointer) }
     }
 

@@ -1,10 +1,10 @@
-//! Memory: device memory, page-locked host memory, and managed memory that both use.
+//! Device memory, page-locked host memory, and managed memory, which both access.
 //!
-//! | type | where it is | the host accesses it |
+//! | type | memory | how the host accesses it |
 //! |---|---|---|
 //! | [`DeviceBuffer`], [`DeviceBox`] | device | by [`CopyDestination`] |
-//! | [`UnifiedBuffer`] | managed by the driver | as a slice |
-//! | [`LockedBuffer`] | host, page-locked: asynchronous copies need it | as a slice |
+//! | [`UnifiedBuffer`] | managed: migrates between host and device | as a slice |
+//! | [`LockedBuffer`] | host, page-locked, for asynchronous copies | as a slice |
 //!
 //! A buffer without elements, or with elements of size 0, allocates nothing.
 
@@ -24,7 +24,7 @@ pub use device_slice::{DeviceSlice, DeviceSliceIndex};
 pub use host::{LockedBuffer, UnifiedBuffer};
 pub use pointer::{DevicePointer, UnifiedPointer};
 
-/// The derive macro.
+/// Derives [`DeviceCopy`](trait@DeviceCopy) for a type whose fields all implement it.
 pub use cust_derive::DeviceCopy;
 
 #[cfg(feature = "bytemuck")]
@@ -88,7 +88,7 @@ pub fn mem_get_info() -> CudaResult<(usize, usize)> {
     Ok((free, total))
 }
 
-/// The size of `count` elements in bytes, or an error if such memory cannot be allocated.
+/// The size of `count` elements in bytes, or an error if it, or their alignment, is too large.
 fn bytes_of<T>(count: usize) -> CudaResult<usize> {
     let bytes = size_of::<T>().checked_mul(count).filter(|bytes| isize::try_from(*bytes).is_ok());
     bytes.filter(|_| align_of::<T>() <= ALIGNMENT).ok_or(CudaError::InvalidMemoryAllocation)
@@ -99,7 +99,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_that_no_memory_has_are_errors() {
+    fn too_large_sizes_and_alignments_are_errors() {
         #[derive(Clone, Copy)]
         #[repr(align(512))]
         struct Wide(#[allow(dead_code)] u8);

@@ -11,11 +11,11 @@ use super::DeviceCopy;
 #[repr(transparent)]
 pub struct DevicePointer<T: ?Sized> {
     address: CUdeviceptr,
-    /// An address belongs to no thread, whatever its type.
+    /// A function pointer, so that the type is `Send` and `Sync` for every `T`.
     pointee: PhantomData<fn() -> Box<T>>,
 }
 
-// SAFETY: an address that devices can access.
+// SAFETY: plain bits, an address that devices can access.
 unsafe impl<T: ?Sized> DeviceCopy for DevicePointer<T> {}
 
 impl<T: ?Sized> Clone for DevicePointer<T> {
@@ -47,7 +47,7 @@ impl<T: ?Sized> fmt::Pointer for DevicePointer<T> {
 }
 
 impl<T> DevicePointer<T> {
-    /// The pointer to an address.
+    /// Makes a pointer from an address.
     pub const fn from_raw(address: CUdeviceptr) -> Self {
         Self { address, pointee: PhantomData }
     }
@@ -57,12 +57,12 @@ impl<T> DevicePointer<T> {
         self.address
     }
 
-    /// The address as a pointer. The host may not read through it.
+    /// The address as a pointer, through which the host must not read.
     pub fn as_ptr(&self) -> *const T {
         std::ptr::without_provenance(self.address as usize)
     }
 
-    /// The address as a pointer. The host may not access memory through it.
+    /// The address as a pointer, through which the host must not access memory.
     pub fn as_mut_ptr(&self) -> *mut T {
         std::ptr::without_provenance_mut(self.address as usize)
     }
@@ -85,7 +85,7 @@ impl<T> DevicePointer<T> {
         self.wrapping_offset(count)
     }
 
-    /// The address `count` elements further.
+    /// The address `count` elements later.
     ///
     /// # Safety
     /// The result is in the same allocation, or at its end.
@@ -106,7 +106,7 @@ impl<T> DevicePointer<T> {
         Self::from_raw(self.address.wrapping_add_signed((count as i64).wrapping_mul(size_of::<T>() as i64)))
     }
 
-    /// The address `count` elements further, in any allocation or none.
+    /// The address `count` elements later, in any allocation or none.
     pub const fn wrapping_add(self, count: usize) -> Self {
         self.wrapping_offset(count as isize)
     }
@@ -127,9 +127,9 @@ impl<T> DevicePointer<T> {
 #[derive(Debug)]
 pub struct UnifiedPointer<T>(*mut T);
 
-// SAFETY: an address that devices can access.
+// SAFETY: plain bits, an address that devices can access.
 unsafe impl<T> DeviceCopy for UnifiedPointer<T> {}
-// SAFETY: an address; reading through it is unsafe, and the reader's responsibility.
+// SAFETY: an address. Accesses through it are unsafe, and the responsibility of their code.
 unsafe impl<T> Send for UnifiedPointer<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for UnifiedPointer<T> {}
@@ -151,7 +151,7 @@ impl<T> PartialEq for UnifiedPointer<T> {
 impl<T> Eq for UnifiedPointer<T> {}
 
 impl<T> UnifiedPointer<T> {
-    /// The unified pointer of a pointer.
+    /// Wraps a pointer.
     ///
     /// # Safety
     /// The pointer points to managed memory, or is null.
@@ -159,12 +159,12 @@ impl<T> UnifiedPointer<T> {
         Self(pointer)
     }
 
-    /// The pointer.
+    /// The pointer as a `*const T`.
     pub const fn as_raw(self) -> *const T {
         self.0
     }
 
-    /// The pointer.
+    /// The pointer as a `*mut T`.
     pub const fn as_raw_mut(&mut self) -> *mut T {
         self.0
     }
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pointer_is_an_argument_of_8_bytes() {
+    fn a_pointer_has_8_bytes() {
         assert_eq!((size_of::<DevicePointer<u8>>(), size_of::<UnifiedPointer<u8>>()), (8, 8));
     }
 }

@@ -1,10 +1,10 @@
-//! Custom operators: the largest absolute value, and the exact sum of absolute values, NaN left out.
+//! Custom operators: the largest absolute value, and the exact sum of absolute values. Both ignore NaN.
 #![no_std]
 
 use kernels::ops::Operator;
 use kernels::reduce::exact::custom::ExactTerm;
 
-/// The largest absolute value; without NaN.
+/// The largest absolute value, ignoring NaN.
 #[derive(Clone, Copy, Default)]
 pub struct Peak;
 
@@ -28,7 +28,7 @@ kernels::reductions! {
     Peak of f32: "the peak";
 }
 
-/// The absolute value of what is a number: summed exactly.
+/// The exact sum of absolute values, ignoring NaN.
 #[derive(Clone, Copy)]
 pub struct Magnitude;
 

@@ -1,4 +1,4 @@
-//! Kernels with slices and pointers as parameters, as Rust-CUDA's examples have them.
+//! Kernels with slices and pointers as parameters, as in Rust-CUDA's examples.
 #![no_std]
 
 use cuda_std::prelude::*;
@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 /// Adds two vectors: the kernel of Rust-CUDA's guide.
 ///
 /// # Safety
-/// `c` has room for `a.len()` elements, and `b` has as many.
+/// `b` and `c` have at least as many elements as `a`, and the launch is one-dimensional.
 #[kernel]
 pub unsafe fn add(a: &[f32], b: &[f32], c: *mut f32) {
     let i = thread::index_1d() as usize;
@@ -16,10 +16,10 @@ pub unsafe fn add(a: &[f32], b: &[f32], c: *mut f32) {
     }
 }
 
-/// Adds `value` to each element that has a thread.
+/// Adds `value` to each element, with one thread per element.
 ///
 /// # Safety
-/// `data` has as many elements as the grid has threads.
+/// `data` has at least as many elements as the grid has threads, and the launch is one-dimensional.
 #[kernel]
 pub unsafe fn increment(data: *mut u32, value: u32) {
     let i = thread::index_1d() as usize;
@@ -27,11 +27,11 @@ pub unsafe fn increment(data: *mut u32, value: u32) {
     unsafe { *data.add(i) += value };
 }
 
-/// `c = alpha * a * b + beta * c`, one element a thread. The matrices lie row by row: `a` has `m` rows of `k`, `b` has
-/// `k` rows of `n`, `c` has `m` rows of `n`.
+/// `c = alpha * a * b + beta * c`, with one thread per element of `c`. The matrices are row-major: `a` is `m` x `k`,
+/// `b` is `k` x `n`, `c` is `m` x `n`.
 ///
 /// # Safety
-/// `c` has `m * n` elements, and the threads of x and y are a row and a column.
+/// `c` has `m * n` elements, and the launch has no z dimension: a thread's x is its row, and its y its column.
 #[kernel]
 pub unsafe fn gemm_naive(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, k: usize, alpha: f32, beta: f32) {
     let row = (thread::block_idx_x() * thread::block_dim_x() + thread::thread_idx_x()) as usize;
@@ -41,20 +41,20 @@ pub unsafe fn gemm_naive(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, 
         for i in 0..k {
             sum += a[row * k + i] * b[i * n + column];
         }
-        // SAFETY: inside of `c`; no other thread has this element.
+        // SAFETY: inside `c`; no other thread has this element.
         let element = unsafe { &mut *c.add(row * n + column) };
         *element = alpha * sum + beta * *element;
     }
 }
 
-/// Rows and columns of a tile, and threads of a block along x and y.
+/// The number of rows and of columns of a tile, and of threads of a block along x and y.
 pub const TILE: usize = 16;
 
-/// As [`gemm_naive`](fn@gemm_naive), from tiles in shared memory: each element of `a` and `b` is read from global
-/// memory once for [`TILE`] elements of `c`.
+/// Computes the same as [`gemm_naive`](fn@gemm_naive), with tiles in shared memory: each load of an element of `a` or
+/// `b` from global memory serves [`TILE`] elements of `c`.
 ///
 /// # Safety
-/// `c` has `m * n` elements, and a block has [`TILE`] by [`TILE`] threads.
+/// `c` has `m * n` elements, a block has [`TILE`] x [`TILE`] threads, and the launch has no z dimension.
 #[kernel]
 pub unsafe fn gemm_tiled(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, k: usize, alpha: f32, beta: f32) {
     let tile_a = shared_array![f32; TILE * TILE];
@@ -64,7 +64,7 @@ pub unsafe fn gemm_tiled(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, 
     let column = thread::block_idx_x() as usize * TILE + x;
     let mut sum = 0.0;
     for first in (0..k).step_by(TILE) {
-        // Past an edge the tiles are zero.
+        // Past the edges of the matrices, the tiles are zero.
         let of_a = if row < m && first + x < k { a[row * k + first + x] } else { 0.0 };
         let of_b = if first + y < k && column < n { b[(first + y) * n + column] } else { 0.0 };
         tile_a.store(y * TILE + x, of_a);
@@ -76,7 +76,7 @@ pub unsafe fn gemm_tiled(a: &[f32], b: &[f32], c: *mut f32, m: usize, n: usize, 
         thread::sync_threads();
     }
     if row < m && column < n {
-        // SAFETY: inside of `c`; no other thread has this element.
+        // SAFETY: inside `c`; no other thread has this element.
         let element = unsafe { &mut *c.add(row * n + column) };
         *element = alpha * sum + beta * *element;
     }

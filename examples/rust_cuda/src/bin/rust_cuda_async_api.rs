@@ -1,5 +1,6 @@
-//! Copies and a kernel in a stream while the host counts, with events to measure them: `cargo run --bin
-//! rust_cuda_async_api`.
+//! Asynchronous copies and a kernel in a stream, timed with events, while the host counts.
+//!
+//! `cargo run --bin rust_cuda_async_api`
 
 use std::time::Instant;
 
@@ -26,27 +27,30 @@ fn main() -> anyhow::Result<()> {
     let value = 26_u32;
     let block = BlockSize::xy(512, 1);
     let grid = GridSize::xy(LENGTH as u32 / block.x, 1);
-    // Only copies of page-locked memory go on while the host does something else.
+    // Only copies of page-locked memory are asynchronous.
     let mut host = LockedBuffer::new(&0_u32, LENGTH)?;
     let mut device = DeviceBuffer::from_slice(&vec![u32::MAX; LENGTH])?;
     let (start, stop) = (Event::new(EventFlags::DEFAULT)?, Event::new(EventFlags::DEFAULT)?);
 
     let called = Instant::now();
     start.record(&stream)?;
-    // SAFETY: neither buffer is used or freed before `stop` has happened, and the grid has a thread for each element.
+    // SAFETY: neither buffer is used or freed before `stop` has completed, and the grid has one thread per element.
     unsafe {
         device.async_copy_from(&host, &stream)?;
         launch!(increment<<<grid, block, 0, stream>>>(device.as_device_ptr(), value))?;
         device.async_copy_to(&mut host, &stream)?;
     }
     stop.record(&stream)?;
-    let in_calls = called.elapsed();
+    let in_api_calls = called.elapsed();
 
-    let mut rounds = 0_u64;
+    let mut queries = 0_u64;
     while stop.query()? == EventStatus::NotReady {
-        rounds += 1;
+        queries += 1;
     }
-    println!("{:?} on the device, {in_calls:?} in calls, {rounds} rounds of the host meanwhile", stop.elapsed(&start)?);
+    println!(
+        "{:?} on the device, {in_api_calls:?} in API calls, {queries} queries by the host meanwhile",
+        stop.elapsed(&start)?
+    );
 
     let wrong = host.iter().position(|element| *element != value);
     ensure!(wrong.is_none(), "element {wrong:?} is not {value}");

@@ -1,4 +1,6 @@
-//! Multiplies matrices by two kernels, one with tiles in shared memory: `cargo run --release --bin rust_cuda_gemm`.
+//! Multiplies matrices with two kernels, a naive one and one with tiles in shared memory.
+//!
+//! `cargo run --release --bin rust_cuda_gemm`
 
 use anyhow::ensure;
 use cust::event::{Event, EventFlags};
@@ -11,12 +13,12 @@ use cust::util::SliceExt as _;
 
 static PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
 
-/// The first is not a whole number of tiles.
+/// The sizes of the square matrices. The first is not a multiple of [`TILE`].
 const SIZES: [usize; 5] = [50, 128, 512, 1024, 2048];
 const RUNS: u32 = 10;
 const TILE: u32 = 16;
 
-/// Matrices on the device: of `m` rows of `k`, `k` rows of `n`, `m` rows of `n`.
+/// Row-major matrices on the device: `a` is `m` x `k`, `b` is `k` x `n`, `c` is `m` x `n`.
 struct Product {
     a: DeviceBuffer<f32>,
     b: DeviceBuffer<f32>,
@@ -27,16 +29,16 @@ struct Product {
 }
 
 impl Product {
-    /// `c = alpha * a * b + beta * c`.
+    /// Computes `c = alpha * a * b + beta * c`.
     fn launch(&mut self, module: &Module, kernel: &str, stream: &Stream, alpha: f32, beta: f32) -> anyhow::Result<()> {
         let &mut Self { m, n, k, .. } = self;
         assert!(self.a.len() == m * k && self.b.len() == k * n && self.c.len() == m * n);
         let function = module.get_function(kernel)?;
         let tiles = |length: usize| length.div_ceil(TILE as usize) as u32;
-        // The naive kernel has rows along x, the other one columns.
+        // In the naive kernel, x is the row; in the other one, it is the column.
         let is_naive = kernel == "gemm_naive";
         let grid = if is_naive { GridSize::xy(tiles(m), tiles(n)) } else { GridSize::xy(tiles(n), tiles(m)) };
-        // SAFETY: the parameters of both kernels, and buffers of the lengths that they are told.
+        // SAFETY: the arguments match the parameters of both kernels, and the buffers have the lengths asserted above.
         unsafe {
             launch!(function<<<grid, BlockSize::xy(TILE, TILE), 0, stream>>>(
                 self.a.as_device_ptr(),
@@ -68,8 +70,8 @@ fn main() -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Compares a product of unequal sides, with all terms, to that of the host. The elements are small integers, so every
-/// order of the sums gives the same.
+/// Compares a product of matrices that are not square with the host's. The elements are small integers, so the sums are
+/// exact in any order.
 fn check(module: &Module, kernel: &str, stream: &Stream) -> anyhow::Result<()> {
     let (m, n, k) = (37, 50, 70);
     let values = |count: usize, seed: usize| (0..count).map(move |i| ((i * seed) % 7) as f32 - 3.0).collect::<Vec<_>>();
@@ -84,14 +86,14 @@ fn check(module: &Module, kernel: &str, stream: &Stream) -> anyhow::Result<()> {
         for column in 0..n {
             let sum: f32 = (0..k).map(|i| a[row * k + i] * b[i * n + column]).sum();
             let (found, expected) = (found[row * n + column], 2.0 * sum - c[row * n + column]);
-            ensure!(found == expected, "{kernel}: ({row}, {column}) is {found}, not {expected}");
+            ensure!(found == expected, "{kernel}: element ({row}, {column}) is {found}, expected {expected}");
         }
     }
     println!("{kernel}: {m} x {k} by {k} x {n} is right");
     Ok(())
 }
 
-/// Prints the time of a square product.
+/// Measures the product of square matrices, and prints its time.
 fn measure(module: &Module, kernel: &str, stream: &Stream, size: usize) -> anyhow::Result<()> {
     let ones = vec![1.0_f32; size * size];
     let buffer = || DeviceBuffer::from_slice(&ones);

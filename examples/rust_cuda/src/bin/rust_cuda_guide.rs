@@ -1,4 +1,4 @@
-//! The host of the kernel in Rust-CUDA's guide, in as few lines as it takes: `cargo run --bin rust_cuda_guide`.
+//! The host program for the kernel of Rust-CUDA's guide, as short as possible: `cargo run --bin rust_cuda_guide`.
 
 use anyhow::ensure;
 use cust::prelude::*;
@@ -13,7 +13,7 @@ fn main() -> anyhow::Result<()> {
     let numbers = DeviceBuffer::from_slice(&[1.0_f32, 2.0, 3.0, 4.0])?;
     let sums = DeviceBuffer::<f32>::zeroed(4)?;
     let (address, length) = (numbers.as_device_ptr(), numbers.len());
-    // SAFETY: the kernel takes two slices and a pointer, and the buffers have as many elements.
+    // SAFETY: the kernel takes two slices and a pointer, and both buffers have four elements.
     unsafe { launch!(module.add<<<1, 4, 0, stream>>>(address, length, address, length, sums.as_device_ptr()))? };
     stream.synchronize()?;
 

@@ -1,4 +1,4 @@
-//! Adds two vectors, in blocks of the size that the driver suggests: `cargo run --bin rust_cuda_vecadd`.
+//! Adds two vectors, with the block size that the driver suggests: `cargo run --bin rust_cuda_vecadd`.
 
 use anyhow::ensure;
 use cust::prelude::*;
@@ -8,7 +8,7 @@ static PTX: &str = include_str!(concat!(env!("OUT_DIR"), "/kernels.ptx"));
 const LENGTH: usize = 100_000;
 
 fn main() -> anyhow::Result<()> {
-    // Kept: without a context nothing can be created on this thread.
+    // The context must be kept: objects can be created only while a context is current on this thread.
     let _context = cust::quick_init()?;
     let module = Module::from_ptx(PTX, &[])?;
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None)?;
@@ -24,8 +24,8 @@ fn main() -> anyhow::Result<()> {
     let grid = (LENGTH as u32).div_ceil(block);
     println!("{grid} blocks of {block} threads");
 
-    // SAFETY: a slice is two parameters, its address and its length. All three buffers have as many elements, and none
-    // is used before the stream is done.
+    // SAFETY: a slice takes two arguments, its address and its length. All three buffers have the same length, and none
+    // is used before the stream's work has completed.
     unsafe {
         launch!(add<<<grid, block, 0, stream>>>(
             a_on_device.as_device_ptr(),
@@ -39,7 +39,7 @@ fn main() -> anyhow::Result<()> {
     out.copy_to(&mut sums)?;
 
     let wrong = (0..LENGTH).find(|&i| sums[i] != a[i] + b[i]);
-    ensure!(wrong.is_none(), "element {wrong:?} is not its sum");
+    ensure!(wrong.is_none(), "the sum at {wrong:?} is wrong");
     println!("{} + {} = {}: {LENGTH} sums are right", a[LENGTH - 1], b[LENGTH - 1], sums[LENGTH - 1]);
     Ok(())
 }

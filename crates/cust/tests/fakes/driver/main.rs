@@ -1,9 +1,9 @@
-//! A fake driver with two devices in host memory, for the test `fake_driver`. It is stricter than a real one: an
-//! object can only be used while its own context is current.
+//! A fake driver with two devices in host memory, for the test `fake_driver`. It is stricter than a real driver: an
+//! object can be used only while its own context is current.
 //!
-//! It lacks `cuOccupancyAvailableDynamicSMemPerBlock`.
+//! It lacks `cuOccupancyAvailableDynamicSMemPerBlock`, so that a test can call a missing function.
 
-#![allow(clippy::missing_safety_doc, reason = "the driver's functions ask for what CUDA's documentation says")]
+#![allow(clippy::missing_safety_doc, reason = "CUDA's documentation has the requirements of the driver's functions")]
 
 mod memory;
 mod work;
@@ -45,7 +45,7 @@ enum Object {
     },
     Graph(Vec<Launch>),
     Executable(Vec<Launch>),
-    /// Memory, and whether it was allocated in the order of a stream.
+    /// Memory, and whether it was allocated in stream order.
     Memory(Box<[u128]>, bool),
 }
 
@@ -124,7 +124,7 @@ impl State {
     fn run(&self, (name, arguments): &Launch) -> Code {
         let word = |address: u64, i: u64| std::ptr::with_exposed_provenance_mut::<u32>((address + 4 * i) as usize);
         match (name.as_str(), arguments.as_slice()) {
-            // Sums of two slices.
+            // The sums of two slices.
             ("add", &[a, length, b, other_length, out]) => {
                 for (address, length) in [(a, length), (b, other_length), (out, length)] {
                     self.check(address, 4 * length as usize)?;
@@ -140,7 +140,7 @@ impl State {
     }
 }
 
-fn with(work: impl FnOnce(&mut State) -> Code) -> u32 {
+fn with_state(work: impl FnOnce(&mut State) -> Code) -> u32 {
     let mut state = STATE.lock().unwrap();
     if !state.is_initialized {
         return NOT_INITIALIZED;
@@ -148,8 +148,8 @@ fn with(work: impl FnOnce(&mut State) -> Code) -> u32 {
     work(&mut state).err().unwrap_or(0)
 }
 
-/// Objects that exist, retains of each device's primary context, waits for the legacy default stream, depth of this
-/// thread's stack of contexts.
+/// Writes the number of objects, the number of retains of each device's primary context, the number of waits for the
+/// legacy default stream, and the depth of this thread's stack of contexts.
 #[unsafe(no_mangle)]
 extern "system" fn fakeReport(report: &mut [u64; 5]) {
     let state = STATE.lock().unwrap();
@@ -172,7 +172,7 @@ extern "system" fn cuDriverGetVersion(version: &mut c_int) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuDeviceGetCount(count: &mut c_int) -> u32 {
-    with(|_| {
+    with_state(|_| {
         *count = 2;
         Ok(())
     })
@@ -180,7 +180,7 @@ extern "system" fn cuDeviceGetCount(count: &mut c_int) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuDeviceGet(device: &mut c_int, ordinal: c_int) -> u32 {
-    with(|_| {
+    with_state(|_| {
         *device = ordinal;
         if ordinal < 2 { Ok(()) } else { Err(INVALID_DEVICE) }
     })
@@ -192,7 +192,7 @@ unsafe extern "system" fn cuDeviceGetName(name: *mut u8, length: c_int, device: 
     if text.len() > length as usize {
         return INVALID_VALUE;
     }
-    // SAFETY: the caller gives `length` bytes, and the text has no more.
+    // SAFETY: the caller passes a buffer of `length` bytes, and the text is not longer.
     unsafe { name.copy_from(text.as_ptr(), text.len()) };
     0
 }
@@ -205,7 +205,7 @@ extern "system" fn cuDeviceGetAttribute(value: &mut c_int, attribute: c_uint, _:
 
 #[unsafe(no_mangle)]
 extern "system" fn cuDevicePrimaryCtxRetain(context: &mut u64, device: c_int) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.retained[device as usize] += 1;
         *context = context_of(device as usize);
         Ok(())
@@ -214,7 +214,7 @@ extern "system" fn cuDevicePrimaryCtxRetain(context: &mut u64, device: c_int) ->
 
 #[unsafe(no_mangle)]
 extern "system" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> u32 {
-    with(|state| {
+    with_state(|state| {
         let count = &mut state.retained[device as usize];
         *count = count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
         if *count == 0 {
@@ -231,7 +231,7 @@ extern "system" fn cuDevicePrimaryCtxSetFlags_v2(_: c_int, _: c_uint) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuDevicePrimaryCtxGetState(device: c_int, flags: &mut c_uint, is_active: &mut c_int) -> u32 {
-    with(|state| {
+    with_state(|state| {
         (*flags, *is_active) = (0, c_int::from(state.retained[device as usize] > 0));
         Ok(())
     })
@@ -271,7 +271,7 @@ extern "system" fn cuCtxPopCurrent_v2(context: &mut u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuCtxGetDevice(device: &mut c_int) -> u32 {
-    with(|state| {
+    with_state(|state| {
         *device = state.current()? as c_int;
         Ok(())
     })
@@ -279,7 +279,7 @@ extern "system" fn cuCtxGetDevice(device: &mut c_int) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuCtxSynchronize() -> u32 {
-    with(|state| state.current().map(|_| ()))
+    with_state(|state| state.current().map(|_| ()))
 }
 
 #[unsafe(no_mangle)]

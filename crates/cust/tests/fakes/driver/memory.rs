@@ -2,12 +2,12 @@
 
 use std::ffi::c_uint;
 
-use super::{INVALID_VALUE, Object, with};
+use super::{INVALID_VALUE, Object, with_state};
 
 fn allocate(bytes: usize, is_ordered: bool) -> Result<u64, u32> {
     let mut address = 0;
-    let code = with(|state| {
-        // Bits that no test expects.
+    let code = with_state(|state| {
+        // A pattern that no test expects.
         let memory = vec![u128::MAX / 3; bytes.div_ceil(16)].into_boxed_slice();
         memory.as_ptr().expose_provenance();
         address = state.add(Object::Memory(memory, is_ordered))?;
@@ -43,7 +43,7 @@ extern "system" fn cuMemAllocHost_v2(address: &mut u64, bytes: usize) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuMemAllocAsync(address: &mut u64, bytes: usize, stream: u64) -> u32 {
-    match with(|state| state.get(stream).map(|_| ())) {
+    match with_state(|state| state.get(stream).map(|_| ())) {
         0 => write(address, allocate(bytes, true)),
         code => code,
     }
@@ -51,17 +51,17 @@ extern "system" fn cuMemAllocAsync(address: &mut u64, bytes: usize, stream: u64)
 
 #[unsafe(no_mangle)]
 extern "system" fn cuMemFree_v2(address: u64) -> u32 {
-    with(|state| state.remove(address))
+    with_state(|state| state.remove(address))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuMemFreeHost(address: u64) -> u32 {
-    with(|state| state.remove(address))
+    with_state(|state| state.remove(address))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuMemFreeAsync(address: u64, stream: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(stream)?;
         match state.get(address)? {
             Object::Memory(_, true) => state.remove(address),
@@ -70,16 +70,16 @@ extern "system" fn cuMemFreeAsync(address: u64, stream: u64) -> u32 {
     })
 }
 
-/// Checks the addresses on devices, then copies.
+/// Copies, after a check of the device addresses.
 ///
 /// # Safety
 /// If `to` or `from` is not in `devices`, it is the address of `bytes` bytes of host memory.
 unsafe fn copy(to: u64, from: u64, bytes: usize, devices: &[u64]) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.current()?;
         devices.iter().try_for_each(|address| state.check(*address, bytes))?;
         let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
-        // SAFETY: the device's side was checked, the host's is the caller's promise.
+        // SAFETY: device addresses were checked; host addresses are promised by the caller.
         unsafe { to.copy_from(std::ptr::with_exposed_provenance(from as usize), bytes) };
         Ok(())
     })
@@ -105,7 +105,7 @@ unsafe extern "system" fn cuMemcpyDtoD_v2(to: u64, from: u64, bytes: usize) -> u
 
 #[unsafe(no_mangle)]
 unsafe extern "system" fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) -> u32 {
-    match with(|state| state.get(stream).map(|_| ())) {
+    match with_state(|state| state.get(stream).map(|_| ())) {
         // SAFETY: as promised by the caller.
         0 => unsafe { copy(to, from, bytes, &[to]) },
         code => code,
@@ -114,19 +114,19 @@ unsafe extern "system" fn cuMemcpyHtoDAsync_v2(to: u64, from: u64, bytes: usize,
 
 #[unsafe(no_mangle)]
 unsafe extern "system" fn cuMemcpyDtoHAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) -> u32 {
-    match with(|state| state.get(stream).map(|_| ())) {
+    match with_state(|state| state.get(stream).map(|_| ())) {
         // SAFETY: as promised by the caller.
         0 => unsafe { copy(to, from, bytes, &[from]) },
         code => code,
     }
 }
 
-/// Checks the address, then sets `count` words.
+/// Sets `count` words, after a check of the address.
 ///
 /// # Safety
-/// Any bits are a word.
+/// Any bits are a value of `W`.
 unsafe fn set<W: Copy>(to: u64, value: W, count: usize) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.current()?;
         state.check(to, count * size_of::<W>())?;
         for i in 0..count {
@@ -152,7 +152,7 @@ unsafe extern "system" fn cuMemsetD32_v2(to: u64, value: u32, count: usize) -> u
 
 #[unsafe(no_mangle)]
 unsafe extern "system" fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: u64) -> u32 {
-    match with(|state| state.get(stream).map(|_| ())) {
+    match with_state(|state| state.get(stream).map(|_| ())) {
         // SAFETY: as promised by the caller.
         0 => unsafe { set(to, value, count) },
         code => code,
@@ -161,7 +161,7 @@ unsafe extern "system" fn cuMemsetD8Async(to: u64, value: u8, count: usize, stre
 
 #[unsafe(no_mangle)]
 unsafe extern "system" fn cuMemcpyDtoDAsync_v2(to: u64, from: u64, bytes: usize, stream: u64) -> u32 {
-    match with(|state| state.get(stream).map(|_| ())) {
+    match with_state(|state| state.get(stream).map(|_| ())) {
         // SAFETY: as promised by the caller.
         0 => unsafe { copy(to, from, bytes, &[to, from]) },
         code => code,

@@ -5,7 +5,7 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use super::{
     CAPTURE_UNMATCHED, INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, NOT_FOUND, NOT_READY, Object,
-    UNSUPPORTED_PTX_VERSION, with,
+    UNSUPPORTED_PTX_VERSION, with_state,
 };
 
 #[unsafe(no_mangle)]
@@ -16,12 +16,12 @@ unsafe extern "system" fn cuModuleLoadDataEx(
     options: *const c_uint,
     values: *const *mut c_void,
 ) -> u32 {
-    // SAFETY: the caller gives a string with a zero behind it.
+    // SAFETY: the caller passes a nul-terminated string.
     let ptx = unsafe { CStr::from_ptr(image) }.to_str().unwrap();
-    // SAFETY: the caller gives that many options and values.
+    // SAFETY: the caller passes `option_count` options and values.
     let pairs = (0..option_count as usize).map(|i| unsafe { (*options.add(i), *values.add(i)) });
     let pairs: BTreeMap<u32, *mut c_void> = pairs.collect();
-    with(|state| {
+    with_state(|state| {
         if ptx.contains(".version 99") {
             return Err(UNSUPPORTED_PTX_VERSION);
         }
@@ -30,7 +30,7 @@ unsafe extern "system" fn cuModuleLoadDataEx(
             if let (Some(buffer), Some(size)) = (pairs.get(&5), pairs.get(&6)) {
                 let text = b"line 2: nonsense\0";
                 assert!(text.len() <= size.addr());
-                // SAFETY: the buffer has the size that goes with it, which was compared.
+                // SAFETY: the buffer has this size, which is not less than the text's.
                 unsafe { buffer.cast::<u8>().copy_from(text.as_ptr(), text.len()) };
             }
             return Err(INVALID_PTX);
@@ -42,7 +42,7 @@ unsafe extern "system" fn cuModuleLoadDataEx(
 
 #[unsafe(no_mangle)]
 extern "system" fn cuModuleUnload(module: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.remove(module)?;
         let is_other = |object: &Object| !matches!(object, Object::Function { module: of, .. } if *of == module);
         state.objects.retain(|_, (_, object)| is_other(object));
@@ -52,9 +52,9 @@ extern "system" fn cuModuleUnload(module: u64) -> u32 {
 
 #[unsafe(no_mangle)]
 unsafe extern "system" fn cuModuleGetFunction(function: &mut u64, module: u64, name: *const c_char) -> u32 {
-    // SAFETY: the caller gives a string with a zero behind it.
+    // SAFETY: the caller passes a nul-terminated string.
     let name = unsafe { CStr::from_ptr(name) }.to_str().unwrap().to_owned();
-    with(|state| {
+    with_state(|state| {
         state.get(module)?;
         if name != "add" {
             return Err(NOT_FOUND);
@@ -66,7 +66,7 @@ unsafe extern "system" fn cuModuleGetFunction(function: &mut u64, module: u64, n
 
 #[unsafe(no_mangle)]
 extern "system" fn cuFuncGetAttribute(value: &mut c_int, attribute: c_uint, function: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(function)?;
         *value = attribute as c_int * 10;
         Ok(())
@@ -82,7 +82,7 @@ extern "system" fn cuOccupancyMaxPotentialBlockSize(
     _: usize,
     limit: c_int,
 ) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(function)?;
         (*grid, *block) = (132, if limit == 0 { 1024 } else { limit });
         Ok(())
@@ -100,7 +100,7 @@ unsafe extern "system" fn cuLaunchKernel(
     parameters: *const *const u64,
     _: *mut *mut c_void,
 ) -> u32 {
-    with(|state| {
+    with_state(|state| {
         if grid_x == 0 || block_x == 0 || block_x > 1024 {
             return Err(INVALID_VALUE);
         }
@@ -118,7 +118,7 @@ unsafe extern "system" fn cuLaunchKernel(
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamCreateWithPriority(stream: &mut u64, flags: c_uint, _: c_int) -> u32 {
-    with(|state| {
+    with_state(|state| {
         *stream = state.add(Object::Stream { captured: None, flags })?;
         Ok(())
     })
@@ -126,7 +126,7 @@ extern "system" fn cuStreamCreateWithPriority(stream: &mut u64, flags: c_uint, _
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamGetFlags(stream: u64, flags: &mut c_uint) -> u32 {
-    with(|state| {
+    with_state(|state| {
         let Object::Stream { flags: of_stream, .. } = state.get(stream)? else { return Err(INVALID_HANDLE) };
         *flags = *of_stream;
         Ok(())
@@ -135,12 +135,12 @@ extern "system" fn cuStreamGetFlags(stream: u64, flags: &mut c_uint) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamDestroy_v2(stream: u64) -> u32 {
-    with(|state| state.remove(stream))
+    with_state(|state| state.remove(stream))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamSynchronize(stream: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         if stream == 0 {
             state.waits += 1;
             return state.current().map(|_| ());
@@ -151,18 +151,18 @@ extern "system" fn cuStreamSynchronize(stream: u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamWaitEvent(stream: u64, event: u64, _: c_uint) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(stream)?;
         state.get(event).map(|_| ())
     })
 }
 
-/// Calls the function immediately, on another thread, as a driver does.
+/// Calls the function immediately. Like a real driver, calls it on another thread.
 #[unsafe(no_mangle)]
 extern "system" fn cuLaunchHostFunc(stream: u64, function: unsafe extern "system" fn(*mut c_void), data: usize) -> u32 {
-    let code = with(|state| state.get(stream).map(|_| ()));
+    let code = with_state(|state| state.get(stream).map(|_| ()));
     if code == 0 {
-        // SAFETY: the caller gives a function that takes this data, once, on any thread.
+        // SAFETY: the caller passes a function that takes this data once, on any thread.
         let call = move || unsafe { function(std::ptr::with_exposed_provenance_mut(data)) };
         std::thread::spawn(call).join().unwrap();
     }
@@ -171,7 +171,7 @@ extern "system" fn cuLaunchHostFunc(stream: u64, function: unsafe extern "system
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamBeginCapture_v2(stream: u64, _: c_uint) -> u32 {
-    with(|state| {
+    with_state(|state| {
         let Object::Stream { captured, .. } = state.get(stream)? else { return Err(INVALID_HANDLE) };
         *captured = Some(Vec::new());
         Ok(())
@@ -180,7 +180,7 @@ extern "system" fn cuStreamBeginCapture_v2(stream: u64, _: c_uint) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamEndCapture(stream: u64, graph: &mut u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         let Object::Stream { captured, .. } = state.get(stream)? else { return Err(INVALID_HANDLE) };
         let launches = captured.take().ok_or(CAPTURE_UNMATCHED)?;
         *graph = state.add(Object::Graph(launches))?;
@@ -190,7 +190,7 @@ extern "system" fn cuStreamEndCapture(stream: u64, graph: &mut u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphGetNodes(graph: u64, _: *mut *mut c_void, count: &mut usize) -> u32 {
-    with(|state| {
+    with_state(|state| {
         let Object::Graph(launches) = state.get(graph)? else { return Err(INVALID_HANDLE) };
         *count = launches.len();
         Ok(())
@@ -199,7 +199,7 @@ extern "system" fn cuGraphGetNodes(graph: u64, _: *mut *mut c_void, count: &mut 
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphInstantiateWithFlags(executable: &mut u64, graph: u64, _: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         let Object::Graph(launches) = state.get(graph)? else { return Err(INVALID_HANDLE) };
         let launches = launches.clone();
         *executable = state.add(Object::Executable(launches))?;
@@ -209,7 +209,7 @@ extern "system" fn cuGraphInstantiateWithFlags(executable: &mut u64, graph: u64,
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphLaunch(executable: u64, stream: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(stream)?;
         let Object::Executable(launches) = state.get(executable)? else { return Err(INVALID_HANDLE) };
         launches.clone().iter().try_for_each(|launch| state.run(launch))
@@ -218,17 +218,17 @@ extern "system" fn cuGraphLaunch(executable: u64, stream: u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphDestroy(graph: u64) -> u32 {
-    with(|state| state.remove(graph))
+    with_state(|state| state.remove(graph))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphExecDestroy(executable: u64) -> u32 {
-    with(|state| state.remove(executable))
+    with_state(|state| state.remove(executable))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuEventCreate(event: &mut u64, _: c_uint) -> u32 {
-    with(|state| {
+    with_state(|state| {
         *event = state.add(Object::Event { is_recorded: false })?;
         Ok(())
     })
@@ -236,7 +236,7 @@ extern "system" fn cuEventCreate(event: &mut u64, _: c_uint) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuEventRecord(event: u64, stream: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(stream)?;
         let Object::Event { is_recorded } = state.get(event)? else { return Err(INVALID_HANDLE) };
         *is_recorded = true;
@@ -244,10 +244,10 @@ extern "system" fn cuEventRecord(event: u64, stream: u64) -> u32 {
     })
 }
 
-/// Not ready until it is recorded, so that a test sees both.
+/// An event is not ready until it is recorded, so that a test sees both results.
 #[unsafe(no_mangle)]
 extern "system" fn cuEventQuery(event: u64) -> u32 {
-    with(|state| match state.get(event)? {
+    with_state(|state| match state.get(event)? {
         Object::Event { is_recorded: true } => Ok(()),
         _ => Err(NOT_READY),
     })
@@ -255,12 +255,12 @@ extern "system" fn cuEventQuery(event: u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuEventSynchronize(event: u64) -> u32 {
-    with(|state| state.get(event).map(|_| ()))
+    with_state(|state| state.get(event).map(|_| ()))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuEventElapsedTime(milliseconds: &mut f32, start: u64, end: u64) -> u32 {
-    with(|state| {
+    with_state(|state| {
         state.get(start)?;
         state.get(end)?;
         *milliseconds = 1.5;
@@ -270,5 +270,5 @@ extern "system" fn cuEventElapsedTime(milliseconds: &mut f32, start: u64, end: u
 
 #[unsafe(no_mangle)]
 extern "system" fn cuEventDestroy_v2(event: u64) -> u32 {
-    with(|state| state.remove(event))
+    with_state(|state| state.remove(event))
 }

@@ -1,27 +1,28 @@
-//! Draws the errors to plant from all places, by a seed.
+//! Samples mutants from all sites, by a seed.
 
 use std::collections::BTreeMap;
 
-use super::changes::{edited, one_line};
-use super::places::{Edit, Place};
+use super::mutations::{apply, one_line};
+use super::sites::{Edit, Site};
 
-/// A source and its places.
+/// A source and its sites.
 #[derive(Debug)]
 pub struct Source {
     /// The path from the workspace's root.
     pub path: String,
     pub text: String,
-    pub places: Vec<Place>,
+    pub sites: Vec<Site>,
 }
 
-/// An error at a place.
+/// A site with one of its mutations.
 #[derive(Clone, Debug)]
 pub struct Mutant {
-    /// The number that selects it at run time, from 1 on in the order of the draw.
+    /// The number that activates it at run time: 1 for the first of the sample, and so on.
     pub number: u32,
     pub path: String,
-    pub place: Place,
-    choice: usize,
+    pub site: Site,
+    /// The index of the mutation.
+    mutation: usize,
     pub line: usize,
     pub column: usize,
     /// The source line, trimmed.
@@ -29,13 +30,13 @@ pub struct Mutant {
     /// The original text and its replacement, shortened with dots.
     pub from: String,
     pub to: String,
-    /// The number of earlier mutants in the same file with the same line and change.
+    /// The number of earlier mutants in the same file with the same line and mutation.
     occurrence: usize,
 }
 
 impl Mutant {
     pub fn edits(&self) -> &[Edit] {
-        &self.place.changes[self.choice]
+        &self.site.mutations[self.mutation]
     }
 
     /// Path, line and column.
@@ -43,48 +44,48 @@ impl Mutant {
         format!("{}:{}:{}", self.path, self.line, self.column)
     }
 
-    /// A unique key, stable when lines move.
+    /// A unique key, which does not change when lines move.
     pub fn key(&self) -> String {
         format!("{} | {} | {} -> {} | {}", self.path, self.line_text, self.from, self.to, self.occurrence)
     }
 
-    /// The change, for people.
-    pub fn change(&self) -> String {
+    /// The mutation as text.
+    pub fn mutation(&self) -> String {
         format!("{} -> {}", self.from, self.to)
     }
 
-    /// The folder under which a summary counts it.
+    /// The source's folder, under which the summary counts the mutant.
     pub fn folder(&self) -> &str {
         self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
     }
 }
 
-/// The first `count` places in the seed's order, each with one of its changes. Other places do not affect a place's
-/// position in that order.
-pub fn draw(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
-    let mut drawn: Vec<(u64, Mutant)> = Vec::new();
+/// The first `count` sites in the seed's order, each with one of its mutations. The order of two sites, and their
+/// mutations, do not depend on other sites.
+pub fn sample(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
+    let mut sampled: Vec<(u64, Mutant)> = Vec::new();
     for source in sources {
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-        for place in &source.places {
-            let (line, column, line_text) = position(&source.text, place.focus);
-            let before = &source.text[place.range.clone()];
-            let same = seen.entry(format!("{line_text}\n{before}\n{}", place.kind)).or_default();
-            let hash = hash(&format!("{seed}\n{}\n{line_text}\n{before}\n{}\n{same}", source.path, place.kind));
+        for site in &source.sites {
+            let (line, column, line_text) = position(&source.text, site.focus);
+            let before = &source.text[site.range.clone()];
+            let same = seen.entry(format!("{line_text}\n{before}\n{}", site.kind)).or_default();
+            let hash = hash(&format!("{seed}\n{}\n{line_text}\n{before}\n{}\n{same}", source.path, site.kind));
             *same += 1;
-            // The high bits determine the order, the low bits the choice.
-            let choice = (hash % 1024) as usize % place.changes.len();
-            // Not Rust, as in a macro that repeats half of an expression.
-            if one_line(&edited(&source.text, &place.range, &place.changes[choice])).is_none() {
+            // The high bits of the hash determine the order, the low bits the mutation.
+            let mutation = (hash % 1024) as usize % site.mutations.len();
+            // The result may not be Rust, as in a macro that repeats half of an expression.
+            if one_line(&apply(&source.text, &site.range, &site.mutations[mutation])).is_none() {
                 continue;
             }
             let shown: Vec<_> =
-                place.changes[choice].iter().filter(|e| !["(", ")"].contains(&&*e.text)).cloned().collect();
-            let to = edited(&source.text, &place.range, &shown);
+                site.mutations[mutation].iter().filter(|e| !["(", ")"].contains(&&*e.text)).cloned().collect();
+            let to = apply(&source.text, &site.range, &shown);
             let mutant = Mutant {
                 number: 0,
                 path: source.path.clone(),
-                place: place.clone(),
-                choice,
+                site: site.clone(),
+                mutation,
                 line,
                 column,
                 line_text,
@@ -92,15 +93,15 @@ pub fn draw(sources: &[Source], seed: u64, count: usize) -> Vec<Mutant> {
                 to: if to.is_empty() { "(nothing)".to_owned() } else { short(&to) },
                 occurrence: *same - 1,
             };
-            drawn.push((hash, mutant));
+            sampled.push((hash, mutant));
         }
     }
-    drawn.sort_by(|a, b| (a.0, &a.1.path, a.1.place.range.start).cmp(&(b.0, &b.1.path, b.1.place.range.start)));
-    let numbered = (1..).zip(drawn).map(|(number, (_, mutant))| Mutant { number, ..mutant });
+    sampled.sort_by(|a, b| (a.0, &a.1.path, a.1.site.range.start).cmp(&(b.0, &b.1.path, b.1.site.range.start)));
+    let numbered = (1..).zip(sampled).map(|(number, (_, mutant))| Mutant { number, ..mutant });
     numbered.take(count).collect()
 }
 
-/// The text as one line of at most 72 characters, with the middle left out.
+/// The text as one line of at most 72 characters, with dots for the middle.
 fn short(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let characters: Vec<char> = text.chars().collect();
@@ -114,7 +115,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// Line and column, from 1, and the text of the line.
+/// The line and the column, both counted from 1, and the text of the line.
 fn position(text: &str, at: usize) -> (usize, usize, String) {
     let start = text[..at].rfind('\n').map_or(0, |end| end + 1);
     let line = text[start..].lines().next().unwrap_or_default().trim();

@@ -1,4 +1,4 @@
-//! The changes that are possible at a place.
+//! The mutations of a site.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use quote::ToTokens;
 use syn::spanned::Spanned;
 use syn::{BinOp, Expr, Lit, UnOp};
 
-use super::places::{Edit, Kind, bytes};
+use super::sites::{Edit, Kind, byte_range};
 
-/// The byte at which a change begins.
+/// The position of the operator, name or literal that a mutation replaces, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct At(pub usize);
+pub struct Focus(pub usize);
 
 fn edit(range: Range<usize>, text: impl Into<String>) -> Edit {
     Edit { range, text: text.into() }
 }
 
-/// Text as one line, without comments; `None` if its brackets do not match.
+/// The tokens of a text as one line, without comments; `None` if its brackets do not match.
 pub fn one_line(text: &str) -> Option<String> {
     text.parse::<TokenStream>().ok().map(|tokens| tokens.to_string())
 }
@@ -27,8 +27,8 @@ pub fn one_line_of(tokens: &impl ToTokens) -> String {
     tokens.to_token_stream().to_string()
 }
 
-/// A part of the source with edits.
-pub fn edited(source: &str, range: &Range<usize>, edits: &[Edit]) -> String {
+/// The range of the source with the edits applied.
+pub fn apply(source: &str, range: &Range<usize>, edits: &[Edit]) -> String {
     let mut edits: Vec<_> = edits.iter().collect();
     edits.sort_by_key(|edit| (edit.range.start, edit.range.end));
     let mut text = String::new();
@@ -41,55 +41,55 @@ pub fn edited(source: &str, range: &Range<usize>, edits: &[Edit]) -> String {
     text + &source[at..range.end]
 }
 
-/// The changes of an expression's operator, method or literal.
-pub fn of_expression(source: &str, expression: &Expr) -> Option<(At, Kind, Vec<Vec<Edit>>)> {
+/// The mutations of an expression's operator, method or literal.
+pub fn of_expression(source: &str, expression: &Expr) -> Option<(Focus, Kind, Vec<Vec<Edit>>)> {
     match expression {
         Expr::Binary(binary) => {
-            let (kind, others) = others(&binary.op)?;
-            let operator = bytes(source, binary.op.span());
-            // In parentheses, because another operator may have another precedence.
+            let (kind, replacements) = replacements(&binary.op)?;
+            let operator = byte_range(source, binary.op.span());
+            // The operands get parentheses, because the other operator may have another precedence.
             let sides = if is_assignment(&binary.op) {
-                in_brackets(source, binary.right.span())
+                parenthesized(source, binary.right.span())
             } else {
-                [in_brackets(source, binary.left.span()), in_brackets(source, binary.right.span())].concat()
+                [parenthesized(source, binary.left.span()), parenthesized(source, binary.right.span())].concat()
             };
-            let change = |other: &&str| [vec![edit(operator.clone(), *other)], sides.clone()].concat();
-            Some((At(operator.start), kind, others.iter().map(change).collect()))
+            let mutation = |other: &&str| [vec![edit(operator.clone(), *other)], sides.clone()].concat();
+            Some((Focus(operator.start), kind, replacements.iter().map(mutation).collect()))
         }
         Expr::Unary(unary) if matches!(unary.op, UnOp::Not(_) | UnOp::Neg(_)) => {
-            let operator = bytes(source, unary.op.span());
+            let operator = byte_range(source, unary.op.span());
             let kind = if matches!(unary.op, UnOp::Not(_)) { Kind::Logic } else { Kind::Operator };
-            Some((At(operator.start), kind, vec![vec![edit(operator, "")]]))
+            Some((Focus(operator.start), kind, vec![vec![edit(operator, "")]]))
         }
         Expr::Lit(literal) => {
-            let range = bytes(source, literal.lit.span());
-            let (kind, others) = other_literals(&literal.lit)?;
-            let change = |other: String| vec![edit(range.clone(), other)];
-            Some((At(range.start), kind, others.into_iter().map(change).collect()))
+            let range = byte_range(source, literal.lit.span());
+            let (kind, replacements) = literal_replacements(&literal.lit)?;
+            let mutation = |other: String| vec![edit(range.clone(), other)];
+            Some((Focus(range.start), kind, replacements.into_iter().map(mutation).collect()))
         }
         Expr::MethodCall(call) => of_method(source, call),
         Expr::Call(call) => {
             let Expr::Path(path) = &*call.func else { return None };
             let name = &path.path.segments.last()?.ident;
-            let other = other_name(&name.to_string())?;
-            let range = bytes(source, name.span());
-            Some((At(range.start), Kind::Bound, vec![vec![edit(range, other)]]))
+            let other = counterpart(&name.to_string())?;
+            let range = byte_range(source, name.span());
+            Some((Focus(range.start), Kind::Bound, vec![vec![edit(range, other)]]))
         }
         _ => None,
     }
 }
 
-fn in_brackets(source: &str, span: Span) -> Vec<Edit> {
-    let Range { start, end } = bytes(source, span);
+fn parenthesized(source: &str, span: Span) -> Vec<Edit> {
+    let Range { start, end } = byte_range(source, span);
     vec![edit(start..start, "("), edit(end..end, ")")]
 }
 
 fn is_assignment(operator: &BinOp) -> bool {
-    others(operator).is_some_and(|(_, others)| others[0].ends_with('=') && others[0].len() > 1)
+    replacements(operator).is_some_and(|(_, replacements)| replacements[0].ends_with('=') && replacements[0].len() > 1)
         && !matches!(operator, BinOp::Lt(_) | BinOp::Le(_) | BinOp::Gt(_) | BinOp::Ge(_) | BinOp::Eq(_) | BinOp::Ne(_))
 }
 
-fn others(operator: &BinOp) -> Option<(Kind, &'static [&'static str])> {
+fn replacements(operator: &BinOp) -> Option<(Kind, &'static [&'static str])> {
     use Kind::{Comparison, Logic, Operator};
     Some(match operator {
         BinOp::Add(_) => (Operator, &["-"]),
@@ -125,7 +125,7 @@ fn others(operator: &BinOp) -> Option<(Kind, &'static [&'static str])> {
 }
 
 /// The literal plus and minus one, or the other boolean.
-fn other_literals(literal: &Lit) -> Option<(Kind, Vec<String>)> {
+fn literal_replacements(literal: &Lit) -> Option<(Kind, Vec<String>)> {
     match literal {
         Lit::Int(number) => {
             let value: u128 = number.base10_parse().ok()?;
@@ -144,8 +144,8 @@ fn other_literals(literal: &Lit) -> Option<(Kind, Vec<String>)> {
     }
 }
 
-/// The counterpart of a function or method, with the same parameters.
-fn other_name(name: &str) -> Option<&'static str> {
+/// The function or method that replaces this one. Both have the same parameters.
+fn counterpart(name: &str) -> Option<&'static str> {
     Some(match name {
         "min" => "max",
         "max" => "min",
@@ -164,58 +164,57 @@ fn other_name(name: &str) -> Option<&'static str> {
     })
 }
 
-fn of_method(source: &str, call: &syn::ExprMethodCall) -> Option<(At, Kind, Vec<Vec<Edit>>)> {
-    let name = bytes(source, call.method.span());
-    let of_name = |text: &str| Some((At(name.start), Kind::Bound, vec![vec![edit(name.clone(), text)]]));
+fn of_method(source: &str, call: &syn::ExprMethodCall) -> Option<(Focus, Kind, Vec<Vec<Edit>>)> {
+    let name = byte_range(source, call.method.span());
+    let of_name = |text: &str| Some((Focus(name.start), Kind::Bound, vec![vec![edit(name.clone(), text)]]));
     match (call.method.to_string().as_str(), call.args.len()) {
-        // Rounds down instead.
+        // `/` rounds down instead of up.
         ("div_ceil", 1) => {
-            let dot = bytes(source, call.dot_token.span());
-            let change = [in_brackets(source, call.receiver.span()), vec![edit(dot.start..name.end, " / ")]];
-            Some((At(name.start), Kind::Bound, vec![change.concat()]))
+            let dot = byte_range(source, call.dot_token.span());
+            let mutation = [parenthesized(source, call.receiver.span()), vec![edit(dot.start..name.end, " / ")]];
+            Some((Focus(name.start), Kind::Bound, vec![mutation.concat()]))
         }
         ("is_multiple_of", 1) => {
-            let start = bytes(source, call.span()).start;
-            Some((At(name.start), Kind::Logic, vec![vec![edit(start..start, "!")]]))
+            let start = byte_range(source, call.span()).start;
+            Some((Focus(name.start), Kind::Logic, vec![vec![edit(start..start, "!")]]))
         }
         // `all` and `any` of iterators.
-        (method @ ("all" | "any"), 1) => of_name(other_name(method)?),
+        (method @ ("all" | "any"), 1) => of_name(counterpart(method)?),
         ("all" | "any", _) => None,
-        (method, _) => of_name(other_name(method)?),
+        (method, _) => of_name(counterpart(method)?),
     }
 }
 
-/// Negates a condition. Comparisons have their own changes.
+/// The negation of a condition, unless its operator has mutations itself.
 pub fn of_condition(source: &str, condition: &Expr) -> Option<Vec<Edit>> {
     match condition {
         Expr::Binary(_) | Expr::Let(_) | Expr::Lit(_) | Expr::Unary(_) => None,
         _ => {
-            let Range { start, end } = bytes(source, condition.span());
+            let Range { start, end } = byte_range(source, condition.span());
             Some(vec![edit(start..start, "!("), edit(end..end, ")")])
         }
     }
 }
 
-/// The end of a range, plus and minus one. A literal end has these changes anyway.
-pub fn of_range_end(source: &str, end: &Expr) -> Option<(At, Vec<Vec<Edit>>)> {
+/// The end of a range plus and minus one. A literal has these mutations itself.
+pub fn of_range_end(source: &str, end: &Expr) -> Option<(Focus, Vec<Vec<Edit>>)> {
     if matches!(end, Expr::Lit(_)) {
         return None;
     }
-    let range = bytes(source, end.span());
-    let change = |text: &str| [in_brackets(source, end.span()), vec![edit(range.end..range.end, text)]].concat();
-    Some((At(range.start), vec![change(" + 1"), change(" - 1")]))
+    let range = byte_range(source, end.span());
+    let mutation = |text: &str| [parenthesized(source, end.span()), vec![edit(range.end..range.end, text)]].concat();
+    Some((Focus(range.start), vec![mutation(" + 1"), mutation(" - 1")]))
 }
 
-/// Functions of `cuda_std` that emit no instruction, and only constrain the order in which the compiler schedules
-/// others.
+/// Functions of `cuda_std` that emit no instruction, and only constrain how the compiler schedules loads.
 const HINTS: [&str; 2] = ["compute_now", "issue_loads"];
 
-/// Whether the expression calls one of them.
+/// Whether the expression calls one of the [`HINTS`].
 pub fn is_hint(expression: &Expr) -> bool {
     called(expression).is_some_and(|name| HINTS.contains(&&*name))
 }
 
-/// The name of the function or method that an expression calls; empty if it calls none.
+/// The name of the function or method that an expression calls; empty if the function has no name.
 fn called(expression: &Expr) -> Option<String> {
     match expression {
         Expr::Call(call) => match &*call.func {
@@ -227,7 +226,7 @@ fn called(expression: &Expr) -> Option<String> {
     }
 }
 
-/// The kind of a statement that can be left out: a call whose value is unused.
+/// The kind of a statement that can be removed: a call whose value is unused.
 pub fn of_statement(expression: &Expr) -> Option<Kind> {
     let name = called(expression)?;
     let is_barrier = ["sync_", "barrier", "fence"].iter().any(|word| name.contains(word));

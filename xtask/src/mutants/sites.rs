@@ -1,4 +1,4 @@
-//! The places of a source where errors can be planted, and their changes.
+//! Mutation sites: the expressions and statements that can be mutated.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::ops::Range;
 use proc_macro2::Span;
 use serde_json::{Value, json};
 
-/// The kind of a place.
+/// The kind of a site.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// `+`, `<<`, `&=`
@@ -16,7 +16,7 @@ pub enum Kind {
     Comparison,
     /// `&&`, `!`, a condition as a whole
     Logic,
-    /// A literal
+    /// A literal number or boolean
     Constant,
     /// A barrier or a fence, as a statement
     Barrier,
@@ -40,89 +40,89 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why no error can be selected at run time at a place.
+/// Why a site is excluded: its mutation could not be activated at run time, or could not be detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum LeftOut {
-    /// A constant, a static, an array's length, a constant argument
+pub enum Exclusion {
+    /// In a constant, a static, an array's length or a const generic argument
     Constants,
-    /// A pattern
+    /// In a pattern
     Patterns,
-    /// Code for a GPU only
+    /// In code that is compiled only for a GPU
     DeviceOnly,
-    /// A call that only constrains the compiler's order of loads: it can change no result and no counter
+    /// A call that only constrains how the compiler schedules loads: it affects no result and no counter
     Hints,
-    /// A macro's definition or call that is not Rust by itself
+    /// In a macro that cannot be parsed as Rust
     Macros,
-    /// A constant function that only the compiler runs
+    /// In a `const fn` that only the compiler runs
     ConstantFunctions,
     /// The mutant does not compile
-    DoesNotCompile,
+    Unviable,
 }
 
-impl fmt::Display for LeftOut {
+impl fmt::Display for Exclusion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Self::Constants => "in constants, array lengths and constant arguments",
+            Self::Constants => "in constants, array lengths and const generic arguments",
             Self::Patterns => "in patterns",
-            Self::DeviceOnly => "in code for a GPU only",
-            Self::Hints => "that tell the compiler in which order to load",
-            Self::Macros => "in macros that cannot be parsed (their operators and literals)",
-            Self::ConstantFunctions => "in constant functions that only the compiler runs (of those drawn)",
-            Self::DoesNotCompile => "whose change does not compile (of those drawn)",
+            Self::DeviceOnly => "in code that is compiled only for a GPU",
+            Self::Hints => "calls that only constrain how the compiler schedules loads",
+            Self::Macros => "in macros that cannot be parsed (operators and numbers)",
+            Self::ConstantFunctions => "in const functions that only the compiler runs (of the sample)",
+            Self::Unviable => "whose mutation does not compile (of the sample)",
         })
     }
 }
 
-/// The number of places left out, by reason.
-pub type Counts = BTreeMap<LeftOut, usize>;
+/// The number of excluded sites, by reason.
+pub type Counts = BTreeMap<Exclusion, usize>;
 
 /// The counts as JSON.
 pub fn counts_as_json(counts: &Counts) -> Value {
     counts.iter().map(|(reason, count)| json!({ "reason": reason.to_string(), "count": count })).collect()
 }
 
-/// Whether a place is an expression, which can be replaced, or a statement, which can be left out.
+/// Whether a site is an expression, which is replaced, or a statement, which is removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
     Expression,
     Statement,
 }
 
-/// A text that replaces some bytes of the source.
+/// The replacement of a byte range of the source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Edit {
     pub range: Range<usize>,
     pub text: String,
 }
 
-/// A place where an error can be planted.
+/// An expression or a statement that can be mutated.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct Site {
     /// The bytes of the expression or the statement.
     pub range: Range<usize>,
-    /// The first byte of the change.
+    /// The position of the mutated operator, name or literal.
     pub focus: usize,
     pub kind: Kind,
     pub form: Form,
-    /// The possible changes; one of them is planted.
-    pub changes: Vec<Vec<Edit>>,
-    /// The compiler may also run this code, and then never with an error.
+    /// The mutations, each as edits. A mutant has one of them.
+    pub mutations: Vec<Vec<Edit>>,
+    /// Whether the compiler may also run this code. It always runs the original.
     pub in_const_fn: bool,
 }
 
-/// A source's places, and the places left out.
+/// The sites of a source, and the numbers of excluded sites.
 #[derive(Debug, Default)]
-pub struct Found {
-    pub places: Vec<Place>,
-    pub left_out: Counts,
-    /// The byte ranges of tests.
+pub struct SourceSites {
+    pub sites: Vec<Site>,
+    pub excluded: Counts,
+    /// The byte ranges of unit tests.
     pub tests: Vec<Range<usize>>,
     /// Modules in other files that are compiled only for a GPU.
     pub device_modules: Vec<String>,
 }
 
 /// The byte range of tokens in the source. A macro variable begins at its `$`.
-pub fn bytes(source: &str, span: Span) -> Range<usize> {
+pub fn byte_range(source: &str, span: Span) -> Range<usize> {
     let range = span.byte_range();
     let dollar = range.start > 0 && source.as_bytes()[range.start - 1] == b'$';
     range.start - usize::from(dollar)..range.end
