@@ -136,7 +136,6 @@ macro_rules! pairs {
     };
 }
 
-// A new pair also needs stored hashes: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
 pairs! {
     Sum of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
     Product of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
