@@ -4,6 +4,7 @@
 //!
 //! | module | tests |
 //! |---|---|
+//! | `bits` | the bits of results, compared with stored hashes |
 //! | `by_length` | orders of reduction that depend only on the length |
 //! | `partials` | reductions whose blocks exchange partial results |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
@@ -22,6 +23,7 @@
 //! | `entries` | the entries in the PTX of a library user |
 //! | `examples` | the examples, run as a user does |
 
+mod bits;
 mod by_length;
 mod corpus;
 mod counters;
