@@ -1,7 +1,7 @@
 //! Type erasure: on the CPU, one compilation of a kernel for all instances that differ only in their functions.
 //!
 //! A kernel that is generic over an operator has an instance for each operator and element type. On a GPU each instance
-//! is compiled by itself with everything inlined, for speed. On the CPU that would compile the same engine 150 times.
+//! is compiled by itself with everything inlined, for speed. On the CPU that would compile the same kernel 150 times.
 //! With `erase` in its attribute ([`kernel`](crate::kernel)), a kernel is compiled for the CPU once per combination of
 //! the sizes of element, state and output: unsigned integers replace the types, and the operator calls functions from a
 //! table. A lane enters the table of its instance, then runs the kernel.

@@ -109,7 +109,7 @@ fn reduce_to_partial_index<O: Operator<T>, T: Element, B: Element, S: Plain>(
     same_bits(match vectors.len() {
         1 => operator.reduce_to_partial_index(vectors_of::<T, B, 1>(vectors), index_of),
         4 => operator.reduce_to_partial_index(vectors_of::<T, B, 4>(vectors), index_of),
-        len => unreachable!("no engine reduces {len} vectors through the table"),
+        len => unreachable!("no kernel reduces {len} vectors through the table"),
     })
 }
 
@@ -132,8 +132,8 @@ fn vectors_of<T: Element, B: Element, const LEN: usize>(vectors: &[B::Vector]) -
 impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
     type State = S;
     type Output = U;
-    const NEUTRAL: S = panic!("an erased operator has no constants: engines call `neutral`");
-    const ANY_ORDER: bool = panic!("an erased operator has no constants: engines call `is_any_order`");
+    const NEUTRAL: S = panic!("an erased operator has no constants: kernels call `neutral`");
+    const ANY_ORDER: bool = panic!("an erased operator has no constants: kernels call `is_any_order`");
 
     fn neutral() -> S {
         (table::<T, S, U>().neutral)()

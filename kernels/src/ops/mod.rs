@@ -36,7 +36,8 @@
 //! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
 //! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it, and
 //!    `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
-//! 6. Renew the list of the public API, `cargo xtask api --renew`.
+//! 6. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
+//! 7. Renew the list of the public API, `cargo xtask api --renew`.
 
 mod arg;
 pub(crate) mod builtin;

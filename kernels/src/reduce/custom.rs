@@ -133,7 +133,7 @@ macro_rules! reductions {
                                     long_segments: long_segments::handle::<$operator, $element>(),
                                 }
                             };
-                            // SAFETY: these kernels run the engines with this operator.
+                            // SAFETY: these kernels reduce with this operator.
                             Kernels::OfStates(unsafe { StateKernels::new::<$operator>($name, self, handles) })
                         }
                     }
@@ -267,7 +267,7 @@ macro_rules! exact_reductions {
                                     long_segments: sum_of_long_segments::handle::<$term, $element>(),
                                 }
                             };
-                            // SAFETY: these kernels run the engines with this term, and 0 selects its sum.
+                            // SAFETY: these kernels sum this term, and 0 selects its sum.
                             let kernels = unsafe { ExactKernels::new::<$term>(0, handles) };
                             Kernels::Exact(kernels.checked::<$term>($name))
                         }

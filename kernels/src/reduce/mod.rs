@@ -15,7 +15,7 @@
 //! | `builtin`, `custom` | the kernels of built-in operators, and of custom ones |
 //! | [`tuning`] | the constants chosen by measurement |
 //!
-//! The engines accept any [`Operator`](crate::ops::Operator), except those of [`exact`], which sum floats.
+//! The kernels accept any [`Operator`](crate::ops::Operator), except those of [`exact`], which sum floats.
 
 cuda_std::on_host! {
     mod builtin;

@@ -186,8 +186,9 @@ pub mod exact_columns {
         }
     }
 
-    /// The lanes, at least, that share a superaccumulator. With one for each lane, so little shared memory is left as
-    /// cache that ordinary columns of `f64` take 7 % longer, and those of 2^10 x 2^10 19 %.
+    /// The minimum number of lanes that share a superaccumulator, if lanes can share one. With one for each lane, so
+    /// little shared memory is left as cache that ordinary columns of `f64` take 7 % longer, and those of 2^10 x 2^10
+    /// 19 %.
     pub const MIN_LANES: u32 = 2;
 
     /// The kernel's `min_blocks`: few enough that a thread's terms fit in registers.

@@ -137,6 +137,30 @@ impl<T: Plain, const LEN: usize> SharedArray<T, LEN> {
         unsafe { pieces::shared_store(self.base, i * size_of::<T>(), value) }
     }
 
+    /// Loads the element at `i`, without a branch. Past the end, the executor traps, and a GPU loads the last element.
+    #[inline(always)]
+    #[track_caller]
+    pub fn load_or_last(&self, i: usize) -> T {
+        // SAFETY: the executor checks the index, and on a GPU it is inside the array.
+        unsafe { self.load_unchecked(Self::or_last(i)) }
+    }
+
+    /// Stores the element at `i`, without a branch. Past the end, the executor traps, and a GPU stores the last
+    /// element.
+    #[inline(always)]
+    #[track_caller]
+    pub fn store_or_last(&self, i: usize, value: T) {
+        // SAFETY: as for `load_or_last`.
+        unsafe { self.store_unchecked(Self::or_last(i), value) }
+    }
+
+    /// On a GPU, the index or, if it is past the end, the last one.
+    #[inline(always)]
+    fn or_last(i: usize) -> usize {
+        const { assert!(LEN > 0) };
+        if cfg!(target_arch = "nvptx64") && i >= LEN { LEN - 1 } else { i }
+    }
+
     /// Loads the element at `i` from memory (`volatile`), never a value that the compiler keeps. Traps past the end.
     #[inline(always)]
     #[track_caller]

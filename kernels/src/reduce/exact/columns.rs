@@ -54,7 +54,7 @@ pub struct ExactColumnArgs<T: Plain> {
     pub tickets: GlobalMut<u32>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, in the format that `finish` selects.
+    /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
 }
 
@@ -102,7 +102,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits };
-    // SAFETY: the caller promises that the output has all results.
+    // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     sum_columns::<O, T>(&input, &matrix, &superaccumulators, &tickets, results);
 }

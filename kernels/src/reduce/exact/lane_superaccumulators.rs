@@ -2,7 +2,7 @@
 
 use core::marker::PhantomData;
 
-use cuda_std::hint::{compute_anew, keep_rolled};
+use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
 use cuda_std::shared::{DynamicShared, dynamic_shared};
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
@@ -24,8 +24,8 @@ use crate::reduce::tuning::exact_long_rows::MAX_UNCHECKED;
 /// time of an addition does not depend on the terms. A digit is an `i64` with bits left for carries, so that carries
 /// are rarely propagated.
 ///
-/// Each lane has a superaccumulator of its own if the launch has memory for them. With less memory, two, four or eight
-/// lanes share one, and take turns.
+/// Each lane has a superaccumulator of its own if the launch has memory for them. With less memory, some sums let two,
+/// four or eight lanes share one, and take turns; others do without.
 ///
 /// Source: Neal, "Fast exact summation using small and large superaccumulators", 2015.
 pub struct LaneSuperaccumulators<G: Grid> {
@@ -52,7 +52,7 @@ pub struct LaneSlot<G> {
     lanes: u32,
     /// Which of these lanes this one is.
     turn: u32,
-    /// Whether lanes can share it, in another launch of the kernel.
+    /// Whether some launch of the kernel lets lanes share one, so that lanes must take turns.
     can_be_shared: bool,
     grid: PhantomData<G>,
 }
@@ -132,8 +132,8 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     const MAX_LANES: u32 = if Self::HAS_TWO { 8 } else { 1 };
 
     /// The sharing of whole inputs, rows and segments. The superaccumulators of 512 lanes of up to 14 words fit in any
-    /// device's memory. With turns in the kernel, sums of squares of `f32` and `f16` take 4 to 6 % longer, because
-    /// `ptxas` no longer knows that all lanes of a warp go through its loops together.
+    /// device's memory. Code for turns costs time even where nothing is shared: see
+    /// [`SharedWords`](super::superaccumulator_words::SharedWords).
     pub const SHARING: Sharing = [1, if Self::WORDS <= 14 { 1 } else { Self::MAX_LANES }];
 
     /// The sharing of columns, which leave more of the memory as cache.
@@ -162,12 +162,11 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         Self { taken: u32::MAX, specials: 0, unchecked: 0, next_unchecked: 0, grid: PhantomData }
     }
 
-    /// This lane's superaccumulator, if the launch has memory for those of all lanes. The kernel's [`LaneMemory`] has the
-    /// same `sharing`.
+    /// This lane's superaccumulator, in a block of `threads` threads, if the launch has memory for those of all lanes.
+    /// The kernel's [`LaneMemory`] has the same `sharing`. The block has whole warps.
     #[inline(always)]
-    pub fn slot([_, max_lanes]: Sharing) -> Option<LaneSlot<G>> {
-        // Ordinary data would wait for the addresses of all digits, if they were computed before the first of these terms.
-        let (words, threads) = (dynamic_shared::<i64>(), compute_anew(thread::block_dim_x() as usize));
+    pub fn slot([_, max_lanes]: Sharing, threads: usize) -> Option<LaneSlot<G>> {
+        let words = dynamic_shared::<i64>();
         let has_memory = |lanes_log: u32| words.len() >= (threads >> lanes_log) * Self::WORDS;
         if G::HAS_LOW || !has_memory(max_lanes.ilog2()) {
             return None;
@@ -340,8 +339,8 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 
     /// Adds the sum of all lanes to a superaccumulator. Returns whether there were any terms.
     #[inline(always)]
-    pub fn end(self, superacc: &Superaccumulator<G>) -> bool {
-        let Some(slot) = Self::slot(Self::SHARING).filter(|_| self.taken != u32::MAX) else {
+    pub fn end(self, slot: Option<LaneSlot<G>>, superacc: &Superaccumulator<G>) -> bool {
+        let Some(slot) = slot.filter(|_| self.taken != u32::MAX) else {
             return false;
         };
         Self::propagate_by_warp(slot);
@@ -442,7 +441,8 @@ impl<G: Grid> LaneSlot<G> {
 
     #[inline(always)]
     fn word(&self, digit: usize) -> i64 {
-        // SAFETY: `slot` has checked that the memory has all words of all warps, and `digit` is below `WORDS`.
+        // SAFETY: `slot` has checked that the memory has all words of the block's warps, which are whole, as the
+        // kernels' callers promise; and `digit` is below `WORDS`.
         unsafe { self.words.load_unchecked(self.first + digit * self.stride) }
     }
 

@@ -73,7 +73,7 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub superaccumulators: GlobalMut<i64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, in the format that `finish` selects.
+    /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
 }
 
@@ -88,7 +88,8 @@ pub struct ExactLongRowArgs<T: Plain> {
 ///
 /// # Safety
 /// As for [`long_rows`](fn@crate::reduce::long_rows::long_rows), with [`states_per_split`] tile states for each split,
-/// and [`words_of_superaccumulator`] words of `superaccumulators` for each row, if there is more than one split.
+/// and [`words_of_superaccumulator`] words of `superaccumulators` for each row, if there is more than one split. The
+/// block has whole warps.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     max_threads = MAX_THREADS,
@@ -111,7 +112,7 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
-    // SAFETY: the caller promises that the output has all results.
+    // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), split, len, pitch, splits, shared, results);
 }
@@ -120,7 +121,7 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
 ///
 /// # Safety
 /// As for [`pairs`](fn@crate::reduce::pairs::pairs), and for [`exact_long_rows`](fn@exact_long_rows) with
-/// [`words_of_pairs_superaccumulator`].
+/// [`words_of_pairs_superaccumulator`]. The block has whole warps.
 #[kernel(
     instances = [Dot] x [f32, f64, f16, bf16],
     max_threads = MAX_THREADS,
@@ -143,7 +144,7 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
     let inputs = Two(&first, &second);
-    // SAFETY: the caller promises that the output has all results.
+    // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
 }

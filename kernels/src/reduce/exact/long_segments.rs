@@ -53,7 +53,7 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     pub superaccumulators: GlobalMut<i64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, in the format that `finish` selects.
+    /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
 }
 
@@ -86,7 +86,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
 ) {
     let warp_partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let shared_ticket = shared_array![u32; 1];
-    // SAFETY: the caller promises that the output has all results.
+    // SAFETY: `capacity` checks the alignment, and each index is below it.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     const WARPS: u32 = (BLOCK / 32) as u32;
@@ -100,7 +100,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         let ([segment, chunk], [start, len]) =
             (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
         let (segment, start, len) = (segment as usize, start as usize, len as usize);
-        // A chunk of another launch's input, if two launches overlap: its elements may not exist here.
+        // A chunk of another launch, if two launches overlap: its elements or its result may not exist here.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let (chunk, len) = if is_inside { (chunk as usize, len) } else { (0, 0) };
         let start = if is_inside { start } else { 0 };
@@ -144,7 +144,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
                 });
             }
             let result = result_of(results.finish, partial, superacc, len as u64);
-            if lane_id() == 0 {
+            if lane_id() == 0 && segment < results.capacity() {
                 results.store(segment, result);
             }
         }

@@ -168,7 +168,8 @@ impl<'a, K: Terms> Results<'a, K> {
     /// The results that a kernel's arguments select.
     ///
     /// # Safety
-    /// The output is aligned for a result, and has one for each index that [`Results::store`] gets.
+    /// The output is aligned for results in the format that `finish` selects, and has one for each index that
+    /// [`Results::store`] gets.
     #[inline(always)]
     pub unsafe fn new(finish: u32, output: GlobalMut<'a, u8>) -> Self {
         Self { finish: Finish { code: finish, terms: PhantomData }, output }
@@ -184,8 +185,8 @@ impl<'a, K: Terms> Results<'a, K> {
         }
     }
 
-    /// Writes result `index`, unchecked on a GPU. With the four branches to a trap that the checks are, sums of short
-    /// rows take 5 % longer, because fewer values stay in registers.
+    /// Writes result `index`, unchecked on a GPU. Checks would be four branches to a trap, with which sums of short
+    /// rows take 5 % longer: fewer values stay in registers.
     #[inline(always)]
     pub fn store(&self, index: usize, bits: u64) {
         // SAFETY: as promised to `new`.

@@ -44,7 +44,7 @@ pub struct ExactRowArgs<T: Plain> {
     pub has_singles: u32,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, in the format that `finish` selects.
+    /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
 }
 
@@ -67,7 +67,7 @@ pub struct ExactRowArgs<T: Plain> {
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
     ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
 ) {
-    // SAFETY: the caller promises that the output has all results.
+    // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
@@ -357,7 +357,8 @@ fn resum_rows<O: ExactOperator<T>, T: Element>(
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
             let result = sum_by_warp::<O, T>(&input, start, len, superacc, results.finish);
-            if lane_id() == 0 {
+            // A custom term may be other than 0 for the elements of rows that do not exist, which are 0.
+            if lane_id() == 0 && row < rows.rows {
                 results.store(row, result);
             }
             // Before another row overwrites the words.

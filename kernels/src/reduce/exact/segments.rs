@@ -44,7 +44,7 @@ pub struct ExactSegmentArgs<T: Plain> {
     pub status: GlobalMut<u64>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
-    /// The results, in the format that `finish` selects.
+    /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
 }
 
@@ -74,7 +74,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     ExactSegmentArgs { input, offsets, segments_per_warp, chunks, status, finish, output }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
-    // SAFETY: the caller promises that the output has all results.
+    // SAFETY: `capacity` checks the alignment before anything is written, and each index is below it.
     let results = unsafe { Results::new(finish, output) };
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;

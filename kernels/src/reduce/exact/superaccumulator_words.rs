@@ -22,11 +22,11 @@ pub const SPECIALS: usize = 3;
 /// The number of words of a warp besides its limbs: one for each [`Special`], and one for the sum of the residuals.
 pub const OTHER_WORDS: usize = SPECIALS + 1;
 
-/// Words in shared memory.
+/// Words in shared memory, accessed without a branch: see [`SharedArray::load_or_last`].
 ///
-/// Past the end, the executor traps, and a GPU takes the last word. A branch to a trap would cost time even in paths
-/// that ordinary data do not take: where some lanes of a warp may trap, `ptxas` no longer knows that all lanes go through
-/// the loop around it together. Sums of squares of `f32` and `f16` then take 4 to 6 % longer.
+/// The branch of a check would cost time even in paths that ordinary data do not take. Where some lanes of a warp may
+/// trap, `ptxas` no longer knows that all lanes go through the loop around it together, so that this loop takes up to a
+/// sixth longer (`docs/notes/exact-sums.md`). Lanes that take turns have the same effect.
 pub trait SharedWords: Copy {
     /// For `declare_superaccumulator!`.
     #[doc(hidden)]
@@ -44,18 +44,10 @@ impl<const LEN: usize> SharedWords for SharedArray<i64, LEN> {
     }
     #[inline(always)]
     fn load(&self, i: usize) -> i64 {
-        // SAFETY: the executor checks the index, and on a GPU it is inside the array.
-        unsafe { self.load_unchecked(inside::<LEN>(i)) }
+        self.load_or_last(i)
     }
     #[inline(always)]
     fn store(&self, i: usize, word: i64) {
-        // SAFETY: as above.
-        unsafe { self.store_unchecked(inside::<LEN>(i), word) }
+        self.store_or_last(i, word);
     }
-}
-
-/// On a GPU, the index or, if it is past the end, the last one.
-#[inline(always)]
-fn inside<const LEN: usize>(i: usize) -> usize {
-    if cfg!(target_arch = "nvptx64") && i >= LEN { LEN - 1 } else { i }
 }

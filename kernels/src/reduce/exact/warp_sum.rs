@@ -1,5 +1,7 @@
 //! The exact sum of any elements, by a warp.
 
+use cuda_std::hint::compute_anew;
+use cuda_std::thread;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
 use exact_sum::{Accumulator, Bins, Window};
 
@@ -166,7 +168,9 @@ impl<G: Grid> WarpSum<G> {
                 is_in_range &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc)
             });
         });
-        if let Some(slot) = LaneSuperaccumulators::<G>::slot(LaneSuperaccumulators::<G>::SHARING) {
+        // Opaque, so that LLVM does not compute the addresses of all digits before the first loop.
+        let threads = compute_anew(thread::block_dim_x() as usize);
+        if let Some(slot) = LaneSuperaccumulators::<G>::slot(LaneSuperaccumulators::<G>::SHARING, threads) {
             let is_wide = || {
                 let (largest, smallest) = exponents_of_warp(&all);
                 let is_above = largest > Window::<G::Format>::HIGHEST;
@@ -293,7 +297,8 @@ impl<G: Grid> WarpSum<G> {
     /// Adds the sums of `lanes` to limbs.
     #[inline(always)]
     pub fn take_lanes(&mut self, lanes: LaneSuperaccumulators<G>, superacc: &Superaccumulator<G>) {
-        if lanes.end(superacc) {
+        let threads = thread::block_dim_x() as usize;
+        if lanes.end(LaneSuperaccumulators::<G>::slot(LaneSuperaccumulators::<G>::SHARING, threads), superacc) {
             self.in_superacc |= IN_LIMBS;
         }
     }
