@@ -390,7 +390,7 @@ fn nothing_spills() {
             let may_spill = may_spill.iter().any(|prefix| usage.entry.starts_with(prefix));
             // The limits of `xtask/src/build_ptx.rs`; other kernels must not spill.
             let (spilled, in_calls, stack) = match usage.entry.as_str() {
-                entry if entry.starts_with("exact_") => (1_700, 4_000, 1_024),
+                entry if entry.starts_with("exact_") => (2_200, 4_000, 1_024),
                 entry if entry.starts_with("columns_") => (512, 550, 512),
                 entry if entry.starts_with("segments_") => (384, 550, 128),
                 _ if may_spill => (128, 550, 128),

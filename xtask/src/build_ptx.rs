@@ -85,7 +85,7 @@ impl Limits {
     /// them up to 40 % faster. In exact sums, the paths for rare data have arrays in the stack frame, and spill.
     fn of(entry: &str) -> Self {
         let (spilled, spilled_in_calls, stack) = match entry {
-            _ if entry.starts_with("exact_") => (1_700, 4_000, 1_024),
+            _ if entry.starts_with("exact_") => (2_200, 4_000, 1_024),
             _ if entry.starts_with("columns_") => (512, 550, 512),
             _ if entry.starts_with("segments_") => (384, 550, 128),
             _ => (128, 550, 128),

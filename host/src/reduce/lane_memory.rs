@@ -36,28 +36,37 @@ mod tests {
     use kernels::ops::{Sum, SumOfSquares};
     use kernels::reduce::columns::BLOCK;
     use kernels::reduce::exact::columns::{MIN_BLOCKS, lane_memory};
+    use kernels::reduce::exact::long_rows::{self, MAX_THREADS};
     use kernels::reduce::exact::result::ExactOperator;
 
     use super::*;
     use crate::occupancy::Multiprocessor;
 
+    fn shared_of(compute: u32) -> SharedMemory {
+        let Multiprocessor { shared_bytes, reserved_shared_bytes, .. } = Multiprocessor::of(compute).unwrap();
+        let [of_multiprocessor, reserved] = [shared_bytes, reserved_shared_bytes].map(|bytes| bytes as usize);
+        SharedMemory { of_block: of_multiprocessor - reserved, of_multiprocessor, reserved }
+    }
+
     #[test]
-    fn columns_have_the_memory_that_they_need_on_every_device() {
+    fn columns_and_whole_inputs_have_the_memory_that_they_need_on_every_device() {
         fn of<O: ExactOperator<T>, T: cuda_std::element::Element>(shared: SharedMemory) -> usize {
             required_bytes(shared, lane_memory::<O::Terms>(), BLOCK, MIN_BLOCKS * BLOCK)
         }
         // Without opting in, as in the executor; and all devices.
         let least = SharedMemory { of_block: 48 * 1024, of_multiprocessor: usize::MAX, reserved: 0 };
-        let devices = Multiprocessor::known().map(|compute| {
-            let Multiprocessor { shared_bytes, reserved_shared_bytes, .. } = Multiprocessor::of(compute).unwrap();
-            let [of_multiprocessor, reserved] = [shared_bytes, reserved_shared_bytes].map(|bytes| bytes as usize);
-            SharedMemory { of_block: of_multiprocessor - reserved, of_multiprocessor, reserved }
-        });
-        for shared in devices.chain([least]) {
+        for shared in Multiprocessor::known().map(shared_of).chain([least]) {
             let sums =
                 [of::<Sum, f32>(shared), of::<Sum, f64>(shared), of::<Sum, f16>(shared), of::<Sum, bf16>(shared)];
             assert!(sums.iter().all(|&bytes| bytes > 0), "{shared:?}: {sums:?}");
             assert!(of::<SumOfSquares, f32>(shared) > 0, "{shared:?}");
+        }
+        // Whole inputs of squares by the largest blocks.
+        for compute in Multiprocessor::known() {
+            let shared = shared_of(compute);
+            let memory = long_rows::lane_memory::<<SumOfSquares as ExactOperator<f32>>::Terms>();
+            let bytes = memory.bytes(MAX_THREADS, shared.available(MAX_THREADS, MAX_THREADS));
+            assert_eq!(bytes, MAX_THREADS * 14 * 8, "{shared:?}");
         }
         // Two blocks of `f32` do not fit on a multiprocessor of sm_75, with 64 KiB.
         let turing = SharedMemory { of_block: 64 * 1024, of_multiprocessor: 64 * 1024, reserved: 0 };
