@@ -71,5 +71,9 @@ mod tests {
         // Two blocks of `f32` do not fit on a multiprocessor of sm_75, with 64 KiB.
         let turing = SharedMemory { of_block: 64 * 1024, of_multiprocessor: 64 * 1024, reserved: 0 };
         assert_eq!(lane_memory::<<Sum as ExactOperator<f32>>::Terms>().bytes(BLOCK, turing.available(BLOCK, 512)), 0);
+        // Nor do the superaccumulators of squares fit in small blocks there, which sum wide data without them.
+        let squares = long_rows::lane_memory::<<SumOfSquares as ExactOperator<f32>>::Terms>();
+        let has_memory = |threads| squares.bytes(threads, turing.available(threads, MAX_THREADS)) > 0;
+        assert_eq!([64, 128, 256, 512].map(has_memory), [false, false, true, true]);
     }
 }

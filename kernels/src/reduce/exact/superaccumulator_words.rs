@@ -26,7 +26,7 @@ pub const OTHER_WORDS: usize = SPECIALS + 1;
 ///
 /// The branch of a check would cost time even in paths that ordinary data do not take. Where some lanes of a warp may
 /// trap, `ptxas` no longer knows that all lanes go through the loop around it together, so that this loop takes up to a
-/// sixth longer (`docs/notes/exact-sums.md`). Lanes that take turns have the same effect.
+/// fifth longer (`docs/notes/exact-sums.md`).
 pub trait SharedWords: Copy {
     /// For `declare_superaccumulator!`.
     #[doc(hidden)]
