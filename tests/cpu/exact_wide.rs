@@ -18,7 +18,7 @@ use crate::exact_launches::{Launched, check_columns};
 fn memory_is_used_to_the_last_byte() {
     fn of<K: Terms>(fewest: usize) {
         const STATIC: usize = 100;
-        let memory = LaneMemory::of::<K>(STATIC, LaneSuperaccumulators::<K::Grid>::SHARING);
+        let memory = LaneMemory::of::<K>(STATIC, 1);
         let mut bytes = memory.bytes(32, usize::MAX);
         while bytes > fewest {
             assert_eq!(memory.bytes(32, STATIC + bytes), bytes);

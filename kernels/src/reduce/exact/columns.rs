@@ -16,7 +16,7 @@ use super::columns_full_range::sum_full_range;
 use super::format::Format;
 use super::global_superaccumulators::GlobalSuperaccumulators;
 use super::grid::Grid;
-use super::lane_superaccumulators::{LaneMemory, LaneSuperaccumulators};
+use super::lane_superaccumulators::LaneMemory;
 use super::result::{ExactOperator, Results};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
@@ -24,6 +24,7 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per_column};
 use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::fold::is_last_block;
+use crate::reduce::tuning::exact_columns::MIN_LANES;
 pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, rows_in_flight};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
@@ -62,7 +63,7 @@ pub struct ExactColumnArgs<T: Plain> {
 pub const fn lane_memory<K: Terms>() -> LaneMemory {
     // Each column has a slot and an exponent; counts take less than 1 KiB.
     let static_bytes = BLOCK * COLUMNS * (size_of::<[u64; 2]>() + size_of::<u32>()) + 1024;
-    LaneMemory::of::<K>(static_bytes, LaneSuperaccumulators::<K::Grid>::SHARING_OF_COLUMNS)
+    LaneMemory::of::<K>(static_bytes, MIN_LANES)
 }
 
 /// [`columns`](fn@crate::reduce::columns::columns) with exact sums.

@@ -44,7 +44,7 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
     results: Results<'_, O::Terms>,
 ) {
     let all = list_columns(slots, list, share.lanes as usize);
-    let Some(slot) = Lanes::<O, T>::slot(Lanes::<O, T>::SHARING_OF_COLUMNS, BLOCK) else {
+    let Some(slot) = Lanes::<O, T>::slot(BLOCK) else {
         panic!("the launch has too little dynamic shared memory");
     };
     let of_block = slot.count();

@@ -15,7 +15,6 @@ use super::superaccumulator_words::Special;
 use super::terms::Terms;
 use super::unrolled::each;
 use super::warp_sum::largest_of;
-use crate::reduce::tuning::exact_columns::MIN_LANES;
 use crate::reduce::tuning::exact_long_rows::MAX_UNCHECKED;
 
 /// The sums of a warp's lanes, of terms of any exponents. All lanes of the warp must call each function.
@@ -24,8 +23,8 @@ use crate::reduce::tuning::exact_long_rows::MAX_UNCHECKED;
 /// time of an addition does not depend on the terms. A digit is an `i64` with bits left for carries, so that carries
 /// are rarely propagated.
 ///
-/// Each lane has a superaccumulator of its own if the launch has memory for them. With less memory, some sums let two,
-/// four or eight lanes share one, and take turns; others do without.
+/// Each lane has a superaccumulator of its own if the launch has memory for them. With less memory, two, four or eight
+/// lanes share one and take turns, if a term has two digits.
 ///
 /// Source: Neal, "Fast exact summation using small and large superaccumulators", 2015.
 pub struct LaneSuperaccumulators<G: Grid> {
@@ -52,34 +51,34 @@ pub struct LaneSlot<G> {
     lanes: u32,
     /// Which of these lanes this one is.
     turn: u32,
-    /// Whether some launch of the kernel lets lanes share one, so that lanes must take turns.
-    can_be_shared: bool,
     grid: PhantomData<G>,
 }
-
-/// The minimum and maximum number of lanes that share a superaccumulator: 1, 2, 4 or 8.
-pub type Sharing = [u32; 2];
 
 /// The dynamic shared memory that a kernel needs for [`LaneSuperaccumulators`].
 #[derive(Clone, Copy)]
 pub struct LaneMemory {
     bytes_of_each: usize,
-    sharing: Sharing,
+    /// The minimum and maximum number of lanes that share a superaccumulator: 1, 2, 4 or 8.
+    min_lanes: u32,
+    max_lanes: u32,
     static_bytes: usize,
 }
 
 impl LaneMemory {
-    /// For sums of terms `K`, in a kernel with at most `static_bytes` bytes of shared arrays.
-    pub const fn of<K: Terms>(static_bytes: usize, sharing: Sharing) -> Self {
+    /// For sums of terms `K`, in a kernel with at most `static_bytes` bytes of shared arrays. If lanes can share a
+    /// superaccumulator, at least `min_lanes` lanes do: a power of two.
+    pub const fn of<K: Terms>(static_bytes: usize, min_lanes: u32) -> Self {
         let bytes_of_each = size_of::<i64>() * LaneSuperaccumulators::<K::Grid>::WORDS;
-        Self { bytes_of_each, sharing, static_bytes }
+        let max_lanes = LaneSuperaccumulators::<K::Grid>::MAX_LANES;
+        let min_lanes = if min_lanes < max_lanes { min_lanes } else { max_lanes };
+        Self { bytes_of_each, min_lanes, max_lanes, static_bytes }
     }
 
     /// The bytes for a block of `threads` threads that may have `available` bytes of shared memory in total: a
     /// superaccumulator for each lane, or for as few lanes as fit. 0 if none fit.
     pub const fn bytes(self, threads: usize, available: usize) -> usize {
-        let [mut lanes, max_lanes] = self.sharing;
-        while lanes <= max_lanes {
+        let mut lanes = self.min_lanes;
+        while lanes <= self.max_lanes {
             let bytes = threads / lanes as usize * self.bytes_of_each;
             if self.static_bytes + bytes <= available {
                 return bytes;
@@ -131,17 +130,6 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     /// device's memory.
     const MAX_LANES: u32 = if Self::HAS_TWO { 8 } else { 1 };
 
-    /// The sharing of whole inputs, rows and segments. The superaccumulators of 512 lanes of up to 14 words fit in any
-    /// device's memory, so they are not shared, and their kernels have 1 to 2 % fewer instructions. Smaller blocks do
-    /// without them on devices with little memory.
-    pub const SHARING: Sharing = [1, if Self::WORDS <= 14 { 1 } else { Self::MAX_LANES }];
-
-    /// The sharing of columns, which leave more of the memory as cache.
-    pub const SHARING_OF_COLUMNS: Sharing = {
-        let min_lanes = if MIN_LANES < Self::MAX_LANES { MIN_LANES } else { Self::MAX_LANES };
-        [min_lanes, Self::MAX_LANES]
-    };
-
     /// The number of words of a superaccumulator: digits, and one for non-finite terms. Pairs of terms are summed only
     /// in windows: with superaccumulators, the sums of squares of ordinary `f64` take up to twice as long, because
     /// there are too few registers.
@@ -163,24 +151,24 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     }
 
     /// This lane's superaccumulator, in a block of `threads` threads, if the launch has memory for those of all lanes.
-    /// The kernel's [`LaneMemory`] has the same `sharing`. The block has whole warps.
+    /// The block has whole warps.
     #[inline(always)]
-    pub fn slot([_, max_lanes]: Sharing, threads: usize) -> Option<LaneSlot<G>> {
+    pub fn slot(threads: usize) -> Option<LaneSlot<G>> {
         let words = dynamic_shared::<i64>();
         let has_memory = |lanes_log: u32| words.len() >= (threads >> lanes_log) * Self::WORDS;
-        if G::HAS_LOW || !has_memory(max_lanes.ilog2()) {
+        if G::HAS_LOW || !has_memory(Self::MAX_LANES.ilog2()) {
             return None;
         }
-        let lanes_log = match max_lanes {
+        let lanes_log = match Self::MAX_LANES {
             1 => 0,
             _ => u32::from(!has_memory(0)) + u32::from(!has_memory(1)) + u32::from(!has_memory(2)),
         };
         // The words for a digit of the lanes that add at the same time are contiguous, so they are in different banks.
         let of_warp = 32 >> lanes_log;
         let first = (warp_id() as u32 * of_warp + lane_id() % of_warp) as usize;
-        let (stride, can_be_shared) = (threads / 32 * of_warp as usize, max_lanes > 1);
-        let (lanes, turn) = (1 << lanes_log, if can_be_shared { lane_id() / of_warp } else { 0 });
-        Some(LaneSlot { words, first, stride, lanes, turn, can_be_shared, grid: PhantomData })
+        let stride = threads / 32 * of_warp as usize;
+        let turn = if Self::MAX_LANES > 1 { lane_id() / of_warp } else { 0 };
+        Some(LaneSlot { words, first, stride, lanes: 1 << lanes_log, turn, grid: PhantomData })
     }
 
     /// Whether terms are to be added here; `is_wide` tells whether windows would take longer. It is evaluated less
@@ -401,7 +389,7 @@ impl<G: Grid> LaneSlot<G> {
     /// Calls a function in each lane, so that no two lanes that share a superaccumulator do so at once.
     #[inline(always)]
     fn in_turn(&self, mut work: impl FnMut()) {
-        if !self.can_be_shared {
+        if LaneSuperaccumulators::<G>::MAX_LANES == 1 {
             return work();
         }
         let mut turn = 0;
@@ -480,9 +468,8 @@ mod tests {
         let (singles, doubles) = (lane_memory::<Elements<f32>>(), lane_memory::<Elements<f64>>());
         assert_eq!([48, 227].map(|kib| of(singles, kib)), [80, 80]);
         assert_eq!([16, 48, 64, 99, 163, 227].map(|kib| of(doubles, kib)), [0, 42, 84, 168, 168, 336]);
-        // Squares of whole inputs have one for each lane or none, also with the least memory of a device, 64 KiB.
         type Squares = <SumOfSquares as ExactOperator<f32>>::Terms;
-        assert_eq!([48, 64, 227].map(|kib| of(lane_memory::<Squares>(), kib)), [0, 112, 112]);
+        assert_eq!([8, 16, 48, 64, 227].map(|kib| of(lane_memory::<Squares>(), kib)), [0, 14, 56, 112, 112]);
         let of_columns = columns::lane_memory::<Squares>();
         assert_eq!([24, 32, 48, 227].map(|kib| of_columns.bytes(256, kib * 1024) / 256), [0, 28, 56, 56]);
     }

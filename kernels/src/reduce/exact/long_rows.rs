@@ -49,7 +49,7 @@ pub const fn lane_memory<K: Terms>() -> LaneMemory {
     let terms = if K::Grid::HAS_LOW { 2 } else { 1 };
     let partials = 2 * terms * size_of::<[u64; 2]>() * 2 * MAX_WARPS;
     let superaccumulators = size_of::<i64>() * (K::Grid::LIMBS as usize + OTHER_WORDS) * MAX_WARPS;
-    LaneMemory::of::<K>(partials + superaccumulators, LaneSuperaccumulators::<K::Grid>::SHARING)
+    LaneMemory::of::<K>(partials + superaccumulators, 1)
 }
 
 /// The arguments of [`exact_long_rows`](fn@exact_long_rows).

@@ -170,7 +170,7 @@ impl<G: Grid> WarpSum<G> {
         });
         // Opaque, so that LLVM does not compute the addresses of all digits before the first loop.
         let threads = compute_anew(thread::block_dim_x() as usize);
-        if let Some(slot) = LaneSuperaccumulators::<G>::slot(LaneSuperaccumulators::<G>::SHARING, threads) {
+        if let Some(slot) = LaneSuperaccumulators::<G>::slot(threads) {
             let is_wide = || {
                 let (largest, smallest) = exponents_of_warp(&all);
                 let is_above = largest > Window::<G::Format>::HIGHEST;
@@ -298,7 +298,7 @@ impl<G: Grid> WarpSum<G> {
     #[inline(always)]
     pub fn take_lanes(&mut self, lanes: LaneSuperaccumulators<G>, superacc: &Superaccumulator<G>) {
         let threads = thread::block_dim_x() as usize;
-        if lanes.end(LaneSuperaccumulators::<G>::slot(LaneSuperaccumulators::<G>::SHARING, threads), superacc) {
+        if lanes.end(LaneSuperaccumulators::<G>::slot(threads), superacc) {
             self.in_superacc |= IN_LIMBS;
         }
     }
