@@ -180,6 +180,18 @@ impl<F: Binary> Bins<F> {
         (self.outside & F::SIGN_AND_EXPONENT) | (self.residual & !F::SIGN) == F::ZERO
     }
 
+    /// The same bins, with `map` applied to each word. An opaque `map` keeps the compiler from merging the additions
+    /// with later ones.
+    #[inline(always)]
+    pub fn map_words(self, map: impl Fn(F::Word) -> F::Word) -> Self {
+        Self {
+            upper: map(self.upper),
+            lower: map(self.lower),
+            outside: map(self.outside),
+            residual: map(self.residual),
+        }
+    }
+
     /// The bins of both sets of elements.
     #[inline(always)]
     pub fn merge(self, other: Self) -> Self {

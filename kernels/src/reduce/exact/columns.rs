@@ -395,17 +395,17 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     // `lanes` is a power of two.
     let thread = thread::index_in_block::<BLOCK>();
     let lane = thread & (lanes - 1);
-    let mut largest = [Float::<K>::default(); COLUMNS];
-    each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile.get(k, c)).abs())));
+    let mut largest = [0.0_f32; COLUMNS];
+    each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile.get(k, c)).upper())));
     if lanes == BLOCK {
         // The windows are this thread's own. They are stored for later readers.
         return per_column(|c| {
-            let exponent = window_of_column::<Float<K>>(largest[c].high_word());
+            let exponent = window_of_column::<Float<K>>(largest[c].to_bits());
             exponents.store(c * BLOCK + thread, exponent as u32);
             K::Grid::window(exponent)
         });
     }
-    each::<COLUMNS>(|c| exponents.store(c * BLOCK + thread, largest[c].high_word()));
+    each::<COLUMNS>(|c| exponents.store(c * BLOCK + thread, largest[c].to_bits()));
     thread::sync_threads();
     let mut c = row;
     while c < COLUMNS {

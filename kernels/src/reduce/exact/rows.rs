@@ -8,7 +8,7 @@ use exact_sum::{Bins, Leading, Window};
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
-use super::full_range_rows::{RowPlace, sum_full_range, takes_rows_of};
+use super::full_range_rows::{RowPlace, VECTORS_LOG, sum_full_range, takes_rows_of};
 use super::grid::Grid;
 use super::partial::fold_warp;
 use super::result::{ExactOperator, Finish, Results, result_of};
@@ -96,10 +96,13 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
         };
         results.store(row, result);
     };
-    // Two functions, since code that only one of them needs would slow the other.
-    let again = match has_singles {
-        false => sum_rows::<O::Terms, T, false>(input, &rows, &put),
-        true => sum_rows::<O::Terms, T, true>(input, &rows.computed_anew(), &put),
+    // Separate functions, since code that only one of them needs would slow the others. If all vectors of a lane are of
+    // one row, a warp executes a third fewer instructions.
+    let again = match (has_singles, rows.vectors_log == VECTORS_LOG) {
+        (false, false) => sum_rows::<O, T, false>(input, &rows, &put),
+        (true, false) => sum_rows::<O, T, true>(input, &rows.computed_anew(), &put),
+        (false, true) => sum_rows::<O, T, false>(input, &rows.computed_anew().of_all_vectors(), &put),
+        (true, true) => sum_rows::<O, T, true>(input, &rows.computed_anew().of_all_vectors(), &put),
     };
     if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
@@ -121,6 +124,9 @@ fn result_of_two<O: ExactOperator<T>, T: Element>(
 
 /// The grid of the terms.
 pub(super) type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
+
+/// The integers in which a lane sums.
+type ValueOf<O, T> = <<GridOf<O, T> as Grid>::Format as Format>::Value;
 
 /// The rows of a warp.
 #[derive(Clone, Copy)]
@@ -153,6 +159,12 @@ impl Rows {
     fn computed_anew(self) -> Self {
         let lanes_log = compute_anew(self.lanes_log as usize) as u32;
         Self { lanes_log, first: compute_anew(self.first), ..self }
+    }
+
+    /// The same rows, if all vectors of a lane are of one row.
+    #[inline(always)]
+    fn of_all_vectors(self) -> Self {
+        Self { vectors_log: VECTORS_LOG, ..self }
     }
 
     /// The row of vector `k` of group `group` of lanes.
@@ -235,7 +247,7 @@ impl Rows {
 /// the position of its unit. Returns a bit for each of the lane's vectors: whether the row that begins with it must be
 /// summed again.
 #[inline(always)]
-pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLES: bool>(
+pub(super) fn sum_rows<O: ExactOperator<T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
     put: &impl Fn(usize, [(i128, u32); 2]),
@@ -248,30 +260,30 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
     };
     let of_lane = [load(0), load(1), load(2), load(3)];
     issue_loads();
-    let exponent = match K::WINDOW {
+    let exponent = match O::Terms::WINDOW {
         Some(exponent) => exponent,
         None => {
-            let mut largest = Float::<K>::default();
-            each::<VECTORS>(|k| largest = largest.max(of_lane[k].largest::<K, SINGLES>()));
-            window_above::<Float<K>>(u32::reduce_max(FULL_MASK, largest.high_word()))
+            let mut largest = 0.0_f32;
+            each::<VECTORS>(|k| largest = largest.max(of_lane[k].largest::<O::Factors, SINGLES>()));
+            let largest = u32::reduce_max(FULL_MASK, largest.to_bits());
+            window_above::<Float<O::Factors>>(largest) * O::Terms::DEGREE
         }
     };
-    let window = K::Grid::window(exponent);
-    let windows = [window, K::Grid::window_of_low(window)];
+    let window = GridOf::<O, T>::window(exponent);
+    let windows = [window, GridOf::<O, T>::window_of_low(window)];
     let (mut bins, mut low_bins) = ([Bins::EMPTY; VECTORS], [Bins::EMPTY; VECTORS]);
-    each::<VECTORS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<K, SINGLES>(windows));
+    each::<VECTORS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<O::Terms, SINGLES>(windows));
     let (bins, low_bins) = (rows.merged(bins), rows.merged(low_bins));
-    let items = items_of_vector::<K>() + if SINGLES { 2 } else { 0 };
+    let items = items_of_vector::<O::Terms>() + if SINGLES { 2 } else { 0 };
     // The number of terms in each bin.
-    let terms = if K::Grid::HAS_LOW { items as u32 } else { terms::<K>(items) } << rows.vectors_log;
+    let terms = if GridOf::<O, T>::HAS_LOW { items as u32 } else { terms::<O::Terms>(items) } << rows.vectors_log;
     let mut again = 0;
-    let (mut sums, mut lows) =
-        ([<Float<K> as Format>::Value::ZERO; VECTORS], [<Float<K> as Format>::Value::ZERO; VECTORS]);
+    let (mut sums, mut lows) = ([ValueOf::<O, T>::ZERO; VECTORS], [ValueOf::<O, T>::ZERO; VECTORS]);
     each::<VECTORS>(|k| {
         if k & ((1 << rows.vectors_log) - 1) == 0 {
             let mut is_exact = bins[k].is_exact();
             sums[k] = Value::of(window.drain(bins[k].upper, bins[k].lower, terms));
-            if K::Grid::HAS_LOW {
+            if GridOf::<O, T>::HAS_LOW {
                 is_exact &= low_bins[k].is_exact();
                 lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, terms));
             }
@@ -280,7 +292,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
         }
     });
     sums = rows.distribute_rows(sums);
-    if K::Grid::HAS_LOW {
+    if GridOf::<O, T>::HAS_LOW {
         lows = rows.distribute_rows(lows);
     }
     let (lane, distance) = (lane_id(), rows.distance());
@@ -293,7 +305,7 @@ pub(super) fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const SINGLE
         k = keep_rolled(k);
         let row = rows.row(own + k as usize, group);
         if is_first && row < rows.rows && again >> (own as u32 + k) & 1 == 0 {
-            let of = |sum: <Float<K> as Format>::Value, window| (sum.wide(), K::Grid::position(window));
+            let of = |sum: ValueOf<O, T>, window| (sum.wide(), GridOf::<O, T>::position(window));
             put(row, [of(sums[0], windows[0]), of(lows[0], windows[1])]);
         }
         k += 1;
@@ -453,14 +465,14 @@ impl<T: Element> Loaded<T> {
         Self { vector: of_vector, singles: [single(vector), single(vector + lanes)] }
     }
 
-    /// The largest term's magnitude. NaN is ignored.
+    /// [`largest`] of all terms.
     #[inline(always)]
-    fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self) -> Float<K> {
+    fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self) -> f32 {
         let of_vector = largest::<K, One<'_, T>>(self.vector);
         if !SINGLES {
             return of_vector;
         }
-        let [a, b] = self.singles.map(|single| K::term(single).abs());
+        let [a, b] = self.singles.map(|single| K::term(single).upper());
         of_vector.max(a.max(b))
     }
 
@@ -475,6 +487,9 @@ impl<T: Element> Loaded<T> {
         if SINGLES {
             each::<2>(|k| both = extract_both::<K>(windows, both.into(), self.singles[k]));
         }
-        both
+        // Computed now, because LLVM otherwise adds up the elements of several vectors at a time, and those of four
+        // vectors do not fit in registers.
+        let compute_now = |bins: Bins<Float<K>>| bins.map_words(Float::<K>::compute_now);
+        (compute_now(both.0), compute_now(both.1))
     }
 }

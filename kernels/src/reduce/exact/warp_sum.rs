@@ -36,20 +36,21 @@ pub struct WarpSum<G: Grid> {
 /// The integers in which lanes sum.
 type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
 
-/// The [high word](Format::high_word) of the largest term of a warp's vectors. NaN is ignored.
+/// The [high word](Format::high_word) of the largest term of a warp's vectors, without those that [`largest`] ignores.
 #[inline(always)]
 pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> u32 {
-    let mut of_vectors = [Float::<K>::default(); 4];
+    let mut of_vectors = [0.0_f32; 4];
     each::<N>(|k| of_vectors[k % 4] = of_vectors[k % 4].max(largest::<K, I>(vectors[k])));
     let [a, b, c, d] = of_vectors;
-    u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).high_word())
+    u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).to_bits())
 }
 
-/// The largest magnitude of a vector's terms. NaN is ignored.
+/// The [`upper`](Format::upper) of the largest of a vector's terms, without NaN and the largest `f64`. A window for it
+/// may be too low for these, and then does not take them.
 #[inline(always)]
-pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> Float<K> {
-    let mut of_pairs = [Float::<K>::default(); 4];
-    I::each(vectors, |i, item| of_pairs[i / 2 % 4] = of_pairs[i / 2 % 4].max(K::term(item).abs()));
+pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> f32 {
+    let mut of_pairs = [0.0_f32; 4];
+    I::each(vectors, |i, item| of_pairs[i / 2 % 4] = of_pairs[i / 2 % 4].max(K::term(item).upper()));
     let [a, b, c, d] = of_pairs;
     a.max(b).max(c.max(d))
 }

@@ -9,7 +9,7 @@ use crate::ops::Sum;
 use crate::reduce::exact::partial::fold_warp;
 use crate::reduce::exact::rows::{BLOCK, Rows, VECTORS, sum_items, sum_rows};
 use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use crate::reduce::exact::terms::{Elements, Summand};
+use crate::reduce::exact::terms::Summand;
 
 /// Adds each row to the state of the same index.
 ///
@@ -36,8 +36,8 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     };
     // Two functions, since code that only one of them needs would slow the other.
     let again = match has_singles {
-        0 => sum_rows::<Elements<T>, T, false>(&input, &rows, &put),
-        _ => sum_rows::<Elements<T>, T, true>(&input, &rows, &put),
+        0 => sum_rows::<Sum, T, false>(&input, &rows, &put),
+        _ => sum_rows::<Sum, T, true>(&input, &rows, &put),
     };
     if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
