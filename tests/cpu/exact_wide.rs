@@ -1,6 +1,6 @@
 //! Exact sums of wide data in the executor, in the lanes' superaccumulators.
 
-use kernels::reduce::exact::lane_superaccumulators::{LaneMemory, LaneSuperaccumulators};
+use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
 use kernels::reduce::exact::terms::{Elements, Terms};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
