@@ -230,12 +230,13 @@ impl Lanes {
     pub fn of(len: usize, size: usize, has_singles: bool) -> Self {
         let vectors_of_row = len / (16 / size);
         let least = if has_singles { min_lanes(size) as usize } else { 1 };
-        let lanes = vectors_of_row
-            .div_ceil(rows::VECTORS)
-            .max(vectors_of_row.min(COALESCED_LANES))
-            .next_power_of_two()
-            .max(least);
-        let vectors = vectors_of_row.div_ceil(lanes).next_power_of_two();
+        let of_one_vector = vectors_of_row.next_power_of_two().max(least);
+        let of_all_vectors = vectors_of_row.div_ceil(rows::VECTORS).next_power_of_two().max(least).max(COALESCED_LANES);
+        // If all vectors of a lane are of one row, none is empty.
+        let (lanes, vectors) = match of_all_vectors * rows::VECTORS == of_one_vector {
+            true => (of_all_vectors, rows::VECTORS),
+            false => (of_one_vector, 1),
+        };
         let rows_per_block = rows::BLOCK / lanes * rows::VECTORS / vectors;
         Self { lanes: lanes as u32, vectors: vectors as u32, rows_per_block }
     }
@@ -257,7 +258,7 @@ mod tests {
                     }
                     let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
                     assert!((lanes * vectors) as usize * 16 / size + if has_singles { 16 / size } else { 0 } > len - 1);
-                    assert!(lanes <= 32 && vectors <= 4 && lanes.is_power_of_two() && vectors.is_power_of_two());
+                    assert!(lanes <= 32 && lanes.is_power_of_two() && [1, 4].contains(&vectors));
                     // Two singles for each lane: those before the first vector and those after the last.
                     assert!(!has_singles || lanes as usize * 2 >= 2 * (16 / size - 1));
                     assert_eq!(rows_per_block, 128 / lanes as usize * 4 / vectors as usize);
@@ -268,7 +269,7 @@ mod tests {
             let Lanes { lanes, vectors, .. } = Lanes::of(len, 4, false);
             (lanes, vectors)
         };
-        assert_eq!([4, 16, 64, 512].map(of), [(1, 1), (4, 1), (4, 4), (32, 4)]);
+        assert_eq!([4, 16, 32, 64, 512].map(of), [(1, 1), (4, 1), (8, 1), (4, 4), (32, 4)]);
         assert_eq!([512, 516].map(|len| Lanes::can_reduce(len, 4)), [true, false]);
     }
 }

@@ -166,12 +166,11 @@ pub mod exact_rows {
     /// Threads of a block.
     pub const BLOCK: usize = 128;
 
-    /// Vectors that a lane loads, of one, two or four rows.
+    /// Vectors that a lane loads: all of one row, or each of another row.
     pub const VECTORS: usize = 4;
 
-    /// The maximum number of lanes with one vector of a row each; in longer rows, each lane has several vectors.
-    /// Neighbouring lanes load neighbouring vectors, so their loads are coalesced. Eight lanes for a row of 16 `f16`,
-    /// which has two vectors, took 784 us; fewer lanes were not measured (`docs/notes/exact-sums.md`).
+    /// The minimum number of lanes of a row of which each lane has all [`VECTORS`]. Neighbouring lanes load neighbouring
+    /// vectors, so their loads are coalesced (`docs/notes/exact-sums.md`).
     pub const COALESCED_LANES: usize = 4;
 }
 

@@ -38,7 +38,7 @@ pub struct ExactRowArgs<T: Plain> {
     pub pitch: usize,
     /// The base-2 logarithm of the lanes of a row.
     pub lanes_log: u32,
-    /// The base-2 logarithm of the vectors of a lane.
+    /// The base-2 logarithm of the vectors of a row that a lane has: 0, or that of [`VECTORS`].
     pub vectors_log: u32,
     /// Whether some row begins or ends within a vector: 0 or 1.
     pub has_singles: u32,
@@ -51,8 +51,8 @@ pub struct ExactRowArgs<T: Plain> {
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and the warp's groups of lanes take different rows. A lane
-/// has `2^vectors_log` vectors of a row, 1, 2 or 4 (several only if four lanes or more take a row), and enough rows for
-/// [`VECTORS`] vectors in total. All rows of a warp share a window. A row that does not fit it is summed again.
+/// has [`VECTORS`] vectors, all of one row, or each of another row. All rows of a warp share a window. A row that does
+/// not fit it is summed again.
 ///
 /// # Safety
 /// The views have all elements that the arguments describe, because accesses are not checked. The vectors of a row's
@@ -98,11 +98,11 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     };
     // Separate functions, since code that only one of them needs would slow the others. If all vectors of a lane are of
     // one row, a warp executes a third fewer instructions.
-    let again = match (has_singles, rows.vectors_log == VECTORS_LOG) {
-        (false, false) => sum_rows::<O, T, false>(input, &rows, &put),
-        (true, false) => sum_rows::<O, T, true>(input, &rows.computed_anew(), &put),
-        (false, true) => sum_rows::<O, T, false>(input, &rows.computed_anew().of_all_vectors(), &put),
-        (true, true) => sum_rows::<O, T, true>(input, &rows.computed_anew().of_all_vectors(), &put),
+    let again = match (has_singles, rows.vectors_log) {
+        (false, 0) => sum_rows::<O, T, false>(input, &rows.with_vectors(0), &put),
+        (true, 0) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_vectors(0), &put),
+        (false, _) => sum_rows::<O, T, false>(input, &rows.computed_anew().with_vectors(VECTORS_LOG), &put),
+        (true, _) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_vectors(VECTORS_LOG), &put),
     };
     if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
@@ -161,10 +161,10 @@ impl Rows {
         Self { lanes_log, first: compute_anew(self.first), ..self }
     }
 
-    /// The same rows, if all vectors of a lane are of one row.
+    /// The same rows, with the logarithm of their vectors as a constant.
     #[inline(always)]
-    fn of_all_vectors(self) -> Self {
-        Self { vectors_log: VECTORS_LOG, ..self }
+    fn with_vectors(self, vectors_log: u32) -> Self {
+        Self { vectors_log, ..self }
     }
 
     /// The row of vector `k` of group `group` of lanes.
@@ -193,24 +193,15 @@ impl Rows {
     /// The number of lanes that round different rows: one for each row of a lane, if the group has enough lanes.
     #[inline(always)]
     fn distance(&self) -> u32 {
-        match self.vectors_log {
-            0 if self.lanes() >= 4 => 4,
-            0 | 1 if self.lanes() >= 2 => 2,
-            _ => 1,
-        }
+        let rows = VECTORS as u32 >> self.vectors_log;
+        if rows < self.lanes() { rows } else { self.lanes() }
     }
 
-    /// Merges the bins of a lane's rows: those of a row's vectors into the first vector's.
+    /// The bins of a lane's rows: of all vectors, in the first place, if these are of one row.
     #[inline(always)]
-    fn merged<F: Format>(&self, bins: [Bins<F>; VECTORS]) -> [Bins<F>; VECTORS] {
-        let [mut a, b, mut c, d] = bins;
-        if self.vectors_log > 0 {
-            (a, c) = (a.merge(b), c.merge(d));
-        }
-        if self.vectors_log > 1 {
-            a = a.merge(c);
-        }
-        [a, b, c, d]
+    fn merged<F: Format>(&self, [a, b, c, d]: [Bins<F>; VECTORS]) -> [Bins<F>; VECTORS] {
+        let first = if self.vectors_log > 0 { a.merge(b).merge(c.merge(d)) } else { a };
+        [first, b, c, d]
     }
 
     /// Sums each row over a group's lanes. While a lane has several rows, it gives half of them to another lane and
@@ -222,9 +213,7 @@ impl Rows {
         if distance > 1 {
             let is_upper = lane & 1 != 0;
             sums[0] = of_two(sums[0], sums[2], is_upper, 1);
-            if self.vectors_log == 0 {
-                sums[1] = of_two(sums[1], sums[3], is_upper, 1);
-            }
+            sums[1] = of_two(sums[1], sums[3], is_upper, 1);
         }
         if distance > 2 {
             sums[0] = of_two(sums[0], sums[1], lane & 2 != 0, 2);
