@@ -41,6 +41,10 @@ use crate::transpose::TransposeArguments;
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         in the executor, even on a machine with a GPU; output as JSON
 
+A sum, mean, sum of squares, norm or dot product of floats must equal the exact result, rounded once,
+which the CPU computes with big integers, not by the library. Other results of floats that depend on
+the order (products, and sums by rungs of the ladder) must be within an error bound.
+
 Results are printed with enough digits that reading them back gives the same bits. A kernel's result
 is one number, or several: a list in JSON, separated by spaces in CSV. An infinite result or NaN is
 printed as \"inf\", \"-inf\" or \"nan\", in JSON as a string. A missing value (the result of a case that

@@ -1,13 +1,18 @@
 //! Exact results on the CPU, for the exact operators on floats. A kernel's results must equal them.
+//!
+//! They are sums of big integers, which share no code with the library's sums.
 
-use warpfold::exact::{ExactDot, ExactSum};
+use std::ops::Range;
 
-use super::operators::Operator;
+use half::{bf16, f16};
 
+use super::bins::{Bins, Terms, BigSum};
 use super::extent::{Axis, Extent};
-use super::parallel::in_parallel;
+use super::operators::Operator;
+use super::parallel::in_parallel_with;
+use super::rounding::Exact;
 use super::tally::Expected;
-use crate::element::{Format, Number, Wide};
+use crate::element::{ElementType, Format, Number, Wide};
 use crate::number::Value;
 
 /// The number of elements that one thread sums at a time.
@@ -15,30 +20,6 @@ const EACH: usize = 1 << 20;
 
 /// The maximum number of columns that one thread sums at a time: the number of `f32` in a cache line.
 const COLUMNS_EACH: usize = 16;
-
-/// An exact sum of elements, or of their squares.
-trait Exact: Default + Send {
-    fn add(&mut self, x: f64);
-    fn merge(&mut self, other: &Self);
-}
-
-impl Exact for ExactSum<f64> {
-    fn add(&mut self, x: f64) {
-        self.add(x);
-    }
-    fn merge(&mut self, other: &Self) {
-        self.merge(other).expect("no memory has 2^50 elements");
-    }
-}
-
-impl Exact for ExactDot<f64> {
-    fn add(&mut self, x: f64) {
-        self.add(x, x);
-    }
-    fn merge(&mut self, other: &Self) {
-        self.merge(other).expect("no memory has 2^50 elements");
-    }
-}
 
 /// The expected results of an exact operator; `None` for other operators. `offsets` are the offsets of segments, if
 /// any.
@@ -48,71 +29,111 @@ pub fn results<T: Number>(
     offsets: &[u64],
     numbers: &[T],
 ) -> anyhow::Result<Option<Vec<Expected>>> {
-    if !T::TYPE.is_float() {
-        return Ok(None);
-    }
-    let is_single = T::MEANS == Format::Single && operator != Operator::SumInF64;
-    macro_rules! rounded {
-        ($method:ident) => {
-            &|sum| if is_single { sum.$method::<f32>().into() } else { sum.$method::<f64>() }
-        };
-    }
-    let found = match operator {
-        Operator::Sum | Operator::SumInF64 => each::<ExactSum<f64>, T>(extent, offsets, numbers, rounded!(rounded)),
-        Operator::Mean => each::<ExactSum<f64>, T>(extent, offsets, numbers, rounded!(mean)),
-        Operator::SumOfSquares | Operator::Dot => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(rounded)),
-        Operator::Norm => each::<ExactDot<f64>, T>(extent, offsets, numbers, rounded!(sqrt)),
+    let Some(digits) = digits(T::TYPE) else { return Ok(None) };
+    let format = if operator == Operator::SumInF64 { Format::Double } else { T::MEANS };
+    let sum: &(dyn Fn(&mut Bins, &[T]) + Sync) = &|bins, numbers| numbers.iter().for_each(|x| bins.add(real(x)));
+    let squares: &(dyn Fn(&mut Bins, &[T]) + Sync) =
+        &|bins, numbers| numbers.iter().for_each(|x| bins.add_product(real(x), real(x)));
+    let (terms, add): (_, &Add<T>) = match operator {
+        Operator::Sum | Operator::SumInF64 | Operator::Mean => (Terms::Numbers, sum),
+        Operator::SumOfSquares | Operator::Norm => (Terms::Products, squares),
         _ => return Ok(None),
     };
-    Ok(Some(found?.into_iter().map(|value| Expected::exactly(Value::F64(value))).collect()))
+    let result = |sum: Exact| match operator {
+        Operator::Mean => sum.mean(format),
+        Operator::Norm => sum.root(format),
+        _ => sum.sum(format),
+    };
+    let found = each(extent, offsets, numbers, &|| Bins::new(terms, digits), add, &result)?;
+    Ok(Some(found.into_iter().map(exactly).collect()))
 }
 
-/// The sum of each row, column or segment.
-fn each<E: Exact, T: Number>(
+/// The expected dot product of two inputs of floats; `None` for integers.
+pub fn dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Option<Expected>> {
+    let Some(digits) = digits(T::TYPE) else { return Ok(None) };
+    let sum = whole(a.len(), &|| Bins::new(Terms::Products, digits), &|bins, range| {
+        let pairs = a[range.clone()].iter().zip(&b[range]);
+        pairs.for_each(|(a, b)| bins.add_product(real(a), real(b)));
+    })?;
+    Ok(Some(exactly(sum.sum(T::MEANS))))
+}
+
+/// Adds numbers, or their squares.
+type Add<T> = dyn Fn(&mut Bins, &[T]) + Sync;
+
+fn exactly(value: f64) -> Expected {
+    Expected::exactly(Value::F64(value))
+}
+
+fn real<T: Number>(x: &T) -> f64 {
+    x.wide().to_f64()
+}
+
+/// The number of bits of a float's significand; `None` for integers.
+fn digits(dtype: ElementType) -> Option<u32> {
+    match dtype {
+        ElementType::F16 => Some(f16::MANTISSA_DIGITS),
+        ElementType::Bf16 => Some(bf16::MANTISSA_DIGITS),
+        ElementType::F32 => Some(f32::MANTISSA_DIGITS),
+        ElementType::F64 => Some(f64::MANTISSA_DIGITS),
+        _ => None,
+    }
+}
+
+/// The sum of all terms. `add` adds the terms of a range.
+fn whole(
+    len: usize,
+    bins: &(dyn Fn() -> Bins + Sync),
+    add: &(dyn Fn(&mut Bins, Range<usize>) + Sync),
+) -> anyhow::Result<Exact> {
+    let parts = in_parallel_with(len.div_ceil(EACH), bins, &|bins, part| {
+        add(bins, part * EACH..len.min((part + 1) * EACH));
+        bins.take_total()
+    })?;
+    let mut all = BigSum::default();
+    parts.into_iter().for_each(|part| all.merge(part));
+    Ok(all.exact())
+}
+
+/// The result of each row, column or segment.
+fn each<T: Number>(
     extent: &Extent,
     offsets: &[u64],
     numbers: &[T],
-    result: &(dyn Fn(&E) -> f64 + Sync),
+    bins: &(dyn Fn() -> Bins + Sync),
+    add: &Add<T>,
+    result: &(dyn Fn(Exact) -> f64 + Sync),
 ) -> anyhow::Result<Vec<f64>> {
     let Extent { rows, columns, axis } = *extent;
     // A thread sums a panel of neighbouring columns, because these share cache lines.
     let width = (columns / rayon::current_num_threads()).clamp(1, COLUMNS_EACH);
     let panels = columns.div_ceil(width);
-    let of_panel = |matrix: usize, panel: usize| -> Vec<f64> {
+    let of_panel = |bins: &mut Vec<Bins>, matrix: usize, panel: usize| -> Vec<f64> {
         let matrix = &numbers[matrix * rows * columns..][..rows * columns];
         let range = panel * width..columns.min((panel + 1) * width);
-        let mut sums: Vec<E> = range.clone().map(|_| E::default()).collect();
         for row in matrix.chunks(columns) {
-            sums.iter_mut().zip(&row[range.clone()]).for_each(|(sum, x)| sum.add(x.wide().to_f64()));
+            bins.iter_mut().zip(row[range.clone()].chunks(1)).for_each(|(bins, x)| add(bins, x));
         }
-        sums.iter().map(result).collect()
+        bins.iter_mut().take(range.len()).map(|bins| result(bins.take())).collect()
     };
     let of_panels = |batches: usize| {
-        let panels = in_parallel(batches * panels, &|i| of_panel(i / panels, i % panels))?;
+        let many = || (0..width).map(|_| bins()).collect();
+        let panels = in_parallel_with(batches * panels, &many, &|bins, i| of_panel(bins, i / panels, i % panels))?;
         Ok(panels.into_iter().flatten().collect())
     };
+    let of_segment = |bins: &mut Bins, segment: &[T]| {
+        add(bins, segment);
+        result(bins.take())
+    };
     match axis {
-        Axis::All => {
-            let parts = in_parallel(numbers.len().div_ceil(EACH), &|part| {
-                sum::<E, T>(numbers[part * EACH..].iter().take(EACH))
-            })?;
-            let mut all = E::default();
-            parts.iter().for_each(|part| all.merge(part));
-            Ok(vec![result(&all)])
-        }
-        Axis::Rows => in_parallel(rows, &|row| result(&sum(&numbers[row * columns..][..columns]))),
-        Axis::Skewed => in_parallel(offsets.len().saturating_sub(1), &|i| {
-            result(&sum(&numbers[offsets[i] as usize..offsets[i + 1] as usize]))
+        Axis::All => Ok(vec![result(whole(numbers.len(), bins, &|bins, range| add(bins, &numbers[range]))?)]),
+        Axis::Rows => in_parallel_with(rows, bins, &|bins, row| of_segment(bins, &numbers[row * columns..][..columns])),
+        Axis::Skewed => in_parallel_with(offsets.len().saturating_sub(1), bins, &|bins, i| {
+            of_segment(bins, &numbers[offsets[i] as usize..offsets[i + 1] as usize])
         }),
         Axis::Columns => of_panels(1),
         Axis::Middle(batches) => of_panels(batches),
     }
-}
-
-fn sum<'a, E: Exact, T: Number>(numbers: impl IntoIterator<Item = &'a T>) -> E {
-    let mut sum = E::default();
-    numbers.into_iter().for_each(|x| sum.add(x.wide().to_f64()));
-    sum
 }
 
 #[cfg(test)]
@@ -138,6 +159,19 @@ mod tests {
         assert!(sum.accepts(Value::F32(f32::MAX)) && !sum.accepts(Value::F32(f32::INFINITY)));
         assert!(one(Operator::Sum, &[f32::INFINITY, f32::MAX]).accepts(Value::F32(f32::INFINITY)));
         assert!(one(Operator::Sum, &[f64::INFINITY, f64::NEG_INFINITY]).accepts(Value::F64(f64::NAN)));
+    }
+
+    #[test]
+    fn dot_products_are_rounded_once() {
+        let of = |a: &[f32], b: &[f32]| dot(a, b).unwrap().unwrap();
+        assert!(of(&[1e20, 1.0, -1e20], &[1e20, 3.0, 1e20]).accepts(Value::F32(3.0)));
+        assert!(of(&[1e-30, 1e-30], &[1e-30, 1e-30]).accepts(Value::F32(0.0)));
+        assert!(of(&[], &[]).accepts(Value::F32(0.0)));
+        let ones = vec![f16::ONE; 2 * EACH + 1];
+        assert!(dot(&ones, &ones).unwrap().unwrap().accepts(Value::F32((2 * EACH + 1) as f32)));
+        let (a, b) = ([1e200, 1e200, 1e-200], [1e200, -1e200, 1e200]);
+        assert!(dot(&a, &b).unwrap().unwrap().accepts(Value::F64(1.0)));
+        assert!(dot(&[1], &[2]).unwrap().is_none());
     }
 
     #[test]

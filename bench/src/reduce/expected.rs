@@ -70,13 +70,16 @@ pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
 
 /// The dot product of two inputs.
 pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
-    // The products and sums are whole numbers far below 2^53, so they are exact in any order.
+    if let Some(dot) = exact::dot(a, b)? {
+        return Ok(dot);
+    }
+    // The products and sums of the integers are far below 2^53, so they are exact in any order.
     let of_part = |part: usize| -> f64 {
         let range = part * EACH..((part + 1) * EACH).min(a.len());
         a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a.wide().to_f64() * b.wide().to_f64()).sum()
     };
     let dot: f64 = in_parallel(a.len().div_ceil(EACH), &of_part)?.into_iter().sum();
-    Ok(Expected::exactly(Value::F64(if T::TYPE.is_float() { T::MEANS.round(dot) } else { dot })))
+    Ok(Expected::exactly(Value::F64(dot)))
 }
 
 /// The bytes of host memory for expected results: the tallies, and for each result up to two values of 8 bytes and

@@ -1,5 +1,6 @@
 //! `bench reduce`: checks and times the library's reductions, and compares them with CUB's and PyTorch's.
 
+mod bins;
 mod cases;
 mod data;
 mod exact;
@@ -9,6 +10,7 @@ mod file;
 mod operators;
 mod parallel;
 mod peers;
+mod rounding;
 mod run;
 mod table;
 mod tally;

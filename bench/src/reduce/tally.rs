@@ -1,8 +1,9 @@
 //! Tallies: the results of the operators, computed on the CPU.
 
 use approx::abs_diff_eq;
-use warpfold::exact::integers;
+use num_bigint::BigInt;
 
+use super::bins::BigSum;
 use super::operators::Operator;
 use crate::element::{Format, Number, Wide};
 use crate::number::Value;
@@ -234,7 +235,7 @@ impl<W: Wide> Tally<W> {
             Operator::Sum => self.near_sum(T::MEANS),
             Operator::SumInF64 => self.near_sum(Format::Double),
             // Means and norms of floats are exact, and need no tally.
-            Operator::Mean => Expected::exactly(Value::F64(integers::mean(self.exact_sum, self.count))),
+            Operator::Mean => Expected::exactly(Value::F64(self.mean())),
             Operator::Norm => Expected::exactly(Value::F64(self.norm())),
             Operator::Product => self.near_product(T::MEANS),
             Operator::Min | Operator::MinMax => extreme(self.min),
@@ -258,9 +259,13 @@ impl<W: Wide> Tally<W> {
         Expected::near(value, error, self.magnitude > format.largest())
     }
 
+    fn mean(&self) -> f64 {
+        BigSum::of_integer(self.exact_sum.into(), self.count).exact().mean(Format::Double)
+    }
+
     fn norm(&self) -> f64 {
-        let [low, high] = self.exact_squares;
-        integers::norm_of_words([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
+        let [low, high] = self.exact_squares.map(BigInt::from);
+        BigSum::of_integer((high << u128::BITS) + low, self.count).exact().root(Format::Double)
     }
 
     /// The expected product, with an error bound. A partial product may overflow or be subnormal even if the product is
