@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use half::{bf16, f16};
 
-use super::bins::{Bins, Terms, BigSum};
+use super::bins::{BigSum, Bins, Terms};
 use super::extent::{Axis, Extent};
 use super::operators::Operator;
 use super::parallel::in_parallel_with;
