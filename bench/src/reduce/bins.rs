@@ -182,8 +182,8 @@ impl Bins {
 
 /// Calls `then` with the index of each bit that is 1, from `lowest` to before `end`. No bit outside is 1.
 fn each_bit(words: &[u64], lowest: usize, end: usize, mut then: impl FnMut(usize)) {
-    for word in lowest / WORD..end.div_ceil(WORD) {
-        let mut bits = words[word];
+    for (word, &bits) in words.iter().enumerate().take(end.div_ceil(WORD)).skip(lowest / WORD) {
+        let mut bits = bits;
         while bits != 0 {
             then(word * WORD + bits.trailing_zeros() as usize);
             bits &= bits - 1;

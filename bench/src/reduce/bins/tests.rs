@@ -210,8 +210,11 @@ fn agrees_with_the_librarys_sums() {
         let y: Vec<f64> = x.iter().map(|_| random(source, of_y)).collect();
         let (mut sum, mut dot, mut squares) = (ExactSum::<f64>::new(), ExactDot::<f64>::new(), ExactDot::new());
         for (&x, &y) in x.iter().zip(&y) {
-            (sum.add(x), dot.add(x, y), squares.add(x, x));
-            (numbers.add(x), products.add_product(x, y));
+            sum.add(x);
+            dot.add(x, y);
+            squares.add(x, x);
+            numbers.add(x);
+            products.add_product(x, y);
         }
         let (found, of_pairs) = (numbers.take(), products.take());
         x.iter().for_each(|&x| products.add_product(x, x));
