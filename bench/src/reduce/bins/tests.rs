@@ -140,6 +140,10 @@ fn means_are_rounded_once() {
     assert_eq!(sum_of(&[3.0, 3.0 * ulp / 2.0, two(-1000)]).mean(Double), 1.0 + ulp);
     assert_eq!(sum_of(&[3.0, 3.0 * two(-24), 0.0]).mean(Single), 1.0);
     assert_eq!(sum_of(&[3.0, 3.0 * two(-24), two(-1000)]).mean(Single), 1.0 + two(-23));
+    // The tie-breaker is a remainder of the division, a bit that was dropped before, or changes the quotient.
+    for exponent in -140..-100 {
+        assert_eq!(sum_of(&[3.0, 3.0 * ulp / 2.0, two(exponent)]).mean(Double), 1.0 + ulp, "2^{exponent}");
+    }
     // 2^-1074 / 2 is a tie to 0, and 3 * 2^-1074 / 2 one to 2 * 2^-1074.
     let least = f64::from_bits(1);
     assert_eq!(sum_of(&[least, 0.0]).mean(Double), 0.0);
