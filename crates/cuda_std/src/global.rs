@@ -158,6 +158,7 @@ impl<T: Element> Global<'_, T> {
         }
         // SAFETY: `i` is inside the view.
         let pointer = unsafe { self.start.add(i) };
+        // Without optimization, `is_multiple_of` is a call.
         if pointer as usize & 15 != 0 {
             backend::misaligned("a view of global memory", i);
         }
@@ -412,6 +413,7 @@ impl<T: Element> GlobalMut<'_, T> {
         }
         // SAFETY: `i` is inside the view.
         let pointer = unsafe { self.start.add(i) };
+        // Without optimization, `is_multiple_of` is a call.
         if pointer as usize & 15 != 0 {
             backend::misaligned("a view of global memory", i);
         }

@@ -4,6 +4,9 @@ use core::fmt::Debug;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Sub};
 
 /// A binary floating-point format, `f32` or `f64`, with an unsigned integer of its size.
+///
+/// Sums call [`Binary::extract`] and the functions of words for each element. Without optimization, an operator of a
+/// generic type is a function call; in these functions it is an instruction.
 pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Self> + PartialEq {
     /// The unsigned integer of the same size.
     type Word: Copy
