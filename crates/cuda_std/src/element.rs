@@ -20,6 +20,8 @@ macro_rules! bits {
     }};
 }
 
+pub(crate) use bits;
+
 /// Plain old data: every bit pattern is a value, no bit is padding, and copying the bits copies the value.
 ///
 /// Every [`bytemuck::Pod`] is plain: numbers, arrays of plain values, complex numbers, and the types of crates with a

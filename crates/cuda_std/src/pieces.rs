@@ -26,7 +26,7 @@ macro_rules! global {
             // SAFETY: as promised by the caller; pieces of the alignment's size fill the value, aligned.
             unsafe {
                 match align_of::<T>() {
-                    _ if is_whole::<T>() => backend::$load(pointer),
+                    _ if const { is_whole::<T>() } => backend::$load(pointer),
                     1 => $load_pieces::<T, u8>(pointer),
                     2 => $load_pieces::<T, u16>(pointer),
                     4 => $load_pieces::<T, u32>(pointer),
@@ -62,7 +62,7 @@ macro_rules! global {
             // SAFETY: as promised by the caller; pieces of the alignment's size fill the value, aligned.
             unsafe {
                 match align_of::<T>() {
-                    _ if is_whole::<T>() => backend::$store(pointer, value),
+                    _ if const { is_whole::<T>() } => backend::$store(pointer, value),
                     1 => $store_pieces::<T, u8>(pointer, &value),
                     2 => $store_pieces::<T, u16>(pointer, &value),
                     4 => $store_pieces::<T, u32>(pointer, &value),
@@ -105,7 +105,7 @@ macro_rules! shared {
             // SAFETY: as promised by the caller; pieces of the alignment's size fill the value, aligned.
             unsafe {
                 match align_of::<T>() {
-                    _ if is_whole::<T>() => backend::$load(base, offset),
+                    _ if const { is_whole::<T>() } => backend::$load(base, offset),
                     1 => $load_pieces::<T, u8>(base, offset),
                     2 => $load_pieces::<T, u16>(base, offset),
                     4 => $load_pieces::<T, u32>(base, offset),
@@ -144,7 +144,7 @@ macro_rules! shared {
             // SAFETY: as promised by the caller; pieces of the alignment's size fill the value, aligned.
             unsafe {
                 match align_of::<T>() {
-                    _ if is_whole::<T>() => backend::$store(base, offset, value),
+                    _ if const { is_whole::<T>() } => backend::$store(base, offset, value),
                     1 => $store_pieces::<T, u8>(base, offset, &value),
                     2 => $store_pieces::<T, u16>(base, offset, &value),
                     4 => $store_pieces::<T, u32>(base, offset, &value),

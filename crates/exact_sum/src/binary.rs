@@ -4,6 +4,9 @@ use core::fmt::Debug;
 use core::ops::{Add, BitAnd, BitOr, BitXor, Not, Sub};
 
 /// A binary floating-point format, `f32` or `f64`, with an unsigned integer of its size.
+///
+/// Sums call [`Binary::extract`] and the functions of words for each element. Without optimization, an operator of a
+/// generic type is a function call; in these functions it is an instruction.
 pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Self> + PartialEq {
     /// The unsigned integer of the same size.
     type Word: Copy
@@ -31,6 +34,10 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
 
     /// The bits.
     fn bits(self) -> Self::Word;
+    /// `constant + element`, and how much of the element the rounded sum lacks.
+    fn extract(constant: Self, element: Self) -> (Self, Self);
+    /// The sum, rounded.
+    fn sum(a: Self, b: Self) -> Self;
     /// `1.5 * 2^exponent`, a normal number.
     fn one_and_a_half(exponent: i32) -> Self;
     /// `2^-MANTISSA` times a normal number, if the result is normal, too.
@@ -39,6 +46,10 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn exponent(self) -> i32;
     /// The wrapping sum.
     fn add_words(a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The bitwise or.
+    fn or_words(a: Self::Word, b: Self::Word) -> Self::Word;
+    /// The bitwise exclusive or.
+    fn xor_words(a: Self::Word, b: Self::Word) -> Self::Word;
     /// The wrapping difference.
     fn subtract_words(a: Self::Word, b: Self::Word) -> Self::Word;
     /// `sum - count * each`, wrapping, as a signed number.
@@ -75,6 +86,15 @@ macro_rules! binary {
                 self.to_bits()
             }
             #[inline(always)]
+            fn extract(constant: Self, element: Self) -> (Self, Self) {
+                let sum = constant + element;
+                (sum, element - (sum - constant))
+            }
+            #[inline(always)]
+            fn sum(a: Self, b: Self) -> Self {
+                a + b
+            }
+            #[inline(always)]
             fn one_and_a_half(exponent: i32) -> Self {
                 Self::from_bits((((exponent + $bias) as $word) << $mantissa) | (1 << ($mantissa - 1)))
             }
@@ -89,6 +109,14 @@ macro_rules! binary {
             #[inline(always)]
             fn add_words(a: $word, b: $word) -> $word {
                 a.wrapping_add(b)
+            }
+            #[inline(always)]
+            fn or_words(a: $word, b: $word) -> $word {
+                a | b
+            }
+            #[inline(always)]
+            fn xor_words(a: $word, b: $word) -> $word {
+                a ^ b
             }
             #[inline(always)]
             fn subtract_words(a: $word, b: $word) -> $word {

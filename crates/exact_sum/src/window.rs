@@ -77,27 +77,26 @@ impl<F: Binary> Window<F> {
     /// Adds an element to `bins`.
     #[inline(always)]
     pub fn extract(&self, bins: Bins<F>, element: F) -> Bins<F> {
-        let upper = self.upper + element;
-        let left = element - (upper - self.upper);
-        let lower = self.lower() + left;
-        let residual = left - (lower - self.lower());
+        let (upper, left) = F::extract(self.upper, element);
+        let (lower, residual) = F::extract(self.lower(), left);
+        let (upper, residual) = (upper.bits(), residual.bits());
         Bins {
-            upper: F::add_words(bins.upper, upper.bits()),
+            upper: F::add_words(bins.upper, upper),
             lower: F::add_words(bins.lower, lower.bits()),
-            outside: bins.outside | (upper.bits() ^ self.upper.bits()),
-            residual: bins.residual | residual.bits(),
+            outside: F::or_words(bins.outside, F::xor_words(upper, self.upper.bits())),
+            residual: F::or_words(bins.residual, residual),
         }
     }
 
     /// [`Window::extract`] for an element that leaves no residual if it is in the window.
     #[inline(always)]
     pub fn extract_without_residual(&self, bins: Bins<F>, element: F) -> Bins<F> {
-        let upper = self.upper + element;
-        let lower = self.lower() + (element - (upper - self.upper));
+        let (upper, left) = F::extract(self.upper, element);
+        let (upper, lower) = (upper.bits(), F::sum(self.lower(), left));
         Bins {
-            upper: F::add_words(bins.upper, upper.bits()),
+            upper: F::add_words(bins.upper, upper),
             lower: F::add_words(bins.lower, lower.bits()),
-            outside: bins.outside | (upper.bits() ^ self.upper.bits()),
+            outside: F::or_words(bins.outside, F::xor_words(upper, self.upper.bits())),
             ..bins
         }
     }
@@ -105,15 +104,14 @@ impl<F: Binary> Window<F> {
     /// Adds an element to `bins` as [`Window::extract`] does, and returns its residual: 0 for most.
     #[inline(always)]
     pub fn extract_with_residual(&self, bins: &mut Bins<F>, element: F) -> F {
-        let upper = self.upper + element;
-        let left = element - (upper - self.upper);
-        let lower = self.lower() + left;
-        let residual = left - (lower - self.lower());
+        let (upper, left) = F::extract(self.upper, element);
+        let (lower, residual) = F::extract(self.lower(), left);
+        let upper = upper.bits();
         *bins = Bins {
-            upper: F::add_words(bins.upper, upper.bits()),
+            upper: F::add_words(bins.upper, upper),
             lower: F::add_words(bins.lower, lower.bits()),
-            outside: bins.outside | (upper.bits() ^ self.upper.bits()),
-            residual: bins.residual | residual.bits(),
+            outside: F::or_words(bins.outside, F::xor_words(upper, self.upper.bits())),
+            residual: F::or_words(bins.residual, residual.bits()),
         };
         residual
     }

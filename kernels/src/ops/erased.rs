@@ -1,6 +1,5 @@
 //! An operator known only at run time: see [`cuda_std::erase`].
 
-use core::array;
 use core::marker::PhantomData;
 
 use cuda_std::erase::{self, Erase, Sizes, same_bits};
@@ -121,12 +120,24 @@ fn resolve_index<O: Operator<T>, T: Element, B: Element, S: Plain>(
     same_bits(O::from_word(word).resolve_index(same_bits(state), |index| same_bits(element(index))))
 }
 
+// Loops, because `array::from_fn` is slow without optimization.
+
 fn elements_of<T: Element, B: Element, const LEN: usize>(elements: &[B]) -> [T; LEN] {
-    array::from_fn(|i| same_bits(elements[i]))
+    let (mut all, mut i) = ([T::default(); LEN], 0);
+    while i < LEN {
+        all[i] = same_bits(elements[i]);
+        i += 1;
+    }
+    all
 }
 
 fn vectors_of<T: Element, B: Element, const LEN: usize>(vectors: &[B::Vector]) -> [T::Vector; LEN] {
-    array::from_fn(|i| same_bits(vectors[i]))
+    let (mut all, mut i) = ([T::Vector::splat(T::default()); LEN], 0);
+    while i < LEN {
+        all[i] = same_bits(vectors[i]);
+        i += 1;
+    }
+    all
 }
 
 impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {

@@ -259,17 +259,27 @@ impl<'a> Slots<'a> {
     /// # Safety
     /// As for [`ScalarParameter::from_slots`].
     pub unsafe fn take_scalar<T: ScalarParameter>(&mut self) -> T {
+        // Most values have one slot. This takes a third of the time without optimization.
+        if const { size_of::<T>() <= 8 && align_of::<T>() <= 8 }
+            && let [own, rest @ ..] = self.0
+        {
+            self.0 = rest;
+            // SAFETY: as promised by the caller the slot has the bytes of a `T`, for which any bits are valid.
+            return unsafe { *(own as *const u64 as *const T) };
+        }
         // SAFETY: as promised by the caller. A parameter reads its own slots, which are the first ones.
         unsafe { T::from_slots(self.next(T::SLOTS)) }
     }
 
     /// The slots from the next parameter's on, which has this number of them.
+    #[inline(always)]
     fn next(&mut self, count: usize) -> &'a [u64] {
         let own = self.0;
         // Patterns, because without optimization `split_at` takes as long as the rest of a small kernel.
-        self.0 = match (count, self.0) {
-            (0, rest) | (1, [_, rest @ ..]) | (2, [_, _, rest @ ..]) => rest,
-            (count, all) => &all[count..],
+        self.0 = match own {
+            [_, rest @ ..] if count == 1 => rest,
+            [_, _, rest @ ..] if count == 2 => rest,
+            all => &all[count..],
         };
         own
     }

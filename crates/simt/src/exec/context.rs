@@ -90,8 +90,9 @@ pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
 /// keep the reference longer. Without optimization, this takes a third of the time of [`with_lane`].
 #[inline(always)]
 pub(super) fn running_lane<'a>() -> (&'a Context, usize) {
-    let running = RUNNING.get();
-    if running.is_null() {
+    // `try_with` and a cast, because `LocalKey::get` and `is_null` are further calls without optimization.
+    let Ok(running) = RUNNING.try_with(Cell::get) else { no_lane() };
+    if running as usize == 0 {
         no_lane();
     }
     // SAFETY: as in `with_lane_if_any`.

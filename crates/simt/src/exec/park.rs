@@ -32,7 +32,19 @@ pub(crate) fn wait(
     width: u32,
     location: &'static Location<'static>,
 ) -> (u64, bool) {
-    let Some(yielder) = park(Wait { operation, mask, value, operand, width, location }) else {
+    let wait = Wait { operation, mask, value, operand, width, location };
+    if cfg!(debug_assertions) {
+        // One read of the thread-local context: without optimization, it takes longer than a switch of stacks.
+        if thread::panicking() {
+            return (value, false);
+        }
+        let (context, lane) = running_lane();
+        let Some(yielder) = context.park(lane, wait) else { return (value, false) };
+        // SAFETY: as below.
+        unsafe { suspend(yielder) };
+        return context.result(lane);
+    }
+    let Some(yielder) = park(wait) else {
         // A destructor of a lane that unwinds: no other lane will come.
         return (value, false);
     };
@@ -41,40 +53,22 @@ pub(crate) fn wait(
     result()
 }
 
-/// Stores the operation at which the lane waits. Returns the fibre's yielder, or `None` if the lane is unwinding.
+/// [`Context::park`] of the running lane. `None` if the lane is unwinding.
 #[inline(never)]
 fn park(wait: Wait) -> Option<NonNull<FibreYielder>> {
     if thread::panicking() {
         return None;
     }
     let (context, lane) = running_lane();
-    if context.abandoned.get() {
-        // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
-        context.abandon_lane();
-    }
-    if wait.mask >> (lane % 32) & 1 == 0 {
-        not_in_mask(lane, wait.mask, wait.location);
-    }
-    if !matches!(wait.operation, Operation::Barrier(_)) {
-        context.in_warp_operations.set(context.in_warp_operations.get() + 1);
-    }
-    let slot = &context.slots[lane];
-    slot.wait.set(wait);
-    slot.waits.set(slot.waits.get().wrapping_add(1));
-    slot.state.set(State::Waiting);
-    context.switches.set(context.switches.get().wrapping_add(1));
-    context.unwinding.set(false);
-    slot.yielder.get()
+    context.park(lane, wait)
 }
 
-/// The result of the lane's operation, after the scheduler has resumed it.
+/// [`Context::result`] of the running lane. It reads the context again: a kernel that kept it across the switch would
+/// have another value alive.
 #[inline(never)]
 fn result() -> (u64, bool) {
     let (context, lane) = running_lane();
-    if context.abandoned.get() {
-        context.abandon_lane();
-    }
-    context.slots[lane].result.get()
+    context.result(lane)
 }
 
 #[cold]
@@ -153,6 +147,37 @@ pub(crate) fn fault(message: String, location: &Location<'_>) -> ! {
 }
 
 impl Context {
+    /// Stores the operation at which the running lane waits, and returns its fibre's yielder.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn park(&self, lane: usize, wait: Wait) -> Option<NonNull<FibreYielder>> {
+        if self.abandoned.get() {
+            // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
+            self.abandon_lane();
+        }
+        if wait.mask >> (lane % 32) & 1 == 0 {
+            not_in_mask(lane, wait.mask, wait.location);
+        }
+        if !matches!(wait.operation, Operation::Barrier(_)) {
+            self.in_warp_operations.set(self.in_warp_operations.get() + 1);
+        }
+        let slot = &self.slots[lane];
+        slot.wait.set(wait);
+        slot.waits.set(slot.waits.get().wrapping_add(1));
+        slot.state.set(State::Waiting);
+        self.switches.set(self.switches.get().wrapping_add(1));
+        self.unwinding.set(false);
+        slot.yielder.get()
+    }
+
+    /// The result of the running lane's operation, after the scheduler has resumed it.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn result(&self, lane: usize) -> (u64, bool) {
+        if self.abandoned.get() {
+            self.abandon_lane();
+        }
+        self.slots[lane].result.get()
+    }
+
     /// Takes the calling lane off its stack.
     #[cold]
     #[inline(never)]

@@ -418,7 +418,7 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
 /// one of the partials has, or if some of it went to the superaccumulator. All threads must call this.
 ///
 /// The other warps wait for the blocks while the first one still computes its partial.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn sum_splits<G: Grid>(
     own: Partial,
     others: u32,

@@ -38,7 +38,7 @@ const fn is_long<G: Grid>() -> bool {
 }
 
 /// The sum over a block's threads, in the first warp. All threads must call this.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn fold_block<G: Grid>(sum: OfLanes<G>, partials: WarpPartials, superacc: &Superaccumulator<G>) -> Partial {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
     if warps == 1 {
@@ -83,7 +83,7 @@ fn two(low: u32, high: u32) -> u64 {
 }
 
 /// The sum over the lanes of a warp.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn fold_warp<G: Grid>(sum: OfLanes<G>, superacc: &Superaccumulator<G>) -> Partial {
     let (parts, position) = (add_lanes::<ValueOf<G>>(split(sum.value)), sum.position);
     // Only lane 0 keeps the sum, so that it is added once.
@@ -101,7 +101,7 @@ const IN_SUPERACC: u32 = 16;
 
 /// The sum of warps' sums. Each lane has one of them, with its tag and its warp's index. Usually all have the same
 /// position, and none uses the superaccumulator.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn fold_parts<G: Grid>(
     parts: [u32; MAX_PARTS],
     tag: u32,
@@ -205,7 +205,7 @@ fn add_lanes<V: Value>(mut parts: [u32; MAX_PARTS]) -> [u32; MAX_PARTS] {
 
 /// The sum of the partials of a block's lanes, in the first warp. All threads must call this, with a barrier between
 /// two uses of `partials`.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub fn fold_partials<G: Grid>(partial: Partial, partials: WarpPartials, superacc: &Superaccumulator<G>) -> Partial {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
     let partial = fold_lanes(partial, superacc);
@@ -225,7 +225,7 @@ pub fn fold_partials<G: Grid>(partial: Partial, partials: WarpPartials, superacc
 }
 
 /// The sum of the lanes' partials, in all lanes. Bits that do not fit in a partial go to the superaccumulator.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn fold_lanes<G: Grid>(partial: Partial, superacc: &Superaccumulator<G>) -> Partial {
     let is_zero = partial.value == 0;
     let highest = u32::reduce_max(FULL_MASK, if is_zero { 0 } else { partial.position });

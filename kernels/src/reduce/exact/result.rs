@@ -187,7 +187,7 @@ impl<'a, K: Terms> Results<'a, K> {
 
     /// Writes result `index`, unchecked on a GPU. Checks would be four branches to a trap, with which sums of short
     /// rows take 5 % longer: fewer values stay in registers.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn store(&self, index: usize, bits: u64) {
         // SAFETY: as promised to `new`.
         unsafe {

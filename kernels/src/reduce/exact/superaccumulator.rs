@@ -83,7 +83,7 @@ impl<G: Grid> Superaccumulator<G> {
     }
 
     /// Sets all words to 0.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin(self) -> Self {
         Self::each_word(|k| self.words.store(self.place(k), 0));
         if lane_id() == 0 {
@@ -93,7 +93,7 @@ impl<G: Grid> Superaccumulator<G> {
     }
 
     /// Adds a number by its limbs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn add(&self, limb: impl Fn(u32) -> i64) {
         Self::each_word(|k| {
             if k < G::LIMBS {
@@ -109,7 +109,7 @@ impl<G: Grid> Superaccumulator<G> {
     }
 
     /// Counts a non-finite term, if one exists in a lane.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn add_special(&self, special: Special, exists: bool) {
         let k = G::LIMBS + special as u32;
         if warp_vote_any(FULL_MASK, exists) && lane_id() == k % 32 {
@@ -118,7 +118,7 @@ impl<G: Grid> Superaccumulator<G> {
     }
 
     /// Adds a sum of residuals of at most 55 bits, in units of the window below. Returns which words hold it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn add_below(&self, sum: i64, position: u32) -> u32 {
         // Only lane 0 has the sum.
         let is_lane_0 = lane_id() == 0;
@@ -176,7 +176,7 @@ impl<G: Grid> Superaccumulator<G> {
 
     /// The sign of the sum of this warp's limbs, and its magnitude's highest 128 bits. Leaves the magnitude in the
     /// limbs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn leading(&self) -> Leading {
         self.propagate_carries();
         let is_negative = self.word(G::LIMBS - 1) < 0;
@@ -210,7 +210,7 @@ impl<G: Grid> Superaccumulator<G> {
     }
 
     /// Propagates carries, so that all limbs but the last are in `0..2^32`.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn propagate_carries(&self) {
         loop {
             let mut limbs = [0; MAX_WORDS_PER_LANE];
@@ -239,13 +239,13 @@ impl<G: Grid> Superaccumulator<G> {
     }
 
     /// Adds the words of all other warps, and `extra`, to this warp's. All warps must have finished.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn gather(&self, warps: u32, extra: impl Fn(u32) -> i64) {
         self.replace(|k| self.sum(warps, k) + extra(k));
     }
 
     /// Replaces each word.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn replace(&self, by: impl Fn(u32) -> i64) {
         Self::each_word(|k| self.words.store(self.place(k), by(k)));
         sync_warp(FULL_MASK);

@@ -50,7 +50,10 @@ pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vec
 #[inline(always)]
 pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> f32 {
     let mut of_pairs = [0.0_f32; 4];
-    I::each(vectors, |i, item| of_pairs[i / 2 % 4] = of_pairs[i / 2 % 4].max(K::term(item).upper()));
+    I::each(vectors, |i, item| {
+        let of_pair = &mut of_pairs[i / 2 % 4];
+        *of_pair = of_pair.max(K::term(item).upper());
+    });
     let [a, b, c, d] = of_pairs;
     a.max(b).max(c.max(d))
 }
@@ -126,7 +129,12 @@ impl<G: Grid> WarpSum<G> {
         let (window_of_low, mut low) = (self.own_low.window(), Bins::EMPTY);
         each::<N>(|k| {
             I::each(vectors[k], |_, item| {
-                (bins, low) = extract_both::<K>([window, window_of_low], [bins, low], item);
+                if cfg!(debug_assertions) && !G::HAS_LOW {
+                    // `low` stays as it is. Without optimization it would be copied for each item.
+                    bins = extract::<K>(window, bins, item);
+                } else {
+                    (bins, low) = extract_both::<K>([window, window_of_low], [bins, low], item);
+                }
             });
         });
         // Computed now, because elements stay in registers until they are added.
@@ -155,7 +163,7 @@ impl<G: Grid> WarpSum<G> {
     ///
     /// Terms with a wide range of exponents, which would take many windows, go to `lanes`, if these have
     /// [memory](LaneSuperaccumulators::slot).
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
         vectors: [I::Vectors; N],
@@ -186,7 +194,7 @@ impl<G: Grid> WarpSum<G> {
     }
 
     /// Adds any items, with at most `TERMS` terms.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_items<K: Terms<Grid = G>, const N: usize, const TERMS: usize>(
         &mut self,
         items: [K::Item; N],
@@ -201,7 +209,7 @@ impl<G: Grid> WarpSum<G> {
 
     /// Writes the terms of item `i` to `all`. If they are out of range, writes zeros, and adds the product to limbs.
     /// Returns whether no lane's terms were out of range.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn split<K: Terms<Grid = G>, const TERMS: usize>(
         &mut self,
         item: K::Item,
@@ -238,7 +246,7 @@ impl<G: Grid> WarpSum<G> {
     /// Adds any terms, in the window of the largest. Residuals are added in the window below, and so on until no term
     /// has one: in two windows for `f32` within `2^40` of each other, in at most seven for any. Returns whether all
     /// terms were in the current window and left no residual.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_terms<const N: usize>(
         &mut self,
         mut left: [G::Format; N],
@@ -296,7 +304,7 @@ impl<G: Grid> WarpSum<G> {
     }
 
     /// Adds the sums of `lanes` to limbs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_lanes(&mut self, lanes: LaneSuperaccumulators<G>, superacc: &Superaccumulator<G>) {
         let threads = thread::block_dim_x() as usize;
         if lanes.end(LaneSuperaccumulators::<G>::slot(threads), superacc) {
@@ -305,7 +313,7 @@ impl<G: Grid> WarpSum<G> {
     }
 
     /// Adds the lanes' sums to limbs.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn end_in_limbs(self, superacc: &Superaccumulator<G>) {
         self.with_low_in_limbs(superacc);
         let sum = self.end().sum_of_lanes();
@@ -440,7 +448,7 @@ pub(super) fn split_large<F: Format, const N: usize>(terms: &mut [F; N]) -> Larg
 }
 
 /// Adds terms above all windows to limbs, records non-finite terms, and replaces both with zeros.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(super) fn take_large<G: Grid, const N: usize>(terms: &mut [G::Format; N], superacc: &Superaccumulator<G>) {
     let Large { units, has_nan, has_infinity, has_negative_infinity } = split_large(terms);
     // Below 2^58 in magnitude, so that the warp's sum fits.

@@ -37,6 +37,7 @@ pub const fn capacity(size: usize) -> usize {
 }
 
 /// Elements of `size` bytes in one row of all banks of shared memory, which is 128 bytes.
+#[inline(always)]
 pub const fn elements_per_bank_row(size: usize) -> usize {
     128 / size
 }

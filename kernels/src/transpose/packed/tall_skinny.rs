@@ -29,6 +29,7 @@ pub const fn max_positions(columns: usize, size: usize) -> usize {
 
 /// The index of element `i` of the tile's segment in shared memory. One word is skipped after every row of banks, so
 /// that elements at multiples of that distance are in different banks.
+#[inline(always)]
 const fn shared_index(i: u32, size: usize) -> u32 {
     let padding = if size < 4 { 4 / size } else { 1 };
     i + i / elements_per_bank_row(size) as u32 * padding as u32
@@ -147,7 +148,7 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     fn output_store(&self, column: u32, nth: u32) -> OutputStore {
         let row = self.begin + column as usize * self.pitch;
         let past = (self.output.elements_past(row, SECTOR)) as u32;
-        let position = nth * elements_per_store(size_of::<T>());
+        let position = nth * const { elements_per_store(size_of::<T>()) };
         let first_row = (self.halo_rows + position) as i32 - past as i32;
         OutputStore {
             to: (row + position as usize).wrapping_sub(past as usize),
@@ -191,7 +192,7 @@ impl<T: WordAccess, const LEN: usize> SegmentColumns<'_, T, LEN> {
     #[inline(always)]
     fn store_whole(&self) {
         const STEP: u32 = PACKED_BLOCK as u32;
-        let (each, all) = (elements_per_store(size_of::<T>()), self.columns * self.per_row.value());
+        let (each, all) = (const { elements_per_store(size_of::<T>()) }, self.columns * self.per_row.value());
         let mut i = thread::thread_idx_x();
         let mut walk = self.per_row.walk(i, STEP);
         let output_store = |walk: Walk| self.output_store(walk.quotient, walk.remainder);
@@ -232,21 +233,25 @@ struct Segment<'a, T> {
     past: u32,
     /// Elements from the start of the first vector to the end of the segment.
     end: u32,
+    /// The number of vectors.
+    vectors: u32,
+    thread: u32,
 }
 
 impl<'a, T: WordAccess> Segment<'a, T> {
     #[inline(always)]
     fn new(input: &'a Global<'a, T>, begin: usize, len: u32) -> Self {
         let past = input.elements_past(begin, 16);
-        Self { input, start: begin.wrapping_sub(past), past: past as u32, end: past as u32 + len }
+        let end = past as u32 + len;
+        let vectors = end.div_ceil(T::Vector::LEN as u32);
+        Self { input, start: begin.wrapping_sub(past), past: past as u32, end, vectors, thread: thread::thread_idx_x() }
     }
 
     /// The index of the thread's `k`-th vector, clamped to the last one, and whether it is the thread's own.
     #[inline(always)]
     fn vector(&self, k: usize) -> (u32, bool) {
-        let (i, vectors) =
-            (thread::thread_idx_x() + (k * PACKED_BLOCK) as u32, self.end.div_ceil(T::Vector::LEN as u32));
-        if i < vectors { (i, true) } else { (vectors - 1, false) }
+        let i = self.thread + (k * PACKED_BLOCK) as u32;
+        if i < self.vectors { (i, true) } else { (self.vectors - 1, false) }
     }
 
     /// The thread's `k`-th vector. Clamped to the last vector, so that the loads need no branch.
@@ -273,11 +278,12 @@ impl<'a, T: WordAccess> Segment<'a, T> {
         let (i, is_valid) = self.vector(k);
         if is_valid {
             let words = words::<T>(vector);
+            let (of_vector, of_word) = const { (words_of_vector::<T>(), elements_per_word::<T>()) };
             let mut j = 0;
-            while j < words_of_vector::<T>() {
-                let at = (i * words_of_vector::<T>() + j) * elements_per_word::<T>();
+            while j < of_vector {
+                let at = (i * of_vector + j) * of_word;
                 tile.store_word(
-                    shared_index(at, size_of::<T>()) as usize % capacity(size_of::<T>()),
+                    shared_index(at, size_of::<T>()) as usize % const { capacity(size_of::<T>()) },
                     words[j as usize],
                 );
                 j += 1;

@@ -2,30 +2,40 @@
 
 use core::any::TypeId;
 use core::cell::Cell;
+use core::ptr;
 use std::thread_local;
 
-/// A `&'static V`, with `V` known only by its `TypeId`.
-#[derive(Clone, Copy)]
+/// A `&'static V`, with `V` known only by its `TypeId`; `None` until there is one.
 struct Entered {
-    table: *const (),
-    id: TypeId,
+    table: Cell<*const ()>,
+    id: Cell<Option<TypeId>>,
 }
 
 thread_local! {
-    static ENTERED: Cell<Option<Entered>> = const { Cell::new(None) };
+    static ENTERED: Entered = const { Entered { table: Cell::new(ptr::null()), id: Cell::new(None) } };
+}
+
+#[inline(always)]
+fn entered<'a>() -> &'a Entered {
+    let Ok(entered) = ENTERED.try_with(ptr::from_ref) else { no_table() };
+    // SAFETY: it has no destructor, so it exists until its thread ends. It stays on its thread, because it is not `Sync`.
+    unsafe { &*entered }
 }
 
 #[inline(always)]
 pub(crate) fn enter_table<V: Sync>(table: &'static V) {
-    ENTERED.set(Some(Entered { table: core::ptr::from_ref(table).cast(), id: TypeId::of::<V>() }));
+    let entered = entered();
+    entered.table.set(ptr::from_ref(table).cast());
+    entered.id.set(Some(TypeId::of::<V>()));
 }
 
 #[inline(always)]
 pub(crate) fn table<V: Sync>() -> &'static V {
-    match ENTERED.get() {
+    let entered = entered();
+    match entered.id.get() {
         // SAFETY: `enter_table` made it from a `&'static` of the type with that `TypeId`, which is `V`; and `V` is
         // `Sync`.
-        Some(entered) if entered.id == TypeId::of::<V>() => unsafe { &*entered.table.cast::<V>() },
+        Some(id) if id == TypeId::of::<V>() => unsafe { &*entered.table.get().cast::<V>() },
         _ => no_table(),
     }
 }
