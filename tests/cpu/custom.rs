@@ -49,17 +49,11 @@ fn custom_exact_sums_of_huge_terms() {
 #[test]
 fn custom_operators_reduce_rows_of_any_pitch_and_alignment() {
     let mut source = SmallRng::seed_from_u64(64);
-    // Rows that several blocks share, and several matrices.
-    for (rows, columns, data) in [
-        (3, 5, Data::Normal),
-        (36, 127, Data::Wide),
-        (3, 9001, Data::Wide),
-        (300, 33, Data::Normal),
-        (2001, 3, Data::Wide),
-    ] {
+    // Short rows, and long ones.
+    for (rows, columns, data) in [(3, 5, Data::Normal), (12, 127, Data::Wide), (3, 2050, Data::Normal)] {
         check_layouts(&executor(), rows, columns, data, &mut source).unwrap();
     }
-    check_layouts(&Gpu::simt(), 9, 65, Data::Wide, &mut source).unwrap();
+    check_layouts(&Gpu::simt(), 6, 17, Data::Wide, &mut source).unwrap();
 }
 
 #[test]

@@ -157,7 +157,7 @@ where
     let name = std::any::type_name::<O>();
     let of_rows: Vec<O::Output> = (0..rows).map(|row| expected(&case.row(row))).collect();
     let of_columns: Vec<O::Output> = (0..columns).map(|column| expected(&case.column(column))).collect();
-    for (offset, pad) in [(1, 0), (0, 1), (2, 3), (3, 5)] {
+    for (offset, pad) in [(1, 0), (2, 3)] {
         let pitch = columns + pad;
         // What lies around the rows would change a result.
         let mut all = vec![elements[0]; offset];
