@@ -71,8 +71,36 @@ pub enum Error {
         what: &'static str,
     },
 
+    /// The driver does not compile the kernel's PTX for the device.
+    #[error(
+        "the CUDA driver ({driver}) refuses the PTX of kernel `{kernel}` for this device (sm_{device}): {name} (error \
+         {code} of the CUDA driver){}. Update the driver; if a newer one refuses the PTX too, report it with this message \
+         to the authors of `{library}`; {WITHOUT_A_GPU}",
+        lines_of(log)
+    )]
+    RefusedPtx {
+        /// The kernel.
+        kernel: String,
+        /// The crate that it is from.
+        library: String,
+        /// The device's compute capability, without its dot.
+        device: u32,
+        /// The driver's CUDA version.
+        driver: DriverVersion,
+        /// CUDA's error.
+        code: u32,
+        /// CUDA's name for it.
+        name: String,
+        /// The messages of the driver's compiler; empty if there are none.
+        log: String,
+    },
+
     /// The device is older than every PTX that the kernel was built for.
-    #[error("kernel `{kernel}` was built for sm_{oldest} and later, and the device is sm_{device}")]
+    #[error(
+        "kernel `{kernel}` was built for sm_{oldest} and later, and the device is sm_{device}: use a newer device, or \
+         build the kernels for this one if they support it (feature `build-kernels` of `warpfold`, with \
+         `WARPFOLD_ARCHS=sm_{device}`); {WITHOUT_A_GPU}"
+    )]
     UnsupportedDevice {
         /// The kernel.
         kernel: String,
@@ -313,6 +341,11 @@ impl From<simt::Fault> for Error {
     }
 }
 
+/// The messages of the driver's compiler, for the end of a message's first line.
+fn lines_of(log: &str) -> String {
+    if log.is_empty() { String::new() } else { format!("; its compiler says:\n{log}\n") }
+}
+
 fn devices_found(count: u32) -> String {
     match count {
         0 => "the driver found none".to_owned(),
@@ -331,5 +364,35 @@ mod tests {
         let message = "there is no CUDA device 0: the driver found none; to run on the CPU, ";
         assert!(error.to_string().starts_with(message) && error.to_string().contains("first_or_simt"), "{error}");
         assert_eq!(format!("{error:?}"), error.to_string());
+    }
+
+    #[test]
+    fn a_device_that_is_too_old_is_told_what_to_do() {
+        let error = Error::UnsupportedDevice { kernel: "a".to_owned(), device: 70, oldest: 75 }.to_string();
+        for part in ["`a`", "sm_75 and later", "the device is sm_70", "use a newer device", "Gpu::simt()"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    }
+
+    #[test]
+    fn refused_ptx_is_reported_with_the_kernel_the_log_and_what_to_do() {
+        let refused = |log: &str| {
+            let driver = DriverVersion { major: 12, minor: 4 };
+            let (kernel, library) = ("long_rows_Sum_i32".to_owned(), "kernels".to_owned());
+            let name = "CUDA_ERROR_INVALID_PTX".to_owned();
+            let log = log.to_owned();
+            Error::RefusedPtx { kernel, library, device: 90, driver, code: 218, name, log }.to_string()
+        };
+        let error = refused("ptxas application ptx input, line 9; fatal   : Parsing error near 'x'");
+        for part in ["`long_rows_Sum_i32`", "sm_90", "12.4", "CUDA_ERROR_INVALID_PTX (error 218", "Update the driver"] {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+        assert!(
+            error.contains(":\nptxas application ptx input, line 9; fatal   : Parsing error near 'x'\n"),
+            "{error}"
+        );
+        assert!(error.contains("report it with this message to the authors of `kernels`"), "{error}");
+        let error = refused("");
+        assert!(error.contains("(error 218 of the CUDA driver). Update") && !error.contains('\n'), "{error}");
     }
 }

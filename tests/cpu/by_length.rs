@@ -7,6 +7,12 @@ fn products_of_rows() {
     by_length::products_of_rows(&executor()).unwrap();
 }
 
+/// The trial on a GPU has a million rows.
+#[test]
+fn products_among_many_rows() {
+    by_length::products_among(&executor(), 20_000).unwrap();
+}
+
 #[test]
 fn products_of_columns() {
     by_length::products_of_columns(&executor()).unwrap();

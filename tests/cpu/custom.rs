@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use test_kernels::operators::Huge;
-use test_support::custom::{SHAPES, check, errors, order_of_products};
+use test_support::custom::{SHAPES, check, check_layouts, errors, order_of_products};
 use test_support::exact::{ALL, Data};
 use test_support::{executor, times};
 use warpfold::{Gpu, Shape};
@@ -26,11 +26,12 @@ fn custom_exact_sums_are_exact_for_any_data() {
     }
 }
 
-/// 512 terms of 2^1023 have more bits than an `i64` holds in units of the last place of such terms.
+/// 512 terms of 2^1023 have more bits than an `i64` holds in units of the last place of such terms. Rows of 508 of them
+/// and four others are the longest that a few lanes sum.
 #[test]
 fn custom_exact_sums_of_huge_terms() {
     let gpu = executor();
-    for len in [100, 512] {
+    for len in [100, 508, 512] {
         let row = |pattern: [f32; 4]| pattern.into_iter().cycle().take(len);
         let cancelling = row([15.0, -15.0, 15.0, -15.0]).chain([0.25; 4]);
         let all: Vec<f32> =
@@ -43,6 +44,16 @@ fn custom_exact_sums_of_huge_terms() {
         assert_eq!(gpu.download(&rows).unwrap(), expected, "{len}");
         assert_eq!(gpu.download(&segments).unwrap(), expected, "{len}");
     }
+}
+
+#[test]
+fn custom_operators_reduce_rows_of_any_pitch_and_alignment() {
+    let mut source = SmallRng::seed_from_u64(64);
+    // Short rows, and long ones.
+    for (rows, columns, data) in [(3, 5, Data::Normal), (12, 127, Data::Wide), (3, 2050, Data::Normal)] {
+        check_layouts(&executor(), rows, columns, data, &mut source).unwrap();
+    }
+    check_layouts(&Gpu::simt(), 6, 17, Data::Wide, &mut source).unwrap();
 }
 
 #[test]

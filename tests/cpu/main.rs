@@ -13,6 +13,7 @@
 //! | `exact_consequences` | the bits of an exact sum depend only on the elements |
 //! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
 //! | `exact_launches` | exact sums with launches that plans rarely make, and with rare data |
+//! | `exact_ways` | the ways of adding up wide data, for squares and sums |
 //! | `exact_wide` | exact sums of wide data, in the lanes' superaccumulators |
 //! | `soundness` | several threads, faults, and kernels of any kind on one device |
 //! | `simt` | the ladders and the device library in the executor |
@@ -34,6 +35,7 @@ mod exact_consequences;
 mod exact_edges;
 mod exact_launches;
 mod exact_sums;
+mod exact_ways;
 mod exact_wide;
 mod examples;
 mod partials;

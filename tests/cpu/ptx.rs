@@ -1,5 +1,7 @@
 //! The PTX itself, compared with what the ladder's documentation says.
 
+mod floats;
+
 use std::env;
 use std::sync::LazyLock;
 
@@ -9,6 +11,7 @@ use cuda_builder::{Arch, Built, CudaBuilder};
 /// and as long to assemble, so the default is one, the newest; `.ci/run` asks for more.
 const ARCHS: &str = "WARPFOLD_TEST_ARCHS";
 
+/// The PTX of all kernels.
 static KERNELS: LazyLock<Built> = LazyLock::new(|| {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels");
     let names = env::var(ARCHS).unwrap_or_else(|_| "sm_90".to_owned());

@@ -356,6 +356,12 @@ fn mismatched_segments_are_errors() {
     assert!(gpu.segment_reducer::<_, f64>(ops::Sum, usize::MAX, 1).is_err());
 }
 
+/// The trial on a GPU has 2^32 + 1 elements.
+#[test]
+fn sums_of_equal_elements() {
+    large::equal(&test_support::executor(), 641 * 3001, 641).unwrap().unwrap();
+}
+
 #[test]
 fn infinities_and_nan() {
     large::special(&Gpu::simt(), 200_003).unwrap();

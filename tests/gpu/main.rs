@@ -2,7 +2,9 @@
 //!
 //! Without a device every test is shown as ignored, and a line gives the reason.
 
+mod large;
 mod reductions;
+mod refused;
 mod transposes;
 
 use std::sync::{Arc, RwLock};
@@ -15,13 +17,13 @@ use test_kernels::rust_cuda::functions::{asserts, calls_gpu_only};
 use test_kernels::{indices, out_of_bounds};
 use test_support::calls::Calls;
 use test_support::exact::Data;
-use test_support::reductions::{PAIRS, dots, large};
+use test_support::reductions::{PAIRS, dots, large as large_inputs};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
-    by_length, custom, device_library, element_types, exact, exact_edges, exact_sums, executor, first_gpu,
-    large_transposes, rust_cuda, streams,
+    by_length, custom, device_library, element_types, exact, exact_edges, exact_sums, executor, first_gpu, rust_cuda,
+    streams,
 };
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
@@ -340,12 +342,17 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     let special = if is_sanitized() { 200_003 } else { (1 << 24) + 3 };
     add(
         "reductions of infinities and NaN".into(),
-        Box::new(move |gpu| large::special(gpu, special).map_err(Failed::from)),
+        Box::new(move |gpu| large_inputs::special(gpu, special).map_err(Failed::from)),
     );
     if !is_sanitized() {
-        add("ten million empty segments".into(), Box::new(|gpu| large::empty_segments(gpu).map_err(Failed::from)));
+        add(
+            "ten million empty segments".into(),
+            Box::new(|gpu| large_inputs::empty_segments(gpu).map_err(Failed::from)),
+        );
     }
     add("products of rows of one length".into(), Box::new(|gpu| Ok(by_length::products_of_rows(gpu)?)));
+    let rows = if is_sanitized() { 10_000 } else { 1_000_000 };
+    add(format!("a row's product among {rows} rows"), Box::new(move |gpu| Ok(by_length::products_among(gpu, rows)?)));
     add("products of columns of one length".into(), Box::new(|gpu| Ok(by_length::products_of_columns(gpu)?)));
     for &(dtype, check) in dots::CHECKS {
         add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
@@ -356,25 +363,9 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         add("an assertion that fails traps".into(), Box::new(a_failed_assertion_traps));
     }
     add("an invalid launch is refused".into(), Box::new(refused_launches));
+    add("PTX that the driver refuses is an error".into(), Box::new(refused::refused_ptx));
     if !is_sanitized() {
-        let has_capacity = gpu.as_deref().is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES));
-        let own = gpu.clone();
-        let run = move || {
-            let _others = OTHERS.read();
-            own.as_deref().map_or_else(|| Err("no CUDA device".into()), |gpu| Ok(large::lengths(gpu)?))
-        };
-        let trial = Trial::test("reductions past 2^31 and 2^32 elements", run);
-        trials.push(trial.with_ignored_flag(!has_capacity));
-        let has_capacity = gpu
-            .as_deref()
-            .is_some_and(|gpu| gpu.free_memory().is_ok_and(|free| free > large::BYTES + large_transposes::BYTES));
-        let own = gpu.clone();
-        let run = move || {
-            let _others = OTHERS.read();
-            let gpu = own.as_deref().ok_or("no CUDA device")?;
-            Ok(large_transposes::check(gpu, &large_transposes::SIDES, large_transposes::SIDE_IN_PLACE)?)
-        };
-        trials.push(Trial::test("transposes past 2^32 elements", run).with_ignored_flag(!has_capacity));
+        trials.extend(large::trials(gpu.as_ref()));
     }
     let own = gpu.clone();
     let alone = move || {

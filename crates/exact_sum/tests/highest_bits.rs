@@ -99,6 +99,25 @@ fn what_cancels_is_followed_downwards() {
     check(&[(0, 5), (0, 52), (0, 52)]);
 }
 
+/// A tail that is not decided changes its sign by a part of almost `2^MARGIN` of its units.
+#[test]
+fn the_largest_parts_follow_tails_near_the_margin() {
+    const LIMIT: i128 = 1 << HighestBits::MARGIN;
+    for tie in [(1_i128 << 80) + (1 << 27), -(1 << 80) - (1 << 27), (1 << 69) + 1, 1 << 70] {
+        for tail in [LIMIT / 2 - 1, LIMIT / 2, LIMIT - 2, LIMIT - 1, LIMIT, LIMIT + 1, 2 * LIMIT - 1] {
+            for sign in [1, -1] {
+                for places in [23, 46, 52] {
+                    let parts = [(tie, 52), (sign * tail, 17), (-sign * (LIMIT - 1) << places, places)];
+                    check(&parts);
+                    let last = (sign * (LIMIT - 1) << 52, 52);
+                    check(&[&parts[..], &[last]].concat());
+                    check(&[&parts[..], &[(0, 52), last]].concat());
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn a_decided_sum_ignores_what_follows() {
     let mut sum = HighestBits::new(0);

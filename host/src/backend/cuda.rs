@@ -13,7 +13,7 @@ use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
 use cust::graph::{CaptureMode, GraphExec};
-use cust::module::Module;
+use cust::module::{Module, PtxError};
 use cust::stream::{Stream, StreamFlags};
 
 use crate::backend::limits::Limits;
@@ -83,6 +83,18 @@ fn name(error: CudaError) -> String {
         CudaError::MissingFunction(missing) => missing.to_string(),
         error => error.name(),
     }
+}
+
+/// Whether an error of loading a module is about its PTX.
+fn refuses_ptx(code: CUresult) -> bool {
+    [
+        CUresult::CUDA_ERROR_INVALID_IMAGE,
+        CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU,
+        CUresult::CUDA_ERROR_INVALID_PTX,
+        CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+        CUresult::CUDA_ERROR_INVALID_SOURCE,
+    ]
+    .contains(&code)
 }
 
 /// Work on the stream is ordered with the legacy default stream, which PyTorch uses.
@@ -185,12 +197,29 @@ impl Shared {
         let text = library.ok_or_else(unknown)?.ptx(kernel.entry, self.compute)?;
         // The driver's own error for PTX that is too new names no versions.
         ptx::check_driver(self.driver.version(), kernel, &text)?;
-        let module = Arc::new(Module::from_ptx(&text, &[]).map_err(failed("compile a kernel's PTX"))?);
+        let module = Module::from_ptx_with_log(&text, &[]).map_err(|error| self.not_loaded(kernel, error))?;
+        let module = Arc::new(module);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
         self.allow_dynamic_shared(function)?;
         // Only a kernel whose PTX has the wait may be a dependent launch.
         let is_dependent = text.contains("griddepcontrol.wait") && self.has_dependent_launches;
         Ok(Loaded { function, is_dependent, _module: module })
+    }
+
+    /// The error for a kernel whose module the driver does not load: of its PTX, or any other.
+    fn not_loaded(&self, kernel: KernelId, PtxError { error, log, .. }: PtxError) -> Error {
+        if !refuses_ptx(error.code()) {
+            return failed("load a kernel's module")(error);
+        }
+        Error::RefusedPtx {
+            kernel: kernel.entry.to_owned(),
+            library: kernel.library.to_owned(),
+            device: self.compute,
+            driver: self.driver.version(),
+            code: error.code().0,
+            name: name(error),
+            log,
+        }
     }
 
     /// An attribute of a function of a loaded module.

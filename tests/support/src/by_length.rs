@@ -75,6 +75,42 @@ pub fn products_of_rows(gpu: &Gpu) -> Result<(), String> {
     rows_of::<f16>(gpu, &reduced(gpu, ops::Product))
 }
 
+/// Checks that a row's product of `f32` has the same bits alone and among this many rows, with and without a pitch, at
+/// odd addresses.
+///
+/// # Errors
+/// If one has other bits, or on an error of the library.
+pub fn products_among(gpu: &Gpu, rows: usize) -> Result<(), String> {
+    let text = |error: Error| error.to_string();
+    let reduce = reduced::<_, f32>(gpu, ops::Product);
+    for len in [1, 2, 3, 4, 17, 33] {
+        let numbers = elements::<f32>(len);
+        let alone = gpu.upload(&numbers).and_then(|row| reduce(row.view(), Shape::all(len))).map_err(text)?;
+        for (pad, offset) in [(0, 0), (0, 1), (1, 0), (2, 3)] {
+            let mut all = vec![0.0; offset];
+            for _ in 0..rows {
+                all.extend_from_slice(&numbers);
+                // Would be noticed in a product.
+                all.resize(all.len() + pad, f32::NAN);
+            }
+            let found = gpu.upload(&all).and_then(|buffer| {
+                let view = buffer.view().slice(offset, rows * (len + pad))?;
+                reduce(view, Shape::rows(rows, len).with_pitch(len + pad)?)
+            });
+            let found = found.map_err(text)?;
+            if found.len() != rows * alone.len() {
+                return Err(format!("{} bytes for {rows} rows", found.len()));
+            }
+            if let Some(row) = found.chunks(alone.len()).position(|bits| bits != alone) {
+                return Err(format!(
+                    "row {row} of {rows}, of {len}, {pad} apart, after {offset}: other bits than alone"
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
 /// [`products_of_rows`] for a custom operator. Only in the executor.
 ///
 /// # Errors

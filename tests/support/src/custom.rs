@@ -141,6 +141,92 @@ pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut Sm
     })
 }
 
+/// Checks a reduction of the rows and the columns of a matrix with a pitch at odd addresses, recorded and replayed, and
+/// of the columns of three matrices.
+fn in_every_layout<O, T>(
+    gpu: &Gpu,
+    operator: O,
+    case: &Case<'_, T>,
+    expected: &dyn Fn(&[T]) -> O::Output,
+) -> Result<(), String>
+where
+    O: Reduction<T, Output: Bits> + Copy,
+    T: Element,
+{
+    let Case { elements, rows, columns } = *case;
+    let name = std::any::type_name::<O>();
+    let of_rows: Vec<O::Output> = (0..rows).map(|row| expected(&case.row(row))).collect();
+    let of_columns: Vec<O::Output> = (0..columns).map(|column| expected(&case.column(column))).collect();
+    for (offset, pad) in [(1, 0), (2, 3)] {
+        let pitch = columns + pad;
+        // What lies around the rows would change a result.
+        let mut all = vec![elements[0]; offset];
+        for row in 0..rows {
+            all.extend(case.row(row));
+            all.resize(all.len() + pad, elements[0]);
+        }
+        let check = || {
+            let buffer = gpu.upload(&all)?;
+            for (shape, expected) in
+                [(Shape::rows(rows, columns), &of_rows), (Shape::columns(rows, columns), &of_columns)]
+            {
+                let view = || buffer.view().slice(offset, rows * pitch);
+                let shape = shape.with_pitch(pitch)?;
+                let found = gpu.download(&gpu.reduce_to_buffer(operator, view()?, shape)?)?;
+                let mut reducer = gpu.reducer(operator, shape)?;
+                let mut output = gpu.upload(&vec![expected[0]; expected.len()])?;
+                let recording = gpu.record(|| reducer.start(view()?, &mut output))?;
+                recording.start()?;
+                recording.start()?;
+                for (how, found) in [("at once", found), ("recorded", gpu.download(&output)?)] {
+                    if all_bits(&found) != all_bits(expected) {
+                        return Ok(Err(format!("{shape:?}, {offset} past 16 bytes, {how}: other results")));
+                    }
+                }
+            }
+            Ok(Ok(()))
+        };
+        check().map_err(|error: Error| format!("{name}: {error}"))?.map_err(|what| format!("{name}: {what}"))?;
+    }
+    let of_matrix = rows / 3;
+    let check = || {
+        let input = gpu.upload(&elements[..3 * of_matrix * columns])?;
+        gpu.download(&gpu.reduce_to_buffer(operator, &input, Shape::axis(&[3, of_matrix, columns], 1)?)?)
+    };
+    let found = check().map_err(|error: Error| format!("{name}: {error}"))?;
+    let matrices = (0..3).map(|k| &elements[k * of_matrix * columns..][..of_matrix * columns]);
+    let of_matrices: Vec<O::Output> = matrices
+        .flat_map(|elements| {
+            let case = Case { elements, rows: of_matrix, columns };
+            (0..columns).map(|column| expected(&case.column(column))).collect::<Vec<_>>()
+        })
+        .collect();
+    if all_bits(&found) == all_bits(&of_matrices) { Ok(()) } else { Err(format!("{name}: columns of three matrices")) }
+}
+
+/// Checks a custom operator and custom exact sums of a matrix of at least three rows with a pitch, at odd addresses, in
+/// recordings, and of several matrices.
+///
+/// # Errors
+/// If a result is wrong, or on an error of the library.
+pub fn check_layouts(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut SmallRng) -> Result<(), String> {
+    let singles = numbers::<f32>(data, rows * columns, source);
+    let case = Case { elements: &singles, rows, columns };
+    in_every_layout(gpu, Peak { limit: 2.0 }, &case, &|elements| {
+        elements.iter().map(|x| x.abs()).filter(|&x| x <= 2.0).fold(0.0, f32::max)
+    })?;
+    in_every_layout(gpu, Positive, &case, &|elements| {
+        elements.iter().copied().filter(|&x| x > 0.0).collect::<ExactSum<f32>>().value()
+    })?;
+    in_every_layout(gpu, Square, &case, &|elements| {
+        elements.iter().map(|&x| (x, x)).collect::<ExactDot<f32>>().rounded::<f64>()
+    })?;
+    let doubles = numbers::<f64>(Data::Normal, rows * columns, source);
+    in_every_layout(gpu, Third, &Case { elements: &doubles, rows, columns }, &|elements| {
+        elements.iter().map(|&x| (x, THIRD)).collect::<ExactDot<f64>>().value()
+    })
+}
+
 /// Checks that a custom operator with a fixed order has the order of the built-in ones: products of numbers near 1, in
 /// every shape.
 ///

@@ -1,6 +1,7 @@
 //! Reductions of more than 2^31 and 2^32 elements, ten million segments, and inputs of special values.
 
-use warpfold::ops::{ArgMax, ArgMin, CountNan, CountNonzero, Max, Min, MinMax, Sum};
+use half::f16;
+use warpfold::ops::{ArgMax, ArgMin, CountNan, CountNonzero, Max, Mean, Min, MinMax, Sum, SumOfSquares};
 use warpfold::{Error, Gpu, Shape};
 
 /// The memory that the largest of them need on the device, and also on the host.
@@ -8,6 +9,12 @@ pub const BYTES: usize = 6 << 30;
 
 /// The length of the longest input, which does not fit in 32 bits.
 const LONGEST: usize = (1 << 32) + 7;
+
+/// The memory that [`equal_elements`] needs on the device, and also on the host.
+pub const BYTES_OF_EQUAL: usize = 9 << 30;
+
+/// `2^32 + 1`, which is 641 * 6,700,417.
+const EQUAL: usize = (1 << 32) + 1;
 
 /// Compares a result. The error has the result and the expected one.
 fn same<T: PartialEq + std::fmt::Debug>(what: &str, found: T, expected: T) -> Result<(), String> {
@@ -81,6 +88,39 @@ fn check_lengths(gpu: &Gpu) -> Result<Result<(), String>, Error> {
     checks.push(same("the sums of segments past 2^31", sums, expected));
     let places = gpu.download(&gpu.reduce_segments(ArgMin, &input, &offsets)?)?;
     checks.push(same("the indices in segments past 2^31", places[2], zero as u64 - ends[2]));
+    Ok(checks.into_iter().collect())
+}
+
+/// Checks sums, means and sums of squares of `2^32 + 1` equal elements of `f16`, and sums of 641 rows and columns.
+///
+/// # Errors
+/// If a result is wrong, or on an error of the library.
+pub fn equal_elements(gpu: &Gpu) -> Result<(), String> {
+    equal(gpu, EQUAL, 641).map_err(|error| error.to_string())?
+}
+
+/// [`equal_elements`] of `len` elements, a multiple of `sides`.
+///
+/// # Errors
+/// On an error of the library.
+pub fn equal(gpu: &Gpu, len: usize, sides: usize) -> Result<Result<(), String>, Error> {
+    // A third, of which all bits are used: an integer times 2^-12.
+    const INTEGER: u64 = 1365;
+    let x = f16::from_f64(INTEGER as f64 / 4096.0);
+    let input = gpu.upload(&vec![x; len])?;
+    let mut checks = Vec::new();
+    // Integers are converted with one rounding, and powers of two are exact.
+    let sum = |len: usize| (len as u64 * INTEGER) as f32 / 4096.0;
+    checks.push(same("the sum", gpu.sum(&input)?, sum(len)));
+    // An odd address, and a length that ends inside a vector.
+    checks.push(same("the sum but for one", gpu.sum(input.view().slice(1, len - 1)?)?, sum(len - 1)));
+    checks.push(same("the mean", gpu.reduce(Mean, &input)?, x.to_f32()));
+    let squares = (len as u64 * INTEGER * INTEGER) as f32 / (4096.0 * 4096.0);
+    checks.push(same("the sum of squares", gpu.reduce(SumOfSquares, &input)?, squares));
+    let rows = gpu.download(&gpu.reduce_to_buffer(Sum, &input, Shape::rows(sides, len / sides))?)?;
+    checks.push(same("the sums of rows", rows, vec![sum(len / sides); sides]));
+    let columns = gpu.download(&gpu.reduce_to_buffer(Sum, &input, Shape::columns(len / sides, sides))?)?;
+    checks.push(same("the sums of columns", columns, vec![sum(len / sides); sides]));
     Ok(checks.into_iter().collect())
 }
 
