@@ -74,8 +74,8 @@ pub enum Error {
     /// The driver does not compile the kernel's PTX for the device.
     #[error(
         "the CUDA driver ({driver}) refuses the PTX of kernel `{kernel}` for this device (sm_{device}): {name} (error \
-         {code} of the CUDA driver){}. Update the driver; if a newer one refuses the PTX too, report it with this message \
-         to the authors of `{library}`; {WITHOUT_A_GPU}",
+         {code} of the CUDA driver){}. Update the driver; if a newer one refuses the PTX too, report it with this \
+         message to the authors of `{library}`; {WITHOUT_A_GPU}",
         lines_of(log)
     )]
     RefusedPtx {

@@ -1,5 +1,5 @@
-//! The ways of adding up wide data in the executor: windows, superaccumulators that lanes share, and limbs, chosen by the
-//! dynamic shared memory of a launch. Each has the bits of the host's sum.
+//! The ways of adding up wide data in the executor: windows, superaccumulators that lanes share, and limbs, chosen by
+//! the dynamic shared memory of a launch. Each has the bits of the host's sum.
 
 use half::{bf16, f16};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
@@ -54,8 +54,11 @@ macro_rules! check {
     ($type:ident to $output:ident, reach $reach:expr, seed $seed:literal) => {{
         let (checks, fast, mut source) = (Gpu::simt(), executor(), SmallRng::seed_from_u64($seed));
         for (len, reach) in [(600, $reach / 8), (2049, $reach / 2), (5001, $reach)] {
-            let number = |_| $type::nearest_to((source.random::<f64>() - 0.5) * power(source.random_range(-reach..reach)));
-            let numbers: Vec<$type> = (0..len).map(number).collect();
+            let mut number = |_| {
+                let scale = power(source.random_range(-reach..reach));
+                $type::nearest_to((source.random::<f64>() - 0.5) * scale)
+            };
+            let numbers: Vec<$type> = (0..len).map(&mut number).collect();
             let right = (
                 numbers.iter().copied().collect::<ExactSum<$type>>().value().to_bits(),
                 squares(&numbers).value().to_bits(),

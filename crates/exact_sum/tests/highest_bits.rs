@@ -107,9 +107,9 @@ fn the_largest_parts_follow_tails_near_the_margin() {
         for tail in [LIMIT / 2 - 1, LIMIT / 2, LIMIT - 2, LIMIT - 1, LIMIT, LIMIT + 1, 2 * LIMIT - 1] {
             for sign in [1, -1] {
                 for places in [23, 46, 52] {
-                    let parts = [(tie, 52), (sign * tail, 17), (-sign * (LIMIT - 1) << places, places)];
+                    let parts = [(tie, 52), (sign * tail, 17), ((-sign * (LIMIT - 1)) << places, places)];
                     check(&parts);
-                    let last = (sign * (LIMIT - 1) << 52, 52);
+                    let last = ((sign * (LIMIT - 1)) << 52, 52);
                     check(&[&parts[..], &[last]].concat());
                     check(&[&parts[..], &[(0, 52), last]].concat());
                 }

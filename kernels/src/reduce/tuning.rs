@@ -169,7 +169,7 @@ pub mod exact_rows {
     /// Vectors that a lane loads: all of one row, or each of another row.
     pub const VECTORS: usize = 4;
 
-    /// The minimum number of lanes of a row of which each lane has all [`VECTORS`]. Neighbouring lanes load neighbouring
+    /// The minimum number of lanes of a row of which each lane has all [`VECTORS`]. Neighbouring lanes load adjacent
     /// vectors, so their loads are coalesced (`docs/notes/exact-sums.md`).
     pub const COALESCED_LANES: usize = 4;
 }

@@ -18,7 +18,7 @@ thread_local! {
 #[inline(always)]
 fn entered<'a>() -> &'a Entered {
     let Ok(entered) = ENTERED.try_with(ptr::from_ref) else { no_table() };
-    // SAFETY: it has no destructor, so it exists until its thread ends. It stays on its thread, because it is not `Sync`.
+    // SAFETY: it has no destructor, so it exists until its thread ends. It stays on its thread, as it is not `Sync`.
     unsafe { &*entered }
 }
 
