@@ -55,7 +55,7 @@
 //! All give the same bits. [`Gpu::profile`] counts a kernel's memory accesses in the executor. The last two rows of the
 //! table, and `Gpu::profile`, exist only with the feature `simt`.
 //!
-//! In a debug build the executor takes 17 to 35 times as long as in release, because cargo does not optimize
+//! In a debug build the executor takes 10 to 17 times as long as in release, because cargo does not optimize
 //! dependencies there. These lines in the program's `Cargo.toml` change that:
 //!
 //! ```toml
