@@ -2,7 +2,7 @@
 
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
-use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, max_superaccumulators};
+use kernels::reduce::exact::long_segments::{self, ExactLongSegmentArgs, RESIDENT_THREADS, max_superaccumulators};
 use kernels::reduce::exact::segments::ExactSegmentArgs;
 use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles};
 use kernels::reduce::segments::{self, INVALID_SEGMENT, LongSegmentArgs, SegmentArgs};
@@ -12,10 +12,10 @@ use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// The resident warps of the first kernel on an H200, and the resident blocks of the second. No warp gets a second
-/// segment before each of the resident warps has one.
-fn resident(is_exact: bool) -> (usize, usize) {
-    let (warps, blocks) = if is_exact { (32, 3) } else { (64, 4) };
+/// The resident warps of the first kernel on an H200, and the resident blocks of the second, for elements of `size`
+/// bytes. No warp gets a second segment before each of the resident warps has one.
+fn resident(is_exact: bool, size: usize) -> (usize, usize) {
+    let (warps, blocks) = if is_exact { (32, RESIDENT_THREADS / long_segments::block(size)) } else { (64, 4) };
     (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
 }
 
@@ -234,7 +234,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         if self.segments == 0 {
             return Ok(());
         }
-        let (warps, blocks) = resident(matches!(self.kernels, SegmentKernels::Exact { .. }));
+        let (warps, blocks) = resident(matches!(self.kernels, SegmentKernels::Exact { .. }), size_of::<T>());
         let segments_per_warp = segments_per_warp(self.segments, warps);
         let grid = u32::try_from(blocks_of(self.segments, segments_per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,
@@ -287,8 +287,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     finish,
                     output: results,
                 };
-                let threads_at_once = blocks / MULTIPROCESSORS * segments::BLOCK;
-                let shared = lane_memory_bytes(&self.gpu, lane_memory, segments::BLOCK, threads_at_once);
+                let threads = long_segments::block(size_of::<T>());
+                let shared = lane_memory_bytes(&self.gpu, lane_memory, threads, RESIDENT_THREADS);
                 self.gpu.launch(long_segments.with_dynamic_shared(shared), long_grid, arguments)
             }
         }

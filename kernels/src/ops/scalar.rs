@@ -20,10 +20,12 @@ pub trait Scalar: Element {
     type Pair: Plain;
     /// Whether products have the same bits in any order, as those of integers, which wrap, do.
     const IS_EXACT: bool;
+    /// The bits that can be flipped: any of an integer, the sign of a float. So the lower word of an `f64` stays.
+    const FLIPPABLE: u64;
 
     /// Converts exactly.
     fn partial(self) -> Self::Partial;
-    /// The element with the bits of `flip` flipped.
+    /// The element with the bits of `flip` flipped that are [flippable](Scalar::FLIPPABLE).
     fn flipped(self, flip: u64) -> Self;
     /// The lowest of `LEN` elements, a power of two up to 16.
     #[inline(always)]
@@ -260,6 +262,7 @@ macro_rules! integers {
             type Ordered = Self;
             type Pair = [Self; 2];
             const IS_EXACT: bool = true;
+            const FLIPPABLE: u64 = u64::MAX;
 
             #[inline(always)]
             fn partial(self) -> $partial {
@@ -386,6 +389,7 @@ macro_rules! floats {
             type Ordered = $wide;
             type Pair = [Self; 2];
             const IS_EXACT: bool = false;
+            const FLIPPABLE: u64 = 1 << ($bits::BITS - 1);
 
             #[inline(always)]
             fn partial(self) -> $wide {
@@ -401,7 +405,7 @@ macro_rules! floats {
             }
             #[inline(always)]
             fn flipped(self, flip: u64) -> Self {
-                Self::from_bits(self.to_bits() ^ flip as $bits)
+                Self::from_bits(self.to_bits() ^ (flip & Self::FLIPPABLE) as $bits)
             }
             #[inline(always)]
             fn from_ordered(ordered: $wide, flip: u64) -> Self {

@@ -21,9 +21,10 @@ impl<O: Operator<T>, T: Element> VectorVisitor<T> for ReduceVector<O> {
     }
 }
 
-/// The vector with the bits of `flip` flipped in each element, in four operations.
+/// The vector with each element [flipped](Scalar::flipped), in four operations, or two for `f64`.
 #[inline(always)]
 pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector {
+    let flip = flip & T::FLIPPABLE;
     let [low, high] = match size_of::<T>() {
         1 => [flip as u8 as u32 * 0x0101_0101; 2],
         2 => [flip as u16 as u32 * 0x0001_0001; 2],

@@ -233,7 +233,7 @@ macro_rules! exact_reductions {
 
             #[::cuda_std::kernel(
                 instances = $([$term] x [$element] +)+,
-                block = segments::BLOCK,
+                block = long_segments::block(size_of::<T>()),
                 min_blocks = long_segments::min_blocks::<O, T>(),
                 dependent_launch
             )]

@@ -161,6 +161,18 @@ pub mod exact_long_rows {
     pub const MAX_EXPONENTS_IN_WINDOWS: i32 = 63;
 }
 
+/// Exact sums of long segments by offsets.
+pub mod exact_long_segments {
+    /// Threads of a block, for elements of `size` bytes. The segments of many power-law lengths take a large block few
+    /// rounds of loads, and most of its time is spent on folding its threads' sums, and on waiting.
+    pub const fn block(size: usize) -> usize {
+        if size == 8 { 64 } else { 128 }
+    }
+
+    /// Threads that a multiprocessor runs at once.
+    pub const RESIDENT_THREADS: usize = 768;
+}
+
 /// Exact sums of short rows.
 pub mod exact_rows {
     /// Threads of a block.

@@ -16,8 +16,10 @@ use super::terms::One;
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::long_rows::tile;
+use crate::reduce::remainder::elements_per_block;
 use crate::reduce::segments::{BLOCK, CHUNK_COUNT, ENTRIES_PER_CHUNK, MIN_CHUNK_TILES, chunks, tiles_of_chunk};
 use crate::reduce::tile_range::TileRange;
+pub use crate::reduce::tuning::exact_long_segments::{RESIDENT_THREADS, block};
 
 /// The minimum number of elements of a segment with several chunks.
 const fn min_shared(size: usize) -> usize {
@@ -30,10 +32,11 @@ pub const fn max_superaccumulators(len: usize, size: usize) -> usize {
     if len < min_shared(size) { 0 } else { len / min_shared(size) + 1 }
 }
 
-/// Blocks for each multiprocessor, for `min_blocks`. With two, sums of elements with two terms take 5 to 15 % less
-/// time, others up to 10 % more.
+/// Blocks for each multiprocessor, for `min_blocks`. With a third fewer, sums of elements with two terms take 5 to 15 %
+/// less time, others up to 10 % more.
 pub const fn min_blocks<O: ExactOperator<T>, T: Element>() -> usize {
-    if GridOf::<O, T>::HAS_LOW { 2 } else { 3 }
+    let threads = if GridOf::<O, T>::HAS_LOW { RESIDENT_THREADS / 3 * 2 } else { RESIDENT_THREADS };
+    threads / block(size_of::<T>())
 }
 
 /// The arguments of [`exact_long_segments`](fn@exact_long_segments).
@@ -68,7 +71,7 @@ pub struct ExactLongSegmentArgs<T: Plain> {
 /// As for [`long_segments`](fn@crate::reduce::segments::long_segments).
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
-    block = BLOCK,
+    block = block(size_of::<T>()),
     min_blocks = min_blocks::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
@@ -89,8 +92,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     // SAFETY: `capacity` checks the alignment, and each index is below it.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
-    const WARPS: u32 = (BLOCK / 32) as u32;
-    let (thread, warp) = (thread::index_in_block::<BLOCK>(), warp_id());
+    let (thread, warp, warps) = (thread::thread_idx_x(), warp_id(), thread::block_dim_x() / 32);
     let queued = status.load_volatile(CHUNK_COUNT) as usize;
     // More chunks than the capacity: the offsets were not in order, which was reported.
     let queued = if queued <= chunks.len() / ENTRIES_PER_CHUNK { queued } else { 0 };
@@ -104,7 +106,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         let is_inside = start <= input.len() && len <= input.len() - start;
         let (chunk, len) = if is_inside { (chunk as usize, len) } else { (0, 0) };
         let start = if is_inside { start } else { 0 };
-        let (run, chunk_count) = run_of_chunk(chunk, len, size_of::<T>());
+        let (run, chunk_count) = run_of_chunk::<T>(chunk, len);
 
         let superacc = superacc.begin();
         let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &superacc);
@@ -115,7 +117,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         if !is_whole {
             if warp == 0 && partial.has_limbs {
                 Superaccumulator::<GridOf<O, T>>::each_word(|k| {
-                    let word = superacc.sum(WARPS, k);
+                    let word = superacc.sum(warps, k);
                     if word != 0 {
                         i64::fetch_add(&superaccumulators, first_word + k as usize, word, Scope::Device);
                     }
@@ -134,7 +136,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         }
         if is_whole && warp == 0 {
             if partial.has_limbs {
-                superacc.gather(WARPS, |k| {
+                superacc.gather(warps, |k| {
                     let place = first_word + k as usize;
                     let word = if others_have_limbs { superaccumulators.load_volatile(place) } else { 0 };
                     if others_have_limbs {
@@ -157,15 +159,16 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     }
 }
 
-/// The tiles of chunk `chunk` of a segment of `len` elements of `size` bytes, with one vector for each thread, and the
-/// segment's number of chunks. The last chunk also has the elements after the last whole tile.
+/// The tiles of chunk `chunk` of a segment of `len` elements, with one vector for each thread, and the segment's number
+/// of chunks. The last chunk also has the elements after the last whole tile.
 #[inline(always)]
-fn run_of_chunk(chunk: usize, len: usize, size: usize) -> (TileRange, usize) {
-    let (whole, all) = (len / tile(BLOCK, size), len.div_ceil(tile(BLOCK, size)));
-    let (chunk_count, of_chunk) = (chunks(len, size), tiles_of_chunk(whole));
+fn run_of_chunk<T: Element>(chunk: usize, len: usize) -> (TileRange, usize) {
+    let chunk_count = chunks(len, size_of::<T>());
     let is_last = chunk + 1 == chunk_count;
-    let end = if is_last { all } else { (chunk + 1) * of_chunk };
-    (TileRange { tiles: chunk * of_chunk * VECTORS_IN_FLIGHT..end * VECTORS_IN_FLIGHT, is_last }, chunk_count)
+    // Chunks consist of larger tiles.
+    let tiles = tiles_of_chunk(len / tile(BLOCK, size_of::<T>())) * VECTORS_IN_FLIGHT * (BLOCK / block(size_of::<T>()));
+    let end = if is_last { len.div_ceil(elements_per_block::<T>(1)) } else { (chunk + 1) * tiles };
+    (TileRange { tiles: chunk * tiles..end, is_last }, chunk_count)
 }
 
 /// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if
@@ -183,7 +186,7 @@ fn sum_chunks<G: Grid>(
         // The other blocks wrote these during this launch: L1 may be stale.
         let [low, high] = if i < chunk_count { partials.load_volatile(first + i as usize) } else { [0; 2] };
         sum = add(sum, Partial::from_bits(u128::from(low) | u128::from(high) << 64), superacc);
-        i += BLOCK as u32;
+        i += thread::block_dim_x();
     }
     fold_partials(sum, warp_partials, superacc)
 }
