@@ -4,6 +4,8 @@ use cuda_std::hint::compute_now;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_shuffle_idx, warp_shuffle_xor};
 use exact_sum::{Binary, digit, digit_of_i128};
 
+use super::unrolled::each;
+
 /// A format in which terms are extracted: `f32` or `f64`. `f64` takes twice the registers and has more than twice the
 /// range.
 pub trait Format: Binary {
@@ -238,6 +240,17 @@ impl Value for i128 {
         let half = |half: u64| warp_shuffle_idx(FULL_MASK, half, lane, 32).0;
         (u128::from(half(self as u64)) | u128::from(half((self >> 64) as u64)) << 64) as Self
     }
+}
+
+/// The high word of the largest magnitude, NaN included.
+#[inline(always)]
+pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
+    let mut largest = 0;
+    each::<N>(|i| {
+        let word = terms[i].high_word();
+        largest = if word > largest { word } else { largest };
+    });
+    largest
 }
 
 #[cfg(test)]

@@ -4,13 +4,13 @@ use cuda_std::prelude::*;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, warp_vote_any, warp_vote_ballot};
 use exact_sum::{Binary, Bins, HighestBits, Specials, Window};
 
-use super::format::{Format, Value};
+use super::format::{Format, Value, largest_of};
 use super::grid::Grid;
+use super::loaded::Loaded;
 use super::result::{Results, result_of_limbs};
-use super::rows::Loaded;
 use super::terms::{Float, Inputs, One, Terms};
 use super::unrolled::each;
-use super::warp_sum::{Large, largest_of, split_large, window_above};
+use super::warp_sum::{Large, split_large, window_above};
 use crate::reduce::tuning::exact_rows::VECTORS;
 
 /// Groups of a lane's terms: its vectors, and two elements outside whole vectors.

@@ -8,13 +8,12 @@ use cuda_std::shared::{DynamicShared, dynamic_shared};
 use cuda_std::warp::{FULL_MASK, lane_id, sync_warp};
 use exact_sum::{Binary, HighestBits, Leading, Specials, digit};
 
-use super::format::{Format, Value};
+use super::format::{Format, Value, largest_of};
 use super::grid::Grid;
 use super::superaccumulator::{Superaccumulator, warp_id};
 use super::superaccumulator_words::Special;
 use super::terms::Terms;
 use super::unrolled::each;
-use super::warp_sum::largest_of;
 use crate::reduce::tuning::exact_long_rows::MAX_UNCHECKED;
 
 /// The sums of a warp's lanes, of terms of any exponents. All lanes of the warp must call each function.

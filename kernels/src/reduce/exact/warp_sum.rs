@@ -5,7 +5,7 @@ use cuda_std::thread;
 use cuda_std::warp::{FULL_MASK, WarpReduceValue, warp_vote_any};
 use exact_sum::{Accumulator, Bins, Window};
 
-use super::format::{Format, Value};
+use super::format::{Format, Value, largest_of};
 use super::grid::Grid;
 use super::lane_superaccumulators::LaneSuperaccumulators;
 use super::partial::{OfLanes, add_lanes_to_superacc};
@@ -406,17 +406,6 @@ fn exponents_of_warp<F: Format, const N: usize>(terms: &[F; N]) -> (i32, i32) {
     // If all terms are 0, the range is empty.
     let smallest = if smallest == u32::MAX { largest } else { smallest };
     (F::exponent_above(largest), F::exponent_above(smallest))
-}
-
-/// The high word of the largest magnitude, NaN included.
-#[inline(always)]
-pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
-    let mut largest = 0;
-    each::<N>(|i| {
-        let word = terms[i].high_word();
-        largest = if word > largest { word } else { largest };
-    });
-    largest
 }
 
 /// The terms of a lane above all windows.

@@ -2,11 +2,11 @@
 
 use exact_sum::{Binary, Bins, Window};
 
-use crate::reduce::exact::format::{Format, Value};
+use crate::reduce::exact::format::{Format, Value, largest_of};
 use crate::reduce::exact::grid::Grid;
 use crate::reduce::exact::superaccumulator_words::Special;
 use crate::reduce::exact::unrolled::each;
-use crate::reduce::exact::warp_sum::{largest_of, window_above};
+use crate::reduce::exact::warp_sum::window_above;
 
 /// A lane's sum of any terms, in its own window.
 #[derive(Clone, Copy)]
