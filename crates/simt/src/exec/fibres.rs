@@ -5,40 +5,19 @@
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
-use std::ptr::NonNull;
 
+use corosensei::Coroutine;
 use corosensei::stack::DefaultStack;
-use corosensei::{Coroutine, Yielder};
 
 use super::context::{Context, RUNNING};
 use super::fault::Fault;
 use super::park::Abandoned;
 use super::slot::State;
+use super::stack::{Fibre, FibreYielder, NOTHING};
 use crate::dim::MAX_THREADS;
 
 /// The size of a stack. Only the pages that a kernel touches take memory.
 const STACK_BYTES: usize = 256 * 1024;
-
-/// What a switch of stacks passes on: nothing. `corosensei` passes values of more than a word by reference, and copies
-/// others. Without optimization, a copy of even `()` takes longer than the rest of a switch.
-type Nothing = [usize; 2];
-
-const NOTHING: Nothing = [0; 2];
-
-type Fibre = Coroutine<Nothing, Nothing, (), DefaultStack>;
-
-/// Suspends a fibre.
-pub(crate) type FibreYielder = Yielder<Nothing, Nothing>;
-
-/// Suspends the fibre that runs, until it is resumed.
-///
-/// # Safety
-/// The yielder is that of the fibre that the caller runs on.
-#[inline(always)]
-pub(super) unsafe fn suspend(yielder: NonNull<FibreYielder>) {
-    // SAFETY: as promised by the caller. A yielder lives as long as its fibre.
-    unsafe { yielder.as_ref() }.suspend(NOTHING);
-}
 
 /// A core's fibres. Those that are not idle hold a lane that waits.
 pub(crate) struct Fibres {

@@ -9,9 +9,10 @@
 //! | `warp_operations`, `barrier` | complete the operations that all of their lanes have reached |
 //! | `arrivals` | which lanes have reached an operation |
 //! | `warp` | what an operation of a warp computes |
-//! | `fibres` | the coroutines that lanes run on |
-//! | `context`, `slot` | the state of the block that a core runs, and of its lanes |
+//! | `stack` | switches between stacks |
+//! | `slot`, `context` | the state of a block's lanes, and of the block that a core runs |
 //! | `park` | how a lane waits, yields and ends |
+//! | `fibres` | the coroutines that lanes run on |
 //! | `spin`, `deadlock` | how a lane waits for another block, and when such waits never end |
 //! | `shared` | shared memory |
 //! | `lane` | what a kernel calls |
@@ -39,6 +40,7 @@ mod scheduler;
 mod shared;
 mod slot;
 mod spin;
+mod stack;
 mod warp;
 mod warp_operations;
 mod worker;

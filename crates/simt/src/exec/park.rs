@@ -6,9 +6,9 @@ use std::thread;
 
 use super::context::{Context, random_accesses, running_lane, with_lane};
 use super::fault::Fault;
-use super::fibres::{FibreYielder, suspend};
 use super::operation::Operation;
 use super::slot::{State, Wait};
+use super::stack::{FibreYielder, suspend};
 
 /// The payload of the unwinding that takes a lane off its stack. It is not a panic: no hook sees it.
 pub(crate) struct Abandoned;

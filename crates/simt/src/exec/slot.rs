@@ -4,8 +4,8 @@ use std::cell::Cell;
 use std::panic::Location;
 use std::ptr::NonNull;
 
-use super::fibres::FibreYielder;
 use super::operation::Operation;
+use super::stack::FibreYielder;
 use crate::dim::Dim3;
 
 /// Whether a lane can run.
