@@ -338,23 +338,15 @@ impl Gpu {
     pub fn try_clone<'f, T: Plain>(&self, from: impl Into<View<'f, T>>) -> Result<Buffer<T>, Error> {
         let from = from.into();
         let mut buffer = Buffer::new(&self.backend(), from.len(), "clone")?;
-        self.copy_views(from, &mut buffer)?;
+        self.copy(from, &mut buffer)?;
         Ok(buffer)
     }
 
-    /// Copies one buffer to another on the device.
+    /// Copies the elements of a buffer or view to another on the device.
     ///
     /// # Errors
     /// Their lengths differ, or one of them belongs to another device.
-    pub fn copy<T: Plain>(&self, from: &Buffer<T>, to: &mut Buffer<T>) -> Result<(), Error> {
-        self.copy_views(from, to)
-    }
-
-    /// Copies one view to another on the device.
-    ///
-    /// # Errors
-    /// Their lengths differ, or one of them belongs to another device.
-    pub fn copy_views<'f, 't, T: Plain>(
+    pub fn copy<'f, 't, T: Plain>(
         &self,
         from: impl Into<View<'f, T>>,
         to: impl Into<ViewMut<'t, T>>,
@@ -406,13 +398,13 @@ mod tests {
         let from = gpu.upload(&[1_u32, 2, 3, 4]).unwrap();
         let mut to = gpu.upload(&[9_u32; 5]).unwrap();
         let mut whole = to.view_mut();
-        gpu.copy_views(from.view().slice(1, 2).unwrap(), whole.reborrow().slice(3, 2).unwrap()).unwrap();
-        gpu.copy_views(from.view().slice(4, 0).unwrap(), whole.reborrow().slice(5, 0).unwrap()).unwrap();
+        gpu.copy(from.view().slice(1, 2).unwrap(), whole.reborrow().slice(3, 2).unwrap()).unwrap();
+        gpu.copy(from.view().slice(4, 0).unwrap(), whole.reborrow().slice(5, 0).unwrap()).unwrap();
         assert!(matches!(whole.reborrow().slice(4, 2), Err(Error::TooShort { found: 5, minimum: 6, .. })));
         assert!(matches!(whole.reborrow().slice(1, usize::MAX), Err(Error::TooShort { .. })));
         let bytes = whole.cast::<u8>();
         assert_eq!(bytes.len(), 20);
-        gpu.copy_views(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();
+        gpu.copy(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();
         assert_eq!(gpu.download(&to).unwrap(), [0x0409, 9, 9, 2, 3]);
     }
 

@@ -70,7 +70,7 @@ impl Gpu {
             return Ok(());
         }
         match choose_method(shape, axes, size_of::<T>()) {
-            Method::Copy => self.copy_views(input, output),
+            Method::Copy => self.copy(input, output),
             Method::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
             Method::Segments(matrix) => self.permute_segments(matrix, input, output),
             Method::Interleaved(matrix) => self.transpose_interleaved(matrix, input, output),
