@@ -164,7 +164,7 @@ impl Row {
             shared_bytes: resources.shared_bytes,
             blocks_per_multiprocessor: occupancy.blocks,
             warps_per_multiprocessor: occupancy.warps,
-            occupancy: occupancy.share,
+            occupancy: occupancy.ratio,
             limit: occupancy.limit.name(),
             bytes_in_flight_per_thread,
             bytes_in_flight_per_multiprocessor: in_flight,

@@ -103,7 +103,7 @@ impl Multiprocessor {
         // Of equal limits, the first is reported.
         let (blocks, limit) = limits.into_iter().min_by_key(|(blocks, _)| *blocks).expect("there are four limits");
         let warps = blocks * warps_per_block;
-        Occupancy { blocks, warps, share: f64::from(warps) / f64::from(self.warps()), limit }
+        Occupancy { blocks, warps, ratio: f64::from(warps) / f64::from(self.warps()), limit }
     }
 }
 
@@ -125,8 +125,8 @@ pub struct Occupancy {
     pub blocks: u32,
     /// Warps.
     pub warps: u32,
-    /// The running warps' share of the multiprocessor's capacity.
-    pub share: f64,
+    /// The ratio of the running warps to the multiprocessor's capacity for warps.
+    pub ratio: f64,
     /// What prevents more blocks.
     pub limit: Limit,
 }
