@@ -112,6 +112,9 @@ fn the_largest_parts_follow_tails_near_the_margin() {
                     let last = ((sign * (LIMIT - 1)) << 52, 52);
                     check(&[&parts[..], &[last]].concat());
                     check(&[&parts[..], &[(0, 52), last]].concat());
+                    // Two parts that together exceed `2^MARGIN` units of the tail.
+                    let largest = |places: u32| (-sign * ((LIMIT << places) - 1), places);
+                    check(&[(tie, 52), (sign * tail, 17), largest(places), largest(52)]);
                 }
             }
         }
