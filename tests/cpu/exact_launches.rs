@@ -175,6 +175,28 @@ fn blocks_find_their_matrix_tile_and_rows() {
     of::<f64>(&gpu, &mut source);
 }
 
+/// Rows past the last folded row, in columns whose windows differ, also from those of the same column in other rows of
+/// the folded ones.
+#[test]
+fn rows_past_the_folded_ones_are_added_in_the_windows_of_their_columns() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        for (shape, plan) in [([1, 33, 9], [4, 2, 4]), ([2, 70, 5], [8, 3, 4]), ([1, 91, 6], [16, 2, 8])] {
+            let ([batches, rows, columns], [_, _, folded_rows]) = (shape, plan);
+            let elements: Vec<T> = (0..batches * rows * columns)
+                .map(|i| {
+                    let (row, column) = (i / columns % rows, i % columns);
+                    let scale = power(3 * (column + row % folded_rows as usize) as i32);
+                    T::nearest(f64::from(source.random_range(-9999..10_000)) * scale)
+                })
+                .collect();
+            check_columns(gpu, &elements, shape, plan);
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(77));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+}
+
 /// Sums of blocks with more bits than two words hold: the lowest bits go to limbs, and remain when the others cancel.
 #[test]
 fn sums_of_blocks_have_more_bits_than_two_words() {
