@@ -173,6 +173,19 @@ fn lanes_take_more_elements_than_their_integers_hold() {
     }
 }
 
+/// The sum of a lane's elements goes to limbs before the sum of all lanes exceeds 64 bits.
+#[test]
+fn lanes_take_more_elements_than_64_bits_hold() {
+    let gpu = Gpu::simt();
+    let edge = 16.0 - 16.0 * f32::EPSILON / 2.0;
+    for sign in [1.0, -1.0] {
+        // 600 steps of 16 elements of 2^45 units in each of 32 lanes. The last step needs another window.
+        let mut numbers = vec![sign * edge; 600 * 512];
+        numbers.extend([1e30, -1e30]);
+        assert_eq!(by_warps(&gpu, &numbers, 1), exact_sum_of(&numbers));
+    }
+}
+
 /// Each warp accumulates residuals in an integer of 64 bits: 512 steps of the largest fill it.
 #[test]
 fn residuals_fill_their_integer() {

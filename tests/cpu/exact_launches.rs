@@ -345,3 +345,21 @@ fn chunks_of_another_input_are_not_read() {
         assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{chunk:?}");
     }
 }
+
+/// Only one power of two remains of the products of a row: any bit of a lane's sum of first terms, or of second terms.
+#[test]
+fn one_bit_of_products_is_not_lost_at_any_distance() {
+    let gpu = Gpu::simt();
+    let exponents = || [0, 1, 501].into_iter().flat_map(|high| (1..180).map(move |distance| [high, high - distance]));
+    for sign in [1.0, -1.0] {
+        let (x, y): (Vec<f64>, Vec<f64>) = exponents()
+            .flat_map(|[high, low]| [(high, 1.0), (low, sign), (high, -1.0)])
+            .map(|(exponent, sign)| (sign * power(exponent / 2), power(exponent - exponent / 2)))
+            .unzip();
+        let shape = Shape::rows(x.len() / 3, 3);
+        let dots = gpu.reduce_pairs(Dot, &gpu.upload(&x).unwrap(), &gpu.upload(&y).unwrap(), shape).unwrap();
+        for ([high, low], dot) in exponents().zip(gpu.download(&dots).unwrap()) {
+            assert_eq!(dot, sign * power(low), "2^{high}, 2^{low} and -2^{high}");
+        }
+    }
+}
