@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use kernels::ops::Operator;
-use kernels::reduce::columns::{ColumnArgs, columns};
+use kernels::reduce::columns::{BLOCK, ColumnArgs, columns};
+use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory};
+use kernels::reduce::exact::terms::Elements;
 use kernels::reduce::{long_rows, pairs};
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
-use warpfold::ops::{Dot, MinOrMax};
+use warpfold::ops::{Dot, MinOrMax, Sum};
 use warpfold::{Gpu, KernelProfile, Shape, ops};
 
 /// Whether all blocks of a kernel launch dependents, or none: the next grid starts only after all have done so.
@@ -83,6 +85,14 @@ fn short_grids_of_rows_and_columns_launch_dependents() {
     assert_eq!(rows, [("rows".to_owned(), 512, true), ("rows".to_owned(), 1024, false)]);
     let columns = [528, 529].map(|tiles| of(Shape::columns(2, tiles * 1024), tiles * 2048, tiles * 1024));
     assert_eq!(columns.map(|(_, grid, starts)| (grid, starts)), [(528, true), (529, false)]);
+    let of_exact_columns = |tiles: usize| {
+        let input = gpu.zeroed::<f32>(tiles * 2048).unwrap();
+        let mut reducer = gpu.reducer(Sum, Shape::columns(2, tiles * 1024)).unwrap();
+        let mut sums = gpu.zeroed(tiles * 1024).unwrap();
+        let profile = gpu.profile(|| reducer.start(&input, &mut sums)).unwrap();
+        (profile.kernels[0].grid.x, launches_dependents(&profile.kernels[0]))
+    };
+    assert_eq!([528, 529].map(of_exact_columns), [(528, true), (529, false)]);
 }
 
 #[test]
@@ -115,6 +125,33 @@ fn blocks_of_columns_with_few_rows_launch_dependents() {
         launches_dependents(&profile.kernels[0])
     };
     // Four threads per column, 16 rows each.
+    assert_eq!([64, 65].map(starts), [true, false]);
+    let starts = |rows: usize| {
+        let input = gpu.upload(&vec![1.0_f32; rows * 256]).unwrap();
+        let (mut superaccumulators, mut tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
+        let mut sums = gpu.zeroed::<u8>(256 * 4).unwrap();
+        // SAFETY: as above.
+        let kernel = unsafe { exact_columns::handle::<Sum, f32>() };
+        let kernel = kernel.with_dynamic_shared(lane_memory::<Elements<f32>>().bytes(BLOCK, 48 * 1024));
+        let arguments = ExactColumnArgs {
+            input: input.view(),
+            rows,
+            columns: 256,
+            pitch: 256,
+            batch_pitch: 0,
+            folded_rows: 1,
+            lanes: 64,
+            tiles: 1,
+            splits: 1,
+            superaccumulators: superaccumulators.view_mut(),
+            tickets: tickets.view_mut(),
+            finish: 0,
+            output: sums.view_mut(),
+        };
+        let profile = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
+        assert_eq!(gpu.download(&sums).unwrap(), (rows as f32).to_le_bytes().repeat(256));
+        launches_dependents(&profile.kernels[0])
+    };
     assert_eq!([64, 65].map(starts), [true, false]);
 }
 
