@@ -30,7 +30,11 @@ pub trait Launched: Exact<Sum = Self> + Binary {
     /// The sums of the segments between offsets, with this many in each warp.
     fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], segments_per_warp: u32) -> Vec<Self>;
     /// The sums of the columns of some matrices, by a plan: lanes, splits, and folded rows.
-    fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3]) -> Vec<Self>;
+    fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3]) -> Vec<Self> {
+        Self::results_of_columns(gpu, elements, shape, plan, 0)
+    }
+    /// The results of the columns that `finish` selects: sums, or means.
+    fn results_of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3], finish: u32) -> Vec<Self>;
 }
 
 macro_rules! launched {
@@ -56,7 +60,13 @@ macro_rules! launched {
                 let bytes = gpu.download(&sums).unwrap();
                 bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
             }
-            fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3]) -> Vec<Self> {
+            fn results_of_columns(
+                gpu: &Gpu,
+                elements: &[Self],
+                shape: [usize; 3],
+                plan: [u32; 3],
+                finish: u32,
+            ) -> Vec<Self> {
                 let ([batches, rows, columns], [lanes, splits, folded_rows]) = (shape, plan);
                 let (sums, tiles) = (batches * columns, (columns as u32 * folded_rows).div_ceil(4 * lanes));
                 let input = gpu.upload(elements).unwrap();
@@ -79,7 +89,7 @@ macro_rules! launched {
                     splits,
                     superaccumulators: superaccumulators.view_mut(),
                     tickets: tickets.view_mut(),
-                    finish: 0,
+                    finish,
                     output: sums.view_mut(),
                 };
                 gpu.launch(kernel, tiles * splits * batches as u32, arguments).unwrap();
@@ -181,12 +191,9 @@ fn blocks_find_their_matrix_tile_and_rows() {
 fn rows_past_the_folded_ones_are_added_in_the_windows_of_their_columns() {
     fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
         // In the last one, a block has one row of threads.
-        for (shape, plan) in [
-            ([1, 33, 9], [4, 2, 4]),
-            ([2, 70, 5], [8, 3, 4]),
-            ([1, 90, 6], [16, 2, 8]),
-            ([1, 421, 5], [256, 2, 128]),
-        ] {
+        for (shape, plan) in
+            [([1, 33, 9], [4, 2, 4]), ([2, 70, 5], [8, 3, 4]), ([1, 90, 6], [16, 2, 8]), ([1, 421, 5], [256, 2, 128])]
+        {
             let [batches, rows, columns] = shape;
             let elements: Vec<T> = (0..batches * rows * columns)
                 .map(|i| {

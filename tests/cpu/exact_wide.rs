@@ -1,6 +1,7 @@
 //! Exact sums of wide data in the executor, in the lanes' superaccumulators.
 
 use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::terms::{Elements, Terms};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -127,4 +128,24 @@ fn columns_of_one_element_may_be_infinite() {
     let gpu = Gpu::simt();
     of::<f32>(&gpu);
     of::<f64>(&gpu);
+}
+
+/// A mean of many elements next to a midpoint, which times the count has more bits than a sum's highest bits.
+#[test]
+fn means_of_long_columns_are_next_to_midpoints() {
+    const ROWS: usize = (1 << 18) - 1;
+    let gpu = executor();
+    // With one of these exponents, a digit of the superaccumulator ends so that 71 bits of the sum are above it.
+    for exponent in 15..20 {
+        for sign in [1.0, -1.0] {
+            // The sum is the midpoint 2^54 - 1, times the count, and a small number.
+            let mut elements = vec![0.0; ROWS];
+            let terms = [power(72), -power(54), -power(18), 1.0].map(|x| x * power(exponent));
+            elements[..4].copy_from_slice(&terms);
+            elements[4] = sign * power(-200);
+            let means = f64::results_of_columns(&gpu, &elements, [1, ROWS, 1], [1, 1, 1], DERIVED);
+            let right = elements.iter().copied().collect::<ExactSum<f64>>().mean();
+            assert_eq!(means, [right], "2^{exponent}, {sign}");
+        }
+    }
 }
