@@ -8,7 +8,7 @@ use test_support::element_types;
 use test_support::exact::{self, Data};
 use test_support::times;
 use warpfold::exact::ExactSum;
-use warpfold::ops::Sum;
+use warpfold::ops::{Sum, SumOfSquares};
 use warpfold::{Error, Gpu, Shape};
 
 use crate::exact_launches::Launched;
@@ -314,6 +314,23 @@ fn sums_of_long_segments_are_exact() {
         exact::segments(&gpu, &long, kinds, &mut source).unwrap();
     }
     exact::segments_leave_workspaces_clean(&gpu).unwrap();
+}
+
+/// All squares are exact in one window, and only their rounding errors break a tie.
+#[test]
+fn rounding_errors_of_squares_in_long_segments_count() {
+    let gpu = Gpu::simt();
+    // In one chunk, and in several.
+    for len in [4096, 40_960] {
+        let mut numbers = vec![0.0_f64; len];
+        // The sum is 2^11 + 2^-15 + 2^-43, and half a unit of its last place, 2^-42.
+        numbers[..2048].fill(1.0 + exact::power(-27));
+        numbers[len - 1] = exact::power(-21);
+        let offsets = gpu.upload(&[0, len as u64]).unwrap();
+        let sums = gpu.reduce_segments(SumOfSquares, &gpu.upload(&numbers).unwrap(), &offsets).unwrap();
+        let right = 2048.0 + exact::power(-15) + exact::power(-41);
+        assert_eq!(gpu.download(&sums).unwrap(), [right], "{len} elements");
+    }
 }
 
 #[test]
