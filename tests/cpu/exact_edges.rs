@@ -239,22 +239,23 @@ fn lanes_take_more_terms_than_a_digit_holds() {
     }
 }
 
-/// The integers of a thread hold 511 rows of a column.
+/// The integers of a thread hold 511 rows of a column: after 508, another tile of four does not fit.
 #[test]
 fn threads_take_more_rows_than_their_integers_hold() {
-    const ROWS: usize = 1100;
     // Four for each of a block's threads, so that a thread has all rows.
     const COLUMNS: usize = 1024;
     let gpu = executor();
     // Just below the edge of the window that begins 3 bits above the first rows.
     let edge = 16.0 * (1.0 - f32::EPSILON / 2.0);
     for x in [edge, -edge, 16.0] {
-        let row = |row: usize| if row < 8 { 1.0 } else { x };
-        let input: Vec<f32> = (0..ROWS * COLUMNS).map(|i| row(i / COLUMNS)).collect();
-        // One block has the whole matrix.
-        let sums = f32::of_columns(&gpu, &input, [1, ROWS, COLUMNS], [COLUMNS as u32 / 4, 1, 1]);
-        let right = (0..ROWS).map(row).collect::<ExactSum<f32>>().value();
-        assert!(sums.iter().all(|sum| sum.to_bits() == right.to_bits()), "rows of {x}");
+        for rows in [508, 509, 512, 513, 1100] {
+            let row = |row: usize| if row < 8 { 1.0 } else { x };
+            let input: Vec<f32> = (0..rows * COLUMNS).map(|i| row(i / COLUMNS)).collect();
+            // One block has the whole matrix.
+            let sums = f32::of_columns(&gpu, &input, [1, rows, COLUMNS], [COLUMNS as u32 / 4, 1, 1]);
+            let right = (0..rows).map(row).collect::<ExactSum<f32>>().value();
+            assert!(sums.iter().all(|sum| sum.to_bits() == right.to_bits()), "{rows} rows of {x}");
+        }
     }
 }
 
