@@ -12,7 +12,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use test_support::exact::{self, Data, Exact, power};
 use warpfold::exact::{ExactDot, ExactSum};
-use warpfold::ops::{Dot, Sum};
+use warpfold::ops::{Dot, Sum, SumOfSquares};
 use warpfold::{Gpu, Shape};
 
 /// Compares the sums of matrices' columns with the host's. The shape is the batches, rows and columns.
@@ -190,10 +190,14 @@ fn blocks_find_their_matrix_tile_and_rows() {
 #[test]
 fn rows_past_the_folded_ones_are_added_in_the_windows_of_their_columns() {
     fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
-        // In the last one, a block has one row of threads.
-        for (shape, plan) in
-            [([1, 33, 9], [4, 2, 4]), ([2, 70, 5], [8, 3, 4]), ([1, 90, 6], [16, 2, 8]), ([1, 421, 5], [256, 2, 128])]
-        {
+        // With one row of threads, and with one element past the folded rows.
+        for (shape, plan) in [
+            ([1, 33, 9], [4, 2, 4]),
+            ([2, 70, 5], [8, 3, 4]),
+            ([1, 90, 6], [16, 2, 8]),
+            ([1, 421, 5], [256, 2, 128]),
+            ([1, 41, 1], [4, 2, 8]),
+        ] {
             let [batches, rows, columns] = shape;
             let elements: Vec<T> = (0..batches * rows * columns)
                 .map(|i| {
@@ -374,5 +378,51 @@ fn one_bit_of_products_is_not_lost_at_any_distance() {
         for ([high, low], dot) in exponents().zip(gpu.download(&dots).unwrap()) {
             assert_eq!(dot, sign * power(low), "2^{high}, 2^{low} and -2^{high}");
         }
+    }
+}
+
+/// A number whose square has a rounding error of 2^-54, next to one whose square is half a unit of the sum's last place.
+const WITH_ERROR: [f64; 2] = [1.5 + power(-27), power(-26)];
+
+/// Rows whose sums are at a midpoint, but for the rounding errors of squares in some of them. A lane has four rows, or
+/// two.
+#[test]
+fn rounding_errors_of_squares_stay_in_their_rows() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(78));
+    for len in [2, 4, 8] {
+        let all: Vec<f64> = (0..700)
+            .flat_map(|_| {
+                let mut row = vec![0.0; len];
+                row[..2].copy_from_slice(&[if source.random() { WITH_ERROR[0] } else { 1.5 }, WITH_ERROR[1]]);
+                row.shuffle(&mut source);
+                row
+            })
+            .collect();
+        let input = gpu.upload(&all).unwrap();
+        let sums = gpu.reduce_to_buffer(SumOfSquares, &input, Shape::rows(all.len() / len, len)).unwrap();
+        for (row, sum) in all.chunks(len).zip(gpu.download(&sums).unwrap()) {
+            assert_eq!(sum, row.iter().map(|&x| (x, x)).collect::<ExactDot<f64>>().value(), "{row:?}");
+        }
+    }
+}
+
+/// The rounding errors of products at any place count, beside large products that cancel.
+#[test]
+fn rounding_errors_of_products_remain_beside_large_ones() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(79));
+    let [x, half] = WITH_ERROR;
+    for len in [4, 16, 70] {
+        let all: Vec<[f64; 2]> = (0..100)
+            .flat_map(|_| {
+                let mut row = vec![[0.0; 2]; len];
+                row[..4].copy_from_slice(&[[x, x], [half, half], [1e200, 1.0], [1e200, -1.0]]);
+                row.shuffle(&mut source);
+                row
+            })
+            .collect();
+        let [x, y] = [0, 1].map(|which| gpu.upload(&all.iter().map(|pair| pair[which]).collect::<Vec<_>>()).unwrap());
+        let dots = gpu.download(&gpu.reduce_pairs(Dot, &x, &y, Shape::rows(100, len)).unwrap()).unwrap();
+        let right = 2.25 + 3.0 * power(-27) + power(-51);
+        assert!(dots.iter().all(|&dot| dot == right), "{len} pairs: {dots:?}, not {right:?}");
     }
 }

@@ -142,3 +142,17 @@ fn one_unit_of_large_numbers_in_each_lane_is_not_lost() {
         }
     }
 }
+
+/// Each lane has a number outside whole vectors, the smallest one, beside larger ones that cancel.
+#[test]
+fn one_unit_outside_whole_vectors_is_not_lost() {
+    let gpu = executor();
+    let least = f32::from_bits(1);
+    // Each row begins one element after a multiple of 16 bytes, and ends one before.
+    let row = [least, least, least, 1e20, -1e20, least, least, least, least, least];
+    let all: Vec<f32> = [0.0].into_iter().chain(row.into_iter().chain([0.0; 2]).cycle().take(64 * 12)).collect();
+    let buffer = gpu.upload(&all).unwrap();
+    let shape = Shape::rows(64, row.len()).with_pitch(12).unwrap();
+    let sums = gpu.reduce_to_buffer(Sum, buffer.view().slice(1, 64 * 12).unwrap(), shape).unwrap();
+    assert_eq!(gpu.download(&sums).unwrap(), [8.0 * least; 64]);
+}

@@ -68,6 +68,8 @@ fn each_element_of_wide_columns_counts() {
             ([1, 41, 100], [32, 4, 1]),
             ([2, 10, 300], [128, 1, 1]),
             ([1, 23, 300], [128, 2, 1]),
+            // Threads without some of their columns.
+            ([1, 23, 301], [256, 1, 1]),
         ] {
             let [batches, rows, columns] = shape;
             for unit in [T::EXPONENTS.1, -100] {

@@ -10,6 +10,7 @@
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
 //! | `custom` | custom operators and custom exact sums |
+//! | `exact_columns` | exact sums of columns with elements outside their windows |
 //! | `exact_consequences` | the bits of an exact sum depend only on the elements |
 //! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
 //! | `exact_launches` | exact sums with launches that plans rarely make, and with rare data |
@@ -31,6 +32,7 @@ mod counters;
 mod custom;
 mod entries;
 mod exact;
+mod exact_columns;
 mod exact_consequences;
 mod exact_edges;
 mod exact_launches;

@@ -1,0 +1,73 @@
+//! Exact sums of columns in the executor, in which some elements are outside the columns' windows.
+
+use kernels::reduce::exact::columns::rows_in_flight;
+use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
+use test_support::exact::power;
+use test_support::executor;
+use warpfold::Gpu;
+
+use crate::exact_launches::{Launched, check_columns};
+
+/// Two elements above the windows of their columns, in any two rows of three tiles. They fit in the integers beside the
+/// bins.
+#[test]
+fn two_elements_above_the_window_are_added_once() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        let rows = 3 * rows_in_flight(size_of::<T>()) + 1;
+        // With wide loads, and without.
+        for columns in [8, 7] {
+            for first in 0..rows {
+                for second in 0..rows {
+                    let mut elements: Vec<T> =
+                        (0..rows * columns).map(|_| T::nearest(source.random_range(1..16).into())).collect();
+                    for (row, large) in [(first, 3.0 * power(19)), (second, 5.0 * power(20))] {
+                        elements[row * columns + source.random_range(0..columns)] = T::nearest(large);
+                    }
+                    check_columns(gpu, &elements, [1, rows, columns], [256, 1, 1]);
+                }
+            }
+        }
+    }
+    let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(81));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+}
+
+/// In each column, only one bit remains: in its bins, or in the 46 places below them. Several blocks add it, or one.
+#[test]
+fn one_bit_below_a_window_is_not_lost() {
+    const COLUMNS: usize = 80;
+    let gpu = executor();
+    for rows in [8, 40] {
+        for splits in [1, 2] {
+            for at in [1, 5, rows - 2] {
+                let mut elements = vec![0.0_f32; rows * COLUMNS];
+                for column in 0..COLUMNS {
+                    elements[column] = 1.0;
+                    elements[at * COLUMNS + column] = power(-90 + column as i32) as f32;
+                    elements[(rows - 1) * COLUMNS + column] = -1.0;
+                }
+                check_columns(&gpu, &elements, [1, rows, COLUMNS], [32, splits, 1]);
+            }
+        }
+    }
+}
+
+/// Each thread of a column has as many elements above the window as it can add one by one. Their sum over all threads
+/// would exceed 128 bits.
+#[test]
+fn elements_above_the_window_do_not_overflow() {
+    fn of<T: Launched>(gpu: &Gpu, large: f64) {
+        const THREADS: usize = 256;
+        const ROWS: usize = 1100 * THREADS;
+        let tile = rows_in_flight(size_of::<T>());
+        let number = |row: usize| if row / THREADS / tile % 4 == 3 { large } else { 1.0 };
+        let elements: Vec<T> = (0..ROWS).map(|row| T::nearest(number(row))).collect();
+        check_columns(gpu, &elements, [1, ROWS, 1], [1, 1, 1]);
+    }
+    let gpu = executor();
+    // The units are 2^-87 and 2^-86, and elements have the most bits, 112.
+    of::<f32>(&gpu, 1.5 * power(24));
+    of::<f64>(&gpu, 1.5 * power(25));
+}
