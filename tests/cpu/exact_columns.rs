@@ -1,11 +1,15 @@
 //! Exact sums of columns in the executor, in which some elements are outside the columns' windows.
 
-use kernels::reduce::exact::columns::rows_in_flight;
+use kernels::reduce::columns::BLOCK;
+use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory, rows_in_flight};
+use kernels::reduce::exact::terms::Squares;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use test_support::exact::power;
+use test_support::exact::{self, Data, power};
 use test_support::executor;
 use warpfold::Gpu;
+use warpfold::exact::ExactDot;
+use warpfold::ops::SumOfSquares;
 
 use crate::exact_launches::{Launched, check_columns};
 
@@ -32,6 +36,51 @@ fn two_elements_above_the_window_are_added_once() {
     let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(81));
     of::<f32>(&gpu, &mut source);
     of::<f64>(&gpu, &mut source);
+}
+
+/// The sums of squares of a matrix's columns, by blocks of `lanes` columns of threads.
+fn squares_of_columns(gpu: &Gpu, elements: &[f32], rows: usize, columns: usize, lanes: u32) -> Vec<f32> {
+    let (mut superaccumulators, mut tickets) = (gpu.zeroed(0).unwrap(), gpu.zeroed(0).unwrap());
+    let mut sums = gpu.zeroed::<u8>(columns * 4).unwrap();
+    let input = gpu.upload(elements).unwrap();
+    let tiles = (columns as u32).div_ceil(4 * lanes);
+    // SAFETY: the arguments describe a dense matrix; the grid has a block for each tile, which has all rows.
+    let kernel = unsafe { exact_columns::handle::<SumOfSquares, f32>() };
+    let kernel = kernel.with_dynamic_shared(lane_memory::<Squares<f32>>().bytes(BLOCK, 48 * 1024));
+    let arguments = ExactColumnArgs {
+        input: input.view(),
+        rows,
+        columns,
+        pitch: columns,
+        batch_pitch: 0,
+        folded_rows: 1,
+        lanes,
+        tiles,
+        splits: 1,
+        superaccumulators: superaccumulators.view_mut(),
+        tickets: tickets.view_mut(),
+        finish: 0,
+        output: sums.view_mut(),
+    };
+    gpu.launch(kernel, tiles, arguments).unwrap();
+    let bytes = gpu.download(&sums).unwrap();
+    bytes.chunks_exact(4).map(|sum| f32::from_le_bytes(sum.try_into().unwrap())).collect()
+}
+
+/// Squares in several tiles, whose sums fit in the windows.
+#[test]
+fn squares_in_one_window_are_added_once() {
+    const COLUMNS: usize = 9;
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(82));
+    for lanes in [4, 128, 256] {
+        for rows in (1..20).chain([64, 1000, 1300]) {
+            let all = exact::numbers::<f32>(Data::Normal, rows * COLUMNS, &mut source);
+            for (column, sum) in squares_of_columns(&gpu, &all, rows, COLUMNS, lanes).into_iter().enumerate() {
+                let right: ExactDot<f32> = all[column..].iter().step_by(COLUMNS).map(|&x| (x, x)).collect();
+                assert_eq!(sum.to_bits(), right.value().to_bits(), "column {column} of {rows} rows, {lanes} lanes");
+            }
+        }
+    }
 }
 
 /// In each column, only one bit remains: in its bins, or in the 46 places below them. Several blocks add it, or one.
