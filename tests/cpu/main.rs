@@ -14,6 +14,7 @@
 //! | `exact_consequences` | the bits of an exact sum depend only on the elements |
 //! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
 //! | `exact_launches` | exact sums with launches that plans rarely make, and with rare data |
+//! | `exact_segments` | exact sums of segments in which one element decides |
 //! | `exact_ways` | the ways of adding up wide data, for squares and sums |
 //! | `exact_wide` | exact sums of wide data, in the lanes' superaccumulators |
 //! | `soundness` | several threads, faults, and kernels of any kind on one device |
@@ -36,6 +37,7 @@ mod exact_columns;
 mod exact_consequences;
 mod exact_edges;
 mod exact_launches;
+mod exact_segments;
 mod exact_sums;
 mod exact_ways;
 mod exact_wide;
