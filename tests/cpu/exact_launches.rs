@@ -301,18 +301,21 @@ fn a_segment_reducer_works_after_invalid_offsets() {
     let mut numbers: Vec<f32> = (0..LEN).map(|i| (i % 17) as f32).collect();
     numbers.shuffle(&mut source);
     let input = gpu.upload(&numbers).unwrap();
-    let none: Vec<u64> = (0..4000).map(|i| if i % 2 == 0 { 0 } else { LEN }).collect();
-    let good: Vec<u64> = (0..4000).map(|i| if i == 0 { 0 } else { LEN - 10_000 }).collect();
-    let mut reducer = gpu.segment_reducer(Sum, none.len() - 1, LEN as usize).unwrap();
-    let mut sums = gpu.zeroed(reducer.segments()).unwrap();
-    for _ in 0..2 {
-        reducer.start(&input, &gpu.upload(&none).unwrap(), &mut sums).unwrap();
-        reducer.check().unwrap_err();
-        reducer.start(&input, &gpu.upload(&good).unwrap(), &mut sums).unwrap();
-        reducer.check().unwrap();
-        let found = gpu.download(&sums).unwrap();
-        assert_eq!(found[0], numbers[..LEN as usize - 10_000].iter().sum::<f32>());
-        assert!(found[1..].iter().all(|&sum| sum == 0.0));
+    // The queue has 55 chunks, and invalid offsets 72, or many more.
+    for len in [24, 4000] {
+        let none: Vec<u64> = (0..len).map(|i| if i % 2 == 0 { 0 } else { LEN }).collect();
+        let good: Vec<u64> = (0..len).map(|i| if i == 0 { 0 } else { LEN - 10_000 }).collect();
+        let mut reducer = gpu.segment_reducer(Sum, none.len() - 1, LEN as usize).unwrap();
+        let mut sums = gpu.zeroed(reducer.segments()).unwrap();
+        for _ in 0..2 {
+            reducer.start(&input, &gpu.upload(&none).unwrap(), &mut sums).unwrap();
+            reducer.check().unwrap_err();
+            reducer.start(&input, &gpu.upload(&good).unwrap(), &mut sums).unwrap();
+            reducer.check().unwrap();
+            let found = gpu.download(&sums).unwrap();
+            assert_eq!(found[0], numbers[..LEN as usize - 10_000].iter().sum::<f32>());
+            assert!(found[1..].iter().all(|&sum| sum == 0.0));
+        }
     }
 }
 
@@ -339,8 +342,15 @@ fn the_shortest_segment_of_two_chunks_alone() {
 #[test]
 fn chunks_of_another_input_are_not_read() {
     let gpu = Gpu::simt();
-    let input = gpu.zeroed::<f32>(0).unwrap();
-    for chunk in [[[0, 0], [0, 1]], [[0, 0], [5, 3]], [[0, 3], [0, 300_000]], [[0, 2], [u64::MAX, 100_000]]] {
+    let input = gpu.zeroed::<f32>(10).unwrap();
+    for chunk in [
+        [[0, 0], [0, 11]],
+        [[0, 0], [10, 1]],
+        [[0, 0], [8, 3]],
+        [[0, 0], [11, 0]],
+        [[0, 3], [0, 300_000]],
+        [[0, 2], [u64::MAX, 100_000]],
+    ] {
         let (chunks, mut status) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
         let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
         let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, f32>()).unwrap();
