@@ -342,34 +342,32 @@ fn the_shortest_segment_of_two_chunks_alone() {
 #[test]
 fn chunks_of_another_input_are_not_read() {
     let gpu = Gpu::simt();
-    let input = gpu.zeroed::<f32>(10).unwrap();
-    for chunk in [
-        [[0, 0], [0, 11]],
-        [[0, 0], [10, 1]],
-        [[0, 0], [8, 3]],
-        [[0, 0], [11, 0]],
-        [[0, 3], [0, 300_000]],
-        [[0, 2], [u64::MAX, 100_000]],
+    for (len, chunks) in [
+        (0, [[[0, 0], [0, 1]], [[0, 0], [5, 3]], [[0, 3], [0, 300_000]], [[0, 2], [u64::MAX, 100_000]]]),
+        (10, [[[0, 0], [0, 11]], [[0, 0], [10, 1]], [[0, 0], [8, 3]], [[0, 0], [11, 0]]]),
     ] {
-        let (chunks, mut status) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
-        let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
-        let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, f32>()).unwrap();
-        let mut sum = gpu.zeroed::<u8>(4).unwrap();
-        // SAFETY: there are one chunk and one segment, and memory for the chunk's sum and ticket.
-        let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
-        let arguments = ExactLongSegmentArgs {
-            input: input.view(),
-            chunks: chunks.view(),
-            status: status.view_mut(),
-            partials: partials.view_mut(),
-            tickets: tickets.view_mut(),
-            superaccumulators: superaccumulators.view_mut(),
-            finish: 0,
-            output: sum.view_mut(),
-        };
-        gpu.launch(kernel, 2, arguments).unwrap_or_else(|error| panic!("{chunk:?}: {error}"));
-        assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{chunk:?}");
-        assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{chunk:?}");
+        let input = gpu.zeroed::<f32>(len).unwrap();
+        for chunk in chunks {
+            let (chunks, mut status) = (gpu.upload(&chunk).unwrap(), gpu.upload(&[1_u64, 0]).unwrap());
+            let (mut partials, mut tickets) = (gpu.zeroed(8).unwrap(), gpu.zeroed(9).unwrap());
+            let mut superaccumulators = gpu.zeroed(words_of_superaccumulator::<Sum, f32>()).unwrap();
+            let mut sum = gpu.zeroed::<u8>(4).unwrap();
+            // SAFETY: there are one chunk and one segment, and memory for the chunk's sum and ticket.
+            let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
+            let arguments = ExactLongSegmentArgs {
+                input: input.view(),
+                chunks: chunks.view(),
+                status: status.view_mut(),
+                partials: partials.view_mut(),
+                tickets: tickets.view_mut(),
+                superaccumulators: superaccumulators.view_mut(),
+                finish: 0,
+                output: sum.view_mut(),
+            };
+            gpu.launch(kernel, 2, arguments).unwrap_or_else(|error| panic!("{chunk:?} of {len}: {error}"));
+            assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{chunk:?} of {len}");
+            assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{chunk:?} of {len}");
+        }
     }
 }
 
@@ -391,7 +389,7 @@ fn one_bit_of_products_is_not_lost_at_any_distance() {
     }
 }
 
-/// A number whose square has a rounding error of 2^-54, next to one whose square is half a unit of the sum's last place.
+/// A number whose square has a rounding error of 2^-54, and one whose square is half a unit of the sum's last place.
 const WITH_ERROR: [f64; 2] = [1.5 + power(-27), power(-26)];
 
 /// Rows whose sums are at a midpoint, but for the rounding errors of squares in some of them. A lane has four rows, or

@@ -87,39 +87,52 @@ fn one_unit_of_a_limb_is_not_lost() {
     assert_eq!(gpu.download(&sums).unwrap(), units);
 }
 
-/// Each block takes several chunks of the only segment, and some blocks fewer than others.
+/// Each block takes several chunks, of one segment or of several, and some blocks fewer than others.
 #[test]
-fn a_segment_has_more_chunks_than_the_grid_has_blocks() {
+fn a_block_takes_several_chunks() {
     const LEN: usize = 25 * 1024 * 4;
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(84));
     let numbers = exact::numbers::<f32>(Data::Wide, LEN, &mut source);
     let input = gpu.upload(&numbers).unwrap();
-    let right = numbers.iter().copied().collect::<ExactSum<f32>>().value();
-    let count = chunks(LEN, 4);
-    assert!(count > 4);
-    let queue: Vec<[u64; 2]> = (0..count as u64).flat_map(|chunk| [[0, chunk], [0, LEN as u64]]).collect();
-    let queue = gpu.upload(&queue).unwrap();
-    for blocks in 1..=4 {
-        let (mut partials, mut tickets) = (gpu.zeroed(count).unwrap(), gpu.zeroed(1 + count).unwrap());
-        let words = max_superaccumulators(LEN, 4) * words_of_superaccumulator::<Sum, f32>();
-        let mut superaccumulators = gpu.zeroed(words).unwrap();
-        let (mut status, mut sum) = (gpu.upload(&[count as u64, 0]).unwrap(), gpu.zeroed::<u8>(4).unwrap());
-        // SAFETY: the queue has all chunks of the segment, with memory for their sums and tickets.
-        let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
-        let arguments = ExactLongSegmentArgs {
-            input: input.view(),
-            chunks: queue.view(),
-            status: status.view_mut(),
-            partials: partials.view_mut(),
-            tickets: tickets.view_mut(),
-            superaccumulators: superaccumulators.view_mut(),
-            finish: 0,
-            output: sum.view_mut(),
+    // One segment of many chunks, and segments of one chunk.
+    for segments in [1, 8] {
+        let len = LEN / segments;
+        let of_segment = chunks(len, 4);
+        let count = segments * of_segment;
+        assert!(count > 4);
+        let entries = |chunk: usize| {
+            [[chunk / of_segment, chunk % of_segment], [chunk / of_segment * len, len]]
+                .map(|[a, b]| [a as u64, b as u64])
         };
-        gpu.launch(kernel, blocks, arguments).unwrap();
-        assert_eq!(gpu.download(&sum).unwrap(), right.to_le_bytes(), "{blocks} blocks");
-        assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{blocks} blocks");
-        assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{blocks} blocks");
-        assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&limb| limb == 0), "{blocks} blocks");
+        let queue = gpu.upload(&(0..count).flat_map(entries).collect::<Vec<[u64; 2]>>()).unwrap();
+        let right: Vec<u8> = numbers
+            .chunks(len)
+            .flat_map(|segment| segment.iter().copied().collect::<ExactSum<f32>>().value().to_le_bytes())
+            .collect();
+        for blocks in 1..=4 {
+            let (mut partials, mut tickets) = (gpu.zeroed(count).unwrap(), gpu.zeroed(1 + count).unwrap());
+            let words = max_superaccumulators(LEN, 4) * words_of_superaccumulator::<Sum, f32>();
+            let mut superaccumulators = gpu.zeroed(words).unwrap();
+            let mut status = gpu.upload(&[count as u64, 0]).unwrap();
+            let mut sums = gpu.zeroed::<u8>(4 * segments).unwrap();
+            // SAFETY: the queue has all chunks of the segments, with memory for their sums and tickets.
+            let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
+            let arguments = ExactLongSegmentArgs {
+                input: input.view(),
+                chunks: queue.view(),
+                status: status.view_mut(),
+                partials: partials.view_mut(),
+                tickets: tickets.view_mut(),
+                superaccumulators: superaccumulators.view_mut(),
+                finish: 0,
+                output: sums.view_mut(),
+            };
+            gpu.launch(kernel, blocks, arguments).unwrap();
+            let case = format!("{segments} segments, {blocks} blocks");
+            assert_eq!(gpu.download(&sums).unwrap(), right, "{case}");
+            assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{case}");
+            assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{case}");
+            assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&limb| limb == 0), "{case}");
+        }
     }
 }
