@@ -9,7 +9,8 @@ use crate::exact::Kind;
 /// Calls the macro `$then` with every operator: its name in this program, its type in the library, the element types
 /// that it takes, and the function of `run.rs` that measures it.
 ///
-/// A new operator needs a line here, and its result on the CPU in `tally.rs`.
+/// A new operator needs a line here, and its result on the CPU in `tally.rs`. Another set of element types needs an arm
+/// of `operators!` below, and one of `measured!` in `run.rs`.
 macro_rules! for_each_operator {
     ($then:ident) => {
         $then! {

@@ -63,7 +63,7 @@ impl Gpu {
                             register_tiles::handle::<u16, REGISTER_TILES_BLOCK>(),
                         ],
                         tiles_of_vectors: TileKernels {
-                            many_waves: if strides.are_line_aligned(2) {
+                            many_waves: if strides.are_line_pair_aligned(2) {
                                 tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, true) }>()
                             } else {
                                 tiles::handle::<u16, { tile_elements(2) }, { blocks_in_many_waves(2, false) }>()
@@ -168,7 +168,7 @@ impl Gpu {
     /// | rows begin and end at multiples of 16 bytes | rows begin anywhere |
     /// |---|---|
     /// | small matrices: in registers | tall-skinny and short-wide matrices: packed |
-    /// | rows of one or two vectors: packed | enough tiles: sector-aligned tiles |
+    /// | rows of one or two vectors: packed | tall enough, and enough tiles: sector-aligned tiles |
     /// | tiles of vectors | narrow tiles |
     fn launch_best<T: Plain>(
         &self,

@@ -79,7 +79,7 @@ impl Strides {
 
     /// Whether the input's rows begin a multiple of [`LINE_PAIR`] bytes apart. If not, L2 fetches more than the tiles
     /// read, and fewer tiles in flight are better: see `blocks_in_many_waves` in `kernels::transpose::tuning`.
-    pub(super) fn are_line_aligned(&self, size: usize) -> bool {
+    pub(super) fn are_line_pair_aligned(&self, size: usize) -> bool {
         (self.input_pitch * size).is_multiple_of(LINE_PAIR)
     }
 

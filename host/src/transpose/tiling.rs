@@ -92,7 +92,7 @@ impl Tiling {
         let column = match self.prefetched {
             Prefetched::Nothing => return None,
             Prefetched::Lines => PANEL_OF_LINES,
-            Prefetched::Pairs if size > 1 && strides.are_line_aligned(size) => return None,
+            Prefetched::Pairs if size > 1 && strides.are_line_pair_aligned(size) => return None,
             Prefetched::Pairs => panel_of_line_pairs(size),
         };
         let width = self.side << self.across(strides.rows, strides.columns);

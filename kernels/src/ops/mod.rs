@@ -27,17 +27,22 @@
 //!
 //! # To add a built-in operator
 //!
-//! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If an operator has the
-//!    same state and the same instructions for each element, give that operator another value instead:
+//! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If it differs from another
+//!    operator only in the number that is the operator's value, give that operator another value instead:
 //!    `docs/notes/operators.md` says which share their kernels. NaN gives NaN, with canonical bits (see `extremes.rs`).
+//!    No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if NumPy gives one: a sum does, a maximum does not.
 //! 2. List its instances in `builtin.rs`: the kernels of every shape are compiled for them.
-//! 3. In `reduce/builtin.rs`, map each element type to its instance and output type. If the operator gets its own
-//!    method, add it to `host/src/reduce/calls.rs`.
-//! 4. Update the list of entries: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
-//! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it, and
-//!    `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
-//! 6. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
-//! 7. Renew the list of the public API, `cargo xtask api --renew`.
+//! 3. In `reduce/builtin.rs`, map each element type to its instance and output type. Operators that NumPy has as
+//!    functions also get a method in `host/src/reduce/calls.rs`.
+//! 4. Update the list of entries, which takes a minute, because it compiles the kernels to PTX:
+//!    `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
+//! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it. If it
+//!    has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too.
+//! 6. Give `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
+//! 7. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
+//! 8. Renew the list of the public API, `cargo xtask api --renew`.
+//!
+//! Nothing else lists the operators.
 
 mod arg;
 pub(crate) mod builtin;

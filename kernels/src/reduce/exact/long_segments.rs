@@ -165,7 +165,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
 fn run_of_chunk<T: Element>(chunk: usize, len: usize) -> (TileRange, usize) {
     let chunk_count = chunks(len, size_of::<T>());
     let is_last = chunk + 1 == chunk_count;
-    // Chunks consist of larger tiles.
+    // A chunk consists of tiles of all vectors in flight of a larger block.
     let tiles = tiles_of_chunk(len / tile(BLOCK, size_of::<T>())) * VECTORS_IN_FLIGHT * (BLOCK / block(size_of::<T>()));
     let end = if is_last { len.div_ceil(elements_per_block::<T>(1)) } else { (chunk + 1) * tiles };
     (TileRange { tiles: chunk * tiles..end, is_last }, chunk_count)

@@ -41,11 +41,12 @@ pub struct TileArgs<T: Plain> {
     pub output_batch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix.
+    /// Tiles down a matrix. Sector-aligned tiles cover its [positions](sector_aligned::positions), which may be more
+    /// than its rows.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// The base-2 logarithm of the number of partitions: blocks take columns of tiles from each of them in turn. See
     /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
 }
@@ -179,11 +180,12 @@ pub struct ScaledTileArgs<T: Plain> {
     pub output_batch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix.
+    /// Tiles down a matrix. Sector-aligned tiles cover its [positions](sector_aligned::positions), which may be more
+    /// than its rows.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// The base-2 logarithm of the number of partitions: blocks take columns of tiles from each of them in turn. See
     /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
     /// The operations on each element: see [`Scaling`].

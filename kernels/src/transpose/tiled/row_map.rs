@@ -16,7 +16,7 @@ pub(in crate::transpose) trait RowMap: Copy {
     /// The index of the tile's first element of row `row`.
     fn start(self, row: u32) -> usize;
     /// Whether the distance between rows is a multiple of [`LINE_PAIR`] bytes, or unknown.
-    fn are_line_aligned<T>(self) -> bool;
+    fn are_line_pair_aligned<T>(self) -> bool;
 }
 
 /// Rows at a pitch.
@@ -33,7 +33,7 @@ impl RowMap for PitchedRows {
     }
 
     #[inline(always)]
-    fn are_line_aligned<T>(self) -> bool {
+    fn are_line_pair_aligned<T>(self) -> bool {
         (self.pitch * size_of::<T>()).is_multiple_of(LINE_PAIR)
     }
 }
@@ -83,7 +83,7 @@ impl<const ALIGNED: bool> RowMap for InterleavedRows<ALIGNED> {
     }
 
     #[inline(always)]
-    fn are_line_aligned<T>(self) -> bool {
+    fn are_line_pair_aligned<T>(self) -> bool {
         true
     }
 }

@@ -25,7 +25,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, R: RowMap, c
     tile: &SharedArray<T, LEN>,
 ) {
     let fetching = |fetch| unroll_16(&VectorsOfInput::<T, R, LEN> { input, rows, shape, fetch });
-    let vectors = if size_of::<T>() == 1 || !rows.are_line_aligned::<T>() {
+    let vectors = if size_of::<T>() == 1 || !rows.are_line_pair_aligned::<T>() {
         fetching(L2Prefetch::TwoLines)
     } else {
         fetching(L2Prefetch::Sectors)
