@@ -163,8 +163,8 @@ pub mod exact_long_rows {
 
 /// Exact sums of long segments by offsets.
 pub mod exact_long_segments {
-    /// Threads of a block, for elements of `size` bytes. The segments of many power-law lengths take a large block few
-    /// rounds of loads, and most of its time is spent on folding its threads' sums, and on waiting.
+    /// Threads of a block, for elements of `size` bytes. If lengths follow a power law, a larger block loads most long
+    /// segments in a few rounds. 2^17 x 256 of `f64` take 178 us with 256 threads, 130 with 128, 110 with 64.
     pub const fn block(size: usize) -> usize {
         if size == 8 { 64 } else { 128 }
     }
