@@ -53,14 +53,58 @@ impl Parse for Products {
     }
 }
 
-/// The instances that the macro `builtin_operators!` of `kernels` writes.
+/// The instances in the table of built-in operators of `kernels`, each once.
 fn builtin_operators() -> Vec<String> {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../kernels/src/ops/builtin.rs");
-    let text = fs::read_to_string(file).expect("the macro's file");
-    let (_, list) = text.split_once("instances = [").expect("the macro's list");
-    let (list, _) = list.split_once(",\n            $($rest)*").expect("the end of the list");
-    let Products(all) = syn::parse_str(&format!("[{list}")).expect("products of lists");
+    let text = fs::read_to_string(file).expect("the table's file");
+    let (_, table) = text.split_once("$argument\n").expect("the table");
+    let (table, _) = table.split_once("}};").expect("the end of the table");
+    let Table(mut all) = syn::parse_str(table).expect("operators with lines");
+    all.sort_unstable();
+    all.dedup();
     all
+}
+
+/// Operators, each with its name and lines: `Sum, "the sum" { Sum(Sum) in_any_order of i64 for u64 -> u64; }`.
+struct Table(Vec<String>);
+
+impl Parse for Table {
+    fn parse(input: ParseStream) -> syn::Result<Self> {
+        let mut all = Vec::new();
+        while !input.is_empty() {
+            input.parse::<syn::Ident>()?;
+            input.parse::<Token![,]>()?;
+            input.parse::<syn::LitStr>()?;
+            let lines;
+            syn::braced!(lines in input);
+            while !lines.is_empty() {
+                all.extend(line(&lines)?);
+            }
+        }
+        Ok(Self(all))
+    }
+}
+
+/// The instances of `Sum(Sum) in_any_order of i32, i64 for u64 -> u64;`: `_Sum_i32`, `_Sum_i64`.
+fn line(input: ParseStream) -> syn::Result<Vec<String>> {
+    let operator: syn::Ident = input.parse()?;
+    let _value;
+    syn::parenthesized!(_value in input);
+    _value.parse::<Expr>()?;
+    for _ in ["in_any_order", "of"] {
+        input.parse::<syn::Ident>()?;
+    }
+    let mut names = Vec::new();
+    while !input.peek(Token![->]) {
+        names.push(format!("_{operator}_{}", input.parse::<syn::Ident>()?));
+        if input.parse::<Option<Token![for]>>()?.is_some() {
+            input.parse::<syn::Ident>()?;
+        }
+        input.parse::<Option<Token![,]>>()?;
+    }
+    input.parse::<syn::ReturnType>()?;
+    input.parse::<Token![;]>()?;
+    Ok(names)
 }
 
 /// Of `[f32, f64] x [64, 128]`: `f32_64`, `f32_128`, `f64_64`, `f64_128`.

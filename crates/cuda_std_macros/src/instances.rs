@@ -190,13 +190,20 @@ pub struct Instance {
 }
 
 impl Instance {
+    /// Whether these are its generic arguments, token by token.
+    fn has_arguments(&self, arguments: &[Argument]) -> bool {
+        let tokens = |arguments: &[Argument]| quote!(#(#arguments),*).to_string();
+        tokens(&self.arguments) == tokens(arguments)
+    }
+
     /// Code that fails to compile if a constant does not equal its expression.
     pub fn assertions(&self) -> TokenStream {
         self.arguments.iter().map(Argument::assertion).collect()
     }
 }
 
-/// The instances of every combination of the lists; for a kernel that is not generic, one instance without arguments.
+/// The instances of every combination of the lists, each once; for a kernel that is not generic, one instance without
+/// arguments.
 pub fn instances(attribute: &KernelAttribute, generics: &syn::Generics) -> Result<Vec<Instance>> {
     if let Some(lifetime) = generics.lifetimes().next() {
         return Err(Error::new_spanned(lifetime, "a kernel cannot have lifetime parameters: leave them out"));
@@ -213,12 +220,15 @@ pub fn instances(attribute: &KernelAttribute, generics: &syn::Generics) -> Resul
         let names = arguments.iter().filter_map(|argument| argument.name().transpose()).collect::<Result<Vec<_>>>()?;
         let suffix = names.join("_");
         let is_block = |argument: &&Argument| matches!(argument, Argument::Expression(_));
-        if let Some(block) = arguments.iter().find(is_block)
-            && instances.iter().any(|instance| instance.suffix == suffix)
-        {
-            let refused = "two instances have the same entry name, because `{ ... }` is not part of it: write \
-                           `16 == { ... }`, with the value";
-            return Err(Error::new_spanned(block, refused));
+        if let Some(earlier) = instances.iter().find(|instance| instance.suffix == suffix) {
+            if let Some(block) = arguments.iter().find(is_block) {
+                let refused = "two instances have the same entry name, because `{ ... }` is not part of it: write \
+                               `16 == { ... }`, with the value";
+                return Err(Error::new_spanned(block, refused));
+            }
+            if earlier.has_arguments(&arguments) {
+                continue;
+            }
         }
         instances.push(Instance { arguments, suffix });
     }

@@ -50,7 +50,7 @@ mod plain;
 /// if they differ. Or write only a block expression, `[u8] x [{ tile_len(1) }]`, which is not part of the entry's name.
 ///
 /// `+` joins products of lists, for a kernel that does not exist for every combination:
-/// `instances = [Sum] x [f32, i32] + [CountNan] x [f32]`.
+/// `instances = [Sum] x [f32, i32] + [CountNan] x [f32]`. An instance that is listed twice is one entry.
 ///
 /// A kernel without `block` can declare its maximum block size, as `max_threads = 1024`. `ptxas` then limits the
 /// registers per thread so that a block of that size fits on a multiprocessor. With `min_blocks = 4`, it limits them so

@@ -1,4 +1,4 @@
-//! The operators and types that the kernels of every shape are compiled for.
+//! The table of the built-in operators, except exact sums of floats: which kernel reduces which element type.
 
 pub(crate) use half::{bf16, f16};
 
@@ -7,28 +7,104 @@ pub(crate) use super::{
     SumOrMean, WrappingSum,
 };
 
-/// Writes `#[kernel]` with the instances of the built-in operators: `#[kernel(instances = builtin_operators!, ...)]`.
+/// The table, as the argument of another macro: `builtin_operators! { callback { ... } }` expands to
+/// `callback! { { ... } table }`. The kernels of every shape are compiled for it:
+/// `#[kernel(instances = builtin_operators!, ...)]`. The calling module imports everything in this one.
 ///
-/// The calling module imports everything in this one. Types that an operator lacks here use another operator's kernels,
-/// which give the same bits: see `reduce/builtin.rs`.
+/// An operator has its name in messages, and lines. A line has the operator whose kernels reduce the elements, that
+/// operator's value, the order, the element types, and the output's type. `T` is an element type of the line.
 ///
-/// The table in `reduce/builtin.rs` says which instance reduces which type; `ops/mod.rs` says how to add an operator.
+/// `u8 for i8` means that the kernels for `u8` reduce `i8`, too. They reinterpret the bits of an element, and their
+/// results have the bits of the operator's. An instance that several lines list is compiled once.
+///
+/// `in_any_order` and `in_order` repeat the operator's [`ANY_ORDER`](super::Operator::ANY_ORDER), which an assertion
+/// checks. An operator that needs its fixed order has one more kernel, for rows at unaligned addresses.
 macro_rules! builtin_operators {
     ([$($rest:tt)*] $($kernel:tt)*) => {
-        #[kernel(
-            instances = [MinOrMax, MinAndMax, ArgMinOrMax] x [f32, f64, f16, bf16, u8, u16, u32, u64]
-                + [Product] x [f32, f64, f16, bf16, i8, i16, i32, i64, u8, u16, u32]
-                + [SumOrMean] x [i8, i16, u8, u16]
-                + [Sum] x [i32, i64, u32]
-                + [Mean] x [i32, i64, u32, u64]
-                + [SquaresOrNorm] x [i8, u8]
-                + [SumOfSquares] x [i16, i32, i64, u16, u32]
-                + [Norm] x [i16, i32, i64, u16, u32, u64]
-                + [AnyOrAll, Count] x [f32, f64, f16, u8, u16, u32, u64]
-                + [WrappingSum] x [u8, u16, u32],
-            $($rest)*
-        )]
+        builtin_operators! { kernel_with_instances { [$($rest)*] $($kernel)* } }
+    };
+    ($callback:ident $argument:tt) => {$callback! {
+        $argument
+        Sum, "the sum" {
+            SumOrMean(SumOrMean { is_mean: false }) in_any_order of i8, i16, u8, u16 -> <T as Scalar>::Wide;
+            // Wrapping sums, products and squares have the same bits with and without a sign.
+            Sum(Sum) in_any_order of i32, i64 for u64, u32 -> <T as Scalar>::Wide;
+        }
+        WrappingSum, "the wrapping sum" {
+            WrappingSum(WrappingSum) in_any_order of u8 for i8, u16 for i16, u32 for i32 -> T;
+            Sum(Sum) in_any_order of i64 for u64 -> T;
+        }
+        Mean, "the mean" {
+            SumOrMean(SumOrMean { is_mean: true }) in_any_order of i8, i16, u8, u16 -> f64;
+            Mean(Mean) in_any_order of i32, i64, u32, u64 -> f64;
+        }
+        SumOfSquares, "the sum of squares" {
+            SquaresOrNorm(SquaresOrNorm { is_norm: false }) in_any_order of i8, u8 -> <T as Scalar>::Wide;
+            SumOfSquares(SumOfSquares) in_any_order of i16, i32, i64 for u64, u16, u32 -> <T as Scalar>::Wide;
+        }
+        Norm, "the norm" {
+            SquaresOrNorm(SquaresOrNorm { is_norm: true }) in_any_order of i8, u8 -> f64;
+            Norm(Norm) in_any_order of i16, i32, i64, u16, u32, u64 -> f64;
+        }
+        Product, "the product" {
+            Product(Product) in_order of f32, f64, f16, bf16 -> <T as Scalar>::Wide;
+            Product(Product) in_any_order of i8, i16, i32, i64 for u64, u8, u16, u32 -> <T as Scalar>::Wide;
+        }
+        Min, "the minimum" {
+            MinOrMax(MinOrMax { flip: T::FLIP_OF_MIN }) in_any_order
+                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
+        }
+        Max, "the maximum" {
+            MinOrMax(MinOrMax { flip: T::FLIP_OF_MAX }) in_any_order
+                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
+        }
+        MinMax, "the minimum and maximum" {
+            MinAndMax(MinAndMax { flip: T::FLIP_OF_MAX }) in_any_order
+                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> <T as Scalar>::Pair;
+        }
+        ArgMin, "the index of the minimum" {
+            ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MIN }) in_any_order
+                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
+        }
+        ArgMax, "the index of the maximum" {
+            ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MAX }) in_any_order
+                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
+        }
+        // The kernels of these compare an element's bits with a threshold, and so serve all floats of one size.
+        Any, "whether any is nonzero" {
+            AnyOrAll(AnyOrAll { is_all: false }) in_any_order
+                of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u8;
+        }
+        All, "whether all are nonzero" {
+            AnyOrAll(AnyOrAll { is_all: true }) in_any_order
+                of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u8;
+        }
+        CountNonzero, "the number of nonzero elements" {
+            Count(Count { threshold: 2, is_below: false }) in_any_order
+                of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
+        }
+        CountNan, "the number of NaN" {
+            Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false }) in_any_order
+                of f32, f64, f16 for bf16 -> u64;
+        }
+        CountFinite, "the number of finite elements" {
+            Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true }) in_any_order
+                of f32, f64, f16 for bf16 -> u64;
+        }
+    }};
+}
+pub(crate) use builtin_operators;
+
+/// Writes `#[kernel]` with the instances of the table, for [`builtin_operators`].
+macro_rules! kernel_with_instances {
+    (
+        { [$($rest:tt)*] $($kernel:tt)* }
+        $($operator:ident, $name:literal {
+            $($by:ident($value:expr) $order:ident of $($element:ident $(for $other:ident)?),+ -> $output:ty;)*
+        })*
+    ) => {
+        #[kernel(instances = $($([$by] x [$($element),+] +)*)*, $($rest)*)]
         $($kernel)*
     };
 }
-pub(crate) use builtin_operators;
+pub(crate) use kernel_with_instances;

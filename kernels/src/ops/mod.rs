@@ -31,16 +31,15 @@
 //!    operator only in the number that is the operator's value, give that operator another value instead:
 //!    `docs/notes/operators.md` says which share their kernels. NaN gives NaN, with canonical bits (see `extremes.rs`).
 //!    No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if NumPy gives one: a sum does, a maximum does not.
-//! 2. List its instances in `builtin.rs`: the kernels of every shape are compiled for them.
-//! 3. In `reduce/builtin.rs`, map each element type to its instance and output type. Operators that NumPy has as
-//!    functions also get a method in `host/src/reduce/calls.rs`.
-//! 4. Update the list of entries, which takes a minute, because it compiles the kernels to PTX:
+//! 2. Give it lines in the table in `builtin.rs`: the kernels of every shape are compiled for them. Operators that
+//!    NumPy has as functions also get a method in `host/src/reduce/calls.rs`.
+//! 3. Update the list of entries, which takes a minute, because it compiles the kernels to PTX:
 //!    `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
-//! 5. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it. If it
+//! 4. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it. If it
 //!    has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too.
-//! 6. Give `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
-//! 7. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
-//! 8. Renew the list of the public API, `cargo xtask api --renew`.
+//! 5. Give `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
+//! 6. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
+//! 7. Renew the list of the public API, `cargo xtask api --renew`.
 //!
 //! Nothing else lists the operators.
 
