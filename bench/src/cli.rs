@@ -36,7 +36,7 @@ use crate::transpose::TransposeArguments;
   bench exact                               exact sums compared with plain loops, and their hashes with other machines'
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
-  bench reduce --all --peers peers                all cases, compared with CUB and PyTorch
+  bench reduce --all --peers peers                all cases, compared with CUB, cuBLAS and PyTorch
   bench transpose --rows 1000 --cols 30000  one transpose, timed
   bench transpose --input a.npy --output t.npy
   bench --device simt --format json         in the executor, even on a machine with a GPU; output as JSON
@@ -172,7 +172,8 @@ pub enum Command {
   bench sum --input samples.npy --axis -1 --output sums.npy
   bench sum --rung sequential --n 2^20")]
     Sum(SumArguments),
-    /// Any reduction of any type and shape, compared with CUB and PyTorch if installed; or of an array in a NumPy file
+    /// Any reduction of any type and shape, compared with CUB, cuBLAS and PyTorch if installed; or of an array in a
+    /// NumPy file
     #[command(after_help = "Examples:
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --op min-max,mean --input samples.npy

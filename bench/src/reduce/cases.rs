@@ -52,8 +52,8 @@ pub struct ReduceArguments {
         "all", "op", "dtype", "shape", "offset", "data"
     ])]
     pub table: Vec<TableName>,
-    /// Also times CUB and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose build.sh
-    /// builds a library with CUB
+    /// Also times CUB, cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
+    /// build.sh builds the libraries with CUB and cuBLAS
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }

@@ -45,7 +45,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     let device = Device::of(gpu)?;
     let folder = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
-    refuse_unused(&peers_unused, "CUB and PyTorch need a CUDA device, and this run uses the executor")?;
+    refuse_unused(&peers_unused, "CUB, cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     arguments.file.check_output()?;
     let array = arguments.input.as_deref().map(|file| npy::read(gpu, file, dtype_of_file(arguments)?)).transpose()?;

@@ -1,4 +1,4 @@
-//! CUB and PyTorch, if they are installed: CUB in a library that is loaded, PyTorch in a process that is started.
+//! CUB, cuBLAS and PyTorch, if they are installed: the first two in libraries that are loaded, PyTorch in a process.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
@@ -8,9 +8,9 @@ use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, View};
 
 use super::cases::{Case, name_of};
-use super::operators::Operator;
-
 use super::extent::{Axis, Extent};
+use super::operators::Operator;
+use crate::element::ElementType;
 use crate::measure::{Plan, Timing};
 use crate::pytorch::PyTorch;
 
@@ -18,6 +18,7 @@ use crate::pytorch::PyTorch;
 #[derive(Default)]
 pub struct Peers {
     cub: Option<Library>,
+    cublas: Option<Library>,
     pytorch: Option<PyTorch>,
 }
 
@@ -39,20 +40,31 @@ type Reduce = unsafe extern "C" fn(
 type ReproducibleSum =
     unsafe extern "C" fn(input: *const c_void, output: *mut c_void, length: i64, stream: *mut c_void) -> c_int;
 
+/// `warpfold_cublas_reduce` of `peers/cublas.cu`.
+type NormOrDot = unsafe extern "C" fn(
+    dtype: c_int,
+    input: *const c_void,
+    other: *const c_void,
+    output: *mut c_void,
+    length: i64,
+    stream: *mut c_void,
+) -> c_int;
+
 impl Peers {
     /// Looks for the peers in `folder`, and reports the missing ones.
     pub fn find(folder: &Path) -> Self {
-        let library = folder.join("build").join("libwarpfold_cub.so");
-        // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
-        let cub = match unsafe { Library::new(&library) } {
-            Ok(library) => Some(library),
-            Err(error) => {
-                eprintln!("without CUB: {error}; {}/build.sh builds it", folder.display());
-                None
-            }
+        let load = |name, file| {
+            let library = folder.join("build").join(file);
+            // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
+            unsafe { Library::new(&library) }
+                .inspect_err(|error| eprintln!("without {name}: {error}; {}/build.sh builds it", folder.display()))
+                .ok()
         };
-        let pytorch = PyTorch::find(folder);
-        Self { cub, pytorch }
+        Self {
+            cub: load("CUB", "libwarpfold_cub.so"),
+            cublas: load("cuBLAS", "libwarpfold_cublas.so"),
+            pytorch: PyTorch::find(folder),
+        }
     }
 
     /// The version of CUB that the library was compiled with: `3.6.0`.
@@ -168,6 +180,47 @@ impl Peers {
         };
         let time = plan.time_recorded(gpu, &mut start)?;
         anyhow::ensure!(failed == 0, "CUB's gpu_to_gpu sum: CUDA error {failed}");
+        Ok(Some(time))
+    }
+
+    /// The time of cuBLAS's norm or dot product, if it has the case. The dot product is that of `inputs` and `others`.
+    pub fn cublas(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        case: &Case,
+        inputs: &[u64],
+        others: Option<&[u64]>,
+    ) -> anyhow::Result<Option<Timing>> {
+        let has = matches!(case.operator, Operator::Norm | Operator::Dot) && case.extent.axis == Axis::All;
+        let Some(library) = self.cublas.as_ref().filter(|_| has) else { return Ok(None) };
+        let dtype = match case.dtype {
+            ElementType::F32 => 0,
+            ElementType::F64 => 1,
+            ElementType::F16 => 2,
+            ElementType::Bf16 => 3,
+            _ => return Ok(None),
+        };
+        // SAFETY: `peers/cublas.cu` defines it with this signature.
+        let reduce = unsafe { library.get::<NormOrDot>(b"warpfold_cublas_reduce") }
+            .context("the library has no such function")?;
+        let output = gpu.zeroed::<u64>(1)?;
+        let output = output.view().device_address() as *mut c_void;
+        let mut failed = 0;
+        let mut start = |i: usize| {
+            // Inside a recording, this is the recording's stream.
+            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
+            let input = inputs[i % inputs.len()] as *const c_void;
+            let other = others.map_or(std::ptr::null(), |others| others[i % others.len()] as *const c_void);
+            // SAFETY: the memory is the device's; each input has the case's elements, and the output has 8 bytes.
+            let error = unsafe { reduce(dtype, input, other, output, case.extent.columns as i64, stream) };
+            if error != 0 {
+                failed = error;
+            }
+            Ok::<_, Error>(())
+        };
+        let time = plan.time_recorded(gpu, &mut start)?;
+        anyhow::ensure!(failed == 0, "cuBLAS: status {failed}");
         Ok(Some(time))
     }
 

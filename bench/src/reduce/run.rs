@@ -12,7 +12,7 @@ use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::extent::Axis;
 use super::operators::{Data, Operator, for_each_operator};
 use super::peers::Peers;
-use super::table::Row;
+use super::table::{Row, microseconds};
 use crate::element::{ElementType, Number};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Start, Timing};
@@ -159,10 +159,14 @@ where
     let reproducible = peers
         .reproducible_cub(gpu, plan, case, &inputs.addresses()?)
         .unwrap_or_else(|error| without("CUB's gpu_to_gpu", case, &error));
+    let cublas = peers
+        .cublas(gpu, plan, case, &inputs.addresses()?, None)
+        .unwrap_or_else(|error| without("cuBLAS", case, &error));
     drop(inputs);
     let pytorch = peers.pytorch(case);
     let mut row = Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch);
-    row.cub_gpu_to_gpu_us = reproducible.map(|timing| timing.median.as_secs_f64() * 1e6);
+    row.cub_gpu_to_gpu_us = reproducible.map(microseconds);
+    row.cublas_us = cublas.map(microseconds);
     row.result = job.array.map(|_| Results(results.values()));
     Ok((row, results))
 }
@@ -191,7 +195,12 @@ where
     let measured = times(gpu, plan, &mut |i| reducer.start(first.view(i)?, second.view(i)?, &mut output))?;
     let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
+    let cublas = peers
+        .cublas(gpu, plan, case, &first.addresses()?, Some(&second.addresses()?))
+        .unwrap_or_else(|error| without("cuBLAS", case, &error));
     drop((first, second));
     let pytorch = peers.pytorch(case);
-    Ok((Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch), Array::of_list(found)))
+    let mut row = Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch);
+    row.cublas_us = cublas.map(microseconds);
+    Ok((row, Array::of_list(found)))
 }

@@ -7,7 +7,6 @@ use plotters::style::RGBColor;
 use serde::Serialize;
 
 use super::cases::{Case, name_of};
-
 use super::extent::{Axis, Extent};
 use crate::cells::{bandwidth, csv_field, or_dash, time, times, verdict};
 use crate::device::Device;
@@ -48,7 +47,14 @@ pub struct Row {
     pub cub_alone_us: Option<f64>,
     /// CUB's sum with the same result on every GPU, back to back.
     pub cub_gpu_to_gpu_us: Option<f64>,
+    /// The norm and the dot product of cuBLAS, back to back.
+    pub cublas_us: Option<f64>,
     pub pytorch_us: Option<f64>,
+}
+
+/// The median.
+pub fn microseconds(timing: Timing) -> f64 {
+    timing.median.as_secs_f64() * 1e6
 }
 
 impl Row {
@@ -60,8 +66,7 @@ impl Row {
         cub: Option<(Timing, Timing)>,
         pytorch_us: Option<f64>,
     ) -> Self {
-        let us = |timing: Timing| timing.median.as_secs_f64() * 1e6;
-        let back_to_back_us = us(back_to_back);
+        let back_to_back_us = microseconds(back_to_back);
         Self {
             operator: name_of(&case.operator),
             dtype: case.dtype.to_string(),
@@ -75,11 +80,12 @@ impl Row {
             result: None,
             error: None,
             back_to_back_us: Some(back_to_back_us),
-            alone_us: alone.map(us),
+            alone_us: alone.map(microseconds),
             gigabytes_per_second: Some(bytes as f64 / back_to_back_us.max(1e-3) / 1e3),
-            cub_back_to_back_us: cub.map(|(back_to_back, _)| us(back_to_back)),
-            cub_alone_us: cub.map(|(_, alone)| us(alone)),
+            cub_back_to_back_us: cub.map(|(back_to_back, _)| microseconds(back_to_back)),
+            cub_alone_us: cub.map(|(_, alone)| microseconds(alone)),
             cub_gpu_to_gpu_us: None,
+            cublas_us: None,
             pytorch_us,
         }
     }
@@ -104,6 +110,7 @@ impl Row {
             cub_back_to_back_us: None,
             cub_alone_us: None,
             cub_gpu_to_gpu_us: None,
+            cublas_us: None,
             pytorch_us: None,
         }
     }
@@ -117,12 +124,10 @@ impl Row {
         Some(self.cub_alone_us? / self.alone_us?)
     }
 
-    /// The faster peer's time divided by warpfold's.
+    /// The fastest peer's time divided by warpfold's.
     fn times_best(&self) -> Option<f64> {
-        match (self.times(self.cub_back_to_back_us), self.times(self.pytorch_us)) {
-            (Some(cub), Some(pytorch)) => Some(cub.min(pytorch)),
-            (one, other) => one.or(other),
-        }
+        let peers = [self.cub_back_to_back_us, self.cublas_us, self.pytorch_us];
+        peers.into_iter().filter_map(|peer| self.times(peer)).reduce(f64::min)
     }
 }
 
@@ -257,8 +262,9 @@ impl Report {
             let means = [
                 ("CUB", mean(section, |row| row.times(row.cub_back_to_back_us))),
                 ("CUB alone", mean(section, Row::times_alone)),
+                ("cuBLAS", mean(section, |row| row.times(row.cublas_us))),
                 ("PyTorch", mean(section, |row| row.times(row.pytorch_us))),
-                ("the faster of the two", mean(section, Row::times_best)),
+                ("the fastest of these", mean(section, Row::times_best)),
             ];
             for (peer, mean) in means.into_iter().filter_map(|(peer, mean)| Some((peer, mean?))) {
                 writeln!(out, "Geometric mean compared with {peer}: {mean:.2} x")?;
@@ -302,6 +308,10 @@ impl Report {
         if has(|row| row.cub_gpu_to_gpu_us.is_some()) {
             columns.add(4, "gpu_to_gpu", rows().map(|row| or_dash(row.cub_gpu_to_gpu_us.map(time))));
         }
+        if has(|row| row.cublas_us.is_some()) {
+            columns.add(4, "cuBLAS", rows().map(|row| or_dash(row.cublas_us.map(time))));
+            columns.add(2, "vs cuBLAS", rows().map(|row| times(row.times(row.cublas_us))));
+        }
         if has(|row| row.pytorch_us.is_some()) {
             columns.add(4, "PyTorch", rows().map(|row| or_dash(row.pytorch_us.map(time))));
             columns.add(2, "vs PyTorch", rows().map(|row| times(row.times(row.pytorch_us))));
@@ -313,13 +323,13 @@ impl Report {
         writeln!(
             out,
             "operator,type,shape,offset,data,bytes,correct,back_to_back_us,alone_us,gigabytes_per_second,\
-             cub_back_to_back_us,cub_alone_us,cub_gpu_to_gpu_us,pytorch_us,error,result"
+             cub_back_to_back_us,cub_alone_us,cub_gpu_to_gpu_us,cublas_us,pytorch_us,error,result"
         )?;
         let number = |number: Option<f64>| number.map(|number| format!("{number:.3}")).unwrap_or_default();
         for row in self.rows() {
             writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
+                "{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 row.operator,
                 row.dtype,
                 row.shape,
@@ -333,6 +343,7 @@ impl Report {
                 number(row.cub_back_to_back_us),
                 number(row.cub_alone_us),
                 number(row.cub_gpu_to_gpu_us),
+                number(row.cublas_us),
                 number(row.pytorch_us),
                 csv_field(row.error.as_deref().unwrap_or_default()),
                 row.result.as_ref().map(Results::to_string).unwrap_or_default()

@@ -174,7 +174,7 @@ impl Reduction {
     /// The best peer's time divided by warpfold's.
     fn speedup(&self) -> Option<f64> {
         let own = self.back_to_back_us.filter(|_| self.correct == Some(true))?;
-        best_speedup(own, [self.cub_back_to_back_us, self.pytorch_us])
+        best_speedup(own, [self.cub_back_to_back_us, self.cublas_us, self.pytorch_us])
     }
 
     /// The time as text, or `wrong` if the result is.
@@ -203,7 +203,7 @@ fn time(us: Option<f64>, correct: Option<bool>) -> Option<String> {
     if correct == Some(false) { Some("wrong".to_owned()) } else { us.map(digits) }
 }
 
-fn best_speedup(own: f64, peers: [Option<f64>; 2]) -> Option<f64> {
+fn best_speedup(own: f64, peers: impl IntoIterator<Item = Option<f64>>) -> Option<f64> {
     peers.into_iter().flatten().min_by(f64::total_cmp).map(|best| best / own)
 }
 
@@ -292,10 +292,17 @@ fn types(rows: &[Reduction]) -> Option<Section> {
 fn operators(rows: &[Reduction]) -> Option<Section> {
     let column = |row: &Reduction| format!("{}, {}", row.dtype, row.shape);
     let table = pivot(rows, "operator", |row| row.operator.clone(), column, Reduction::cell);
-    let text = "Time (x), by type and number of elements. CUB has min and argmax; the other peers are PyTorch.";
+    let text = "Time (x), by type and number of elements. CUB has min and argmax, cuBLAS norm and dot, \
+        PyTorch all of these.";
     let cases = compared(rows);
     let heading = "Other operators";
-    (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB, PyTorch", cases })
+    (!rows.is_empty()).then_some(Section {
+        heading,
+        text: text.to_owned(),
+        table,
+        peers: "CUB, cuBLAS, PyTorch",
+        cases,
+    })
 }
 
 fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {

@@ -87,6 +87,8 @@ pub struct Reduction {
     #[serde(deserialize_with = "present")]
     pub cub_back_to_back_us: Option<f64>,
     #[serde(deserialize_with = "present")]
+    pub cublas_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub pytorch_us: Option<f64>,
 }
 
