@@ -20,7 +20,8 @@ use crate::ptx::Library;
 /// # Safety
 /// The PTX of each entry is what `cuda_builder` makes of the crate `name` that the program is linked with: an entry
 /// takes the parameters of the kernel of its name, and accesses only the memory that these give it. A launch checks its
-/// arguments against the kernel's Rust signature, and cannot check whether the PTX agrees with that signature.
+/// arguments against the kernel's Rust signature, and cannot check whether the PTX agrees with that signature. A cubin
+/// is what `ptxas` makes of an entry's PTX, and complete.
 pub const unsafe fn library(name: &'static str, archive: &'static [u8]) -> Library {
     Library::new(name, archive)
 }

@@ -1,15 +1,17 @@
-//! PTX embedded in a program, found by kernel and device.
+//! Kernels embedded in a program, found by name and device: PTX of all, and cubins of some.
 
 use std::fmt;
 use std::sync::OnceLock;
 
 use cuda_driver::DriverVersion;
-use ptx_archive::{Archive, Damaged};
+use ptx_archive::{Archive, Damaged, cubin_of};
 
 use crate::{Error, KernelId};
 
 /// The PTX of one kernel crate: each entry is a module of its own, for one or more architectures. An entry is unpacked
 /// when it is used.
+///
+/// An entry may have cubins, too, its machine code for some architectures, so that the driver need not compile it.
 ///
 /// [`include_library!`](crate::include_library) makes one of the PTX that a build script has embedded.
 pub struct Library {
@@ -59,7 +61,9 @@ impl Library {
     /// # Errors
     /// [`Error::DamagedKernels`].
     pub fn entries(&self) -> Result<impl Iterator<Item = &'static str>, Error> {
-        Ok(self.archive()?.into_iter().flat_map(|archive| archive.names().iter().copied()))
+        let names = self.archive()?.into_iter().flat_map(|archive| archive.names().iter().copied());
+        // The names of cubins have a colon.
+        Ok(names.filter(|name| !name.contains(':')))
     }
 
     /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) accepts.
@@ -74,7 +78,24 @@ impl Library {
             return Err(Error::UnsupportedDevice { kernel: entry.to_owned(), device: compute, oldest });
         };
         let unknown = || Error::UnknownKernel { entry: entry.to_owned(), library: self.name.to_owned() };
-        archive.unpack(entry, arch).map_err(|damaged| self.damaged(damaged))?.ok_or_else(unknown)
+        let ptx = archive.unpack(entry, arch).map_err(|damaged| self.damaged(damaged))?.ok_or_else(unknown)?;
+        String::from_utf8(ptx).map_err(|_| self.damaged(Damaged { what: "a text is not UTF-8" }))
+    }
+
+    /// The cubin of an entry for a device of this compute capability; `None` if the library has none.
+    ///
+    /// A cubin runs on devices of its major compute capability whose minor one is not lower than its own. Source: CUDA
+    /// C++ Programming Guide, "Binary Compatibility".
+    ///
+    /// # Errors
+    /// [`Error::DamagedKernels`].
+    pub(crate) fn cubin(&self, entry: &str, compute: u32) -> Result<Option<Vec<u8>>, Error> {
+        let Some(archive) = self.archive()? else { return Ok(None) };
+        let name = cubin_of(entry);
+        let runs = |arch: &&u32| **arch / 10 == compute / 10 && **arch <= compute;
+        let cubins = archive.archs().iter().filter(runs).map(|&arch| archive.unpack(&name, arch));
+        let newest = cubins.filter_map(Result::transpose).next().transpose();
+        newest.map_err(|damaged| self.damaged(damaged))
     }
 
     /// The archive; `None` if the program was built without one.
@@ -125,10 +146,15 @@ mod tests {
 
     use super::*;
 
-    /// A library of `a`, for two architectures, and `b`, for the newer one.
+    /// A library of `a`, for two architectures and with a cubin for the older one, and `b`, for the newer one.
     fn packed() -> Vec<u8> {
-        let text = |name, arch, ptx| Text { name, arch, ptx };
-        let texts = [text("a", 90, "new a"), text("a", 75, "old a"), text("b", 90, "new b")];
+        let text = |name, arch, contents: &'static str| Text { name, arch, contents: contents.as_bytes() };
+        let texts = [
+            text("a", 90, "new a"),
+            text("a", 75, "old a"),
+            text("cubin:a", 75, "machine code"),
+            text("b", 90, "new b"),
+        ];
         ptx_archive::pack(&texts, Effort::Small).unwrap()
     }
 
@@ -143,6 +169,15 @@ mod tests {
         assert_eq!(library.ptx("b", 90).unwrap(), "new b");
         assert_eq!(library.ptx("a", 89).unwrap(), "old a");
         assert_eq!(library.entries().unwrap().collect::<Vec<_>>(), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_device_gets_a_cubin_of_its_major_compute_capability() {
+        let library = library(packed());
+        let cubin = |entry, compute| library.cubin(entry, compute).unwrap();
+        assert_eq!([cubin("a", 75), cubin("a", 78)], [(); 2].map(|()| Some(b"machine code".to_vec())));
+        assert_eq!([cubin("a", 72), cubin("a", 80), cubin("a", 90), cubin("b", 75)], [const { None }; 4]);
+        assert_eq!(Library::new("k", &[]).cubin("a", 75).unwrap(), None);
     }
 
     #[test]
@@ -165,9 +200,11 @@ mod tests {
             let mut flipped = bytes.clone();
             flipped[at] ^= 0xFF;
             let library = library(flipped);
-            let all = [("a", 90), ("a", 75), ("b", 90)].map(|(entry, compute)| library.ptx(entry, compute));
+            let ptx = [("a", 90), ("a", 75), ("b", 90)].map(|(entry, compute)| library.ptx(entry, compute));
+            let cubin = library.cubin("a", 75).map(|cubin| String::from_utf8_lossy(&cubin.unwrap()).into_owned());
+            let all: Vec<_> = ptx.into_iter().chain([cubin]).collect();
             assert!(all.iter().any(|ptx| matches!(ptx, Err(Error::DamagedKernels { .. }))), "byte {at}: {all:?}");
-            for (ptx, right) in all.iter().zip(["new a", "old a", "new b"]) {
+            for (ptx, right) in all.iter().zip(["new a", "old a", "new b", "machine code"]) {
                 assert!(ptx.as_ref().is_ok_and(|ptx| ptx == right) || ptx.is_err(), "byte {at}: {ptx:?}");
             }
         }

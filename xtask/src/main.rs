@@ -4,6 +4,7 @@ mod api;
 mod backend;
 mod build_ptx;
 mod bundle;
+mod cubins;
 mod mutants;
 mod package;
 mod prebuilt;

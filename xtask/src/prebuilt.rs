@@ -11,9 +11,10 @@ use std::path::Path;
 
 use anyhow::{Context, bail};
 use cuda_builder::{Built, CudaBuilder, DeviceToolchain, Effort};
-use ptx_archive::Archive;
+use ptx_archive::{Archive, Text, cubin_of};
 
 use crate::build_ptx::{self, DEFAULT_ARCHS};
+use crate::cubins::{self, Cubin};
 use crate::{progress, setup, workspace};
 
 /// Renews the archive. With `verify`, compiles the kernels, compares them with the archive, and fails if they differ.
@@ -23,20 +24,54 @@ pub fn run(verify: bool) -> anyhow::Result<()> {
     let builder = CudaBuilder::new(root.join("kernels")).archs(DEFAULT_ARCHS);
     let builder = builder.target_dir(workspace::target().join("cuda-builder"));
     let built = progress::with_progress("compiling the kernels to PTX", || builder.build())?;
+    let cubins = progress::with_progress("assembling cubins", || cubins::assemble(&built))?;
+    let packed = contents(&built, &cubins);
     let host = root.join("host");
     let (archive, listed) = (host.join(sources::ARCHIVE), host.join(sources::SOURCES));
     if verify {
-        return compare(root, &built, &archive, &listed);
+        return compare(root, &built, &packed, &archive, &listed);
     }
-    let bytes = progress::with_progress("packing the PTX", || built.pack(Effort::Small))?;
+    let bytes = progress::with_progress("packing the kernels", || ptx_archive::pack(&texts(&packed), Effort::Small))?;
     fs::create_dir_all(host.join("prebuilt"))?;
     fs::write(&archive, &bytes).with_context(|| format!("cannot write `{}`", archive.display()))?;
     fs::write(&listed, list(root, &built, &bytes)?)?;
-    let texts =
-        built.modules.iter().flat_map(|(_, module)| module.entries().iter().map(|entry| module.of_entry(entry)));
-    let (count, raw) = texts.fold((0, 0), |(count, raw), text| (count + 1, raw + text.len()));
-    println!("{}: {count} entries, {} bytes of {raw}", archive.display(), bytes.len());
+    let raw: usize = packed.iter().map(|content| content.bytes.len()).sum();
+    println!(
+        "{}: {} entries, {} of them with a cubin, {} bytes of {raw}",
+        archive.display(),
+        packed.len() - cubins.len(),
+        cubins.len(),
+        bytes.len()
+    );
     Ok(())
+}
+
+/// A text of the archive.
+struct Content {
+    name: String,
+    arch: u32,
+    bytes: Vec<u8>,
+}
+
+/// What the archive contains: the PTX of all entries, and cubins.
+fn contents(built: &Built, cubins: &[Cubin]) -> Vec<Content> {
+    let ptx = built.modules.iter().flat_map(|(arch, module)| {
+        module.entries().iter().map(|entry| Content {
+            name: entry.name.clone(),
+            arch: arch.number(),
+            bytes: module.of_entry(entry).into_bytes(),
+        })
+    });
+    let cubin = |Cubin { entry, arch, bytes }: &Cubin| Content {
+        name: cubin_of(entry),
+        arch: arch.number(),
+        bytes: bytes.clone(),
+    };
+    ptx.chain(cubins.iter().map(cubin)).collect()
+}
+
+fn texts(contents: &[Content]) -> Vec<Text<'_>> {
+    contents.iter().map(|Content { name, arch, bytes }| Text { name, arch: *arch, contents: bytes }).collect()
 }
 
 /// Why the archive is stale; `None` if it matches the sources.
@@ -64,21 +99,21 @@ pub fn replace(package: &Path) -> anyhow::Result<()> {
 }
 
 /// Fails unless the archive and its list match the sources.
-fn compare(root: &Path, built: &Built, archive: &Path, listed: &Path) -> anyhow::Result<()> {
+fn compare(root: &Path, built: &Built, contents: &[Content], archive: &Path, listed: &Path) -> anyhow::Result<()> {
     let bytes = fs::read(archive).with_context(|| format!("cannot read `{}`", archive.display()))?;
     let found = fs::read_to_string(listed).with_context(|| format!("cannot read `{}`", listed.display()))?;
-    let different = differences(built, &bytes)?;
+    let different = differences(contents, &bytes)?;
     if !different.is_empty() {
         let changed = sources::difference(root, &found);
         let since = changed.map_or_else(String::new, |file| format!(" ({file} has changed since)"));
-        bail!("the archive differs from the sources' PTX{since}:\n  {}", different.join("\n  "));
+        bail!("the archive differs from the sources' kernels{since}:\n  {}", different.join("\n  "));
     }
     if found != list(root, built, &bytes)? {
         let what = sources::difference(root, &found).unwrap_or_else(|| "a line".to_owned());
         bail!("the archive's kernels are current, but `{}` is not: {what} differs", listed.display());
     }
     println!(
-        "{} is current: the PTX of {} source files, {} bytes",
+        "{} is current: the kernels of {} source files, {} bytes",
         archive.display(),
         sources::files(&found).count(),
         bytes.len()
@@ -86,21 +121,17 @@ fn compare(root: &Path, built: &Built, archive: &Path, listed: &Path) -> anyhow:
     Ok(())
 }
 
-/// The kernels whose PTX differs, and those that only the archive or only the sources have.
-fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
+/// The texts that differ, and those that only the archive or only the sources have.
+fn differences(contents: &[Content], bytes: &[u8]) -> anyhow::Result<Vec<String>> {
     let archive = Archive::parse(bytes)?;
     let mut different = Vec::new();
     let mut known = BTreeSet::new();
-    for (arch, module) in &built.modules {
-        for entry in module.entries() {
-            known.insert((entry.name.as_str(), arch.number()));
-            match archive.unpack(&entry.name, arch.number())? {
-                None => different.push(format!("`{}` for {arch} is not in the archive", entry.name)),
-                Some(ptx) if ptx != module.of_entry(entry) => {
-                    different.push(format!("`{}` for {arch} differs", entry.name));
-                }
-                Some(_) => {}
-            }
+    for Content { name, arch, bytes } in contents {
+        known.insert((name.as_str(), *arch));
+        match archive.unpack(name, *arch)? {
+            None => different.push(format!("`{name}` for sm_{arch} is not in the archive")),
+            Some(packed) if packed != *bytes => different.push(format!("`{name}` for sm_{arch} differs")),
+            Some(_) => {}
         }
     }
     for &name in archive.names() {
@@ -113,10 +144,15 @@ fn differences(built: &Built, bytes: &[u8]) -> anyhow::Result<Vec<String>> {
     Ok(different)
 }
 
-/// The files of `cuda_builder` that affect the PTX, but are not sources of the kernels.
-const BUILDER: [&str; 3] = ["arch.rs", "cargo.rs", "ptx.rs"];
+/// The files that affect the archive, but are not sources of the kernels.
+const BUILDER: [&str; 4] = [
+    "crates/cuda_builder/src/arch.rs",
+    "crates/cuda_builder/src/cargo.rs",
+    "crates/cuda_builder/src/ptx.rs",
+    "xtask/src/cubins.rs",
+];
 
-/// The list of all inputs of the PTX, in the format of `host/build/sources.rs`.
+/// The list of all inputs of the archive, in the format of `host/build/sources.rs`.
 fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
     let mut text = format!("archive {:016x}\n", sources::digest(archive));
     let _ = writeln!(text, "compiler {}", DeviceToolchain::find()?.full_version);
@@ -125,7 +161,7 @@ fn list(root: &Path, built: &Built, archive: &[u8]) -> anyhow::Result<String> {
     }
     // The workspace's manifest and lock file change for other reasons, too: the `package` lines stand for them.
     let is_own = |file: &&Path| !matches!(file.to_str(), Some("Cargo.toml" | "Cargo.lock"));
-    let builder = BUILDER.map(|file| root.join("crates/cuda_builder/src").join(file));
+    let builder = BUILDER.map(|file| root.join(file));
     let files = built.sources.iter().chain(&builder).filter_map(|file| file.strip_prefix(root).ok());
     let mut files: Vec<&Path> = files.filter(is_own).chain([Path::new("rust-toolchain.toml")]).collect();
     files.sort_unstable();
@@ -167,17 +203,21 @@ mod tests {
 
     #[test]
     fn kernels_that_differ_are_named() {
-        let archive = built(&[("add", "ret;"), ("mul", "ret;"), ("sub", "ret;")]).pack(Effort::Small).unwrap();
-        let now = built(&[("add", "ret;"), ("div", "ret;"), ("mul", "exit;")]);
+        let cubin = |bytes: &[u8]| Cubin { entry: "add".to_owned(), arch: Arch::SM_90, bytes: bytes.to_vec() };
+        let pack = |contents: &[Content]| ptx_archive::pack(&texts(contents), Effort::Small).unwrap();
+        let then = built(&[("add", "ret;"), ("mul", "ret;"), ("sub", "ret;")]);
+        let archive = pack(&contents(&then, &[cubin(b"old")]));
+        let now = contents(&built(&[("add", "ret;"), ("div", "ret;"), ("mul", "exit;")]), &[cubin(b"new")]);
         assert_eq!(
             differences(&now, &archive).unwrap(),
             [
                 "`div` for sm_90 is not in the archive",
                 "`mul` for sm_90 differs",
+                "`cubin:add` for sm_90 differs",
                 "`sub` for sm_90 is no longer in the sources"
             ]
         );
-        assert!(differences(&now, &now.pack(Effort::Fast).unwrap()).unwrap().is_empty());
+        assert!(differences(&now, &pack(&now)).unwrap().is_empty());
         assert!(differences(&now, &archive[1..]).is_err());
     }
 

@@ -242,8 +242,12 @@ impl Built {
             .iter()
             .flat_map(|(arch, module)| module.entries().iter().map(move |entry| (arch, entry, module.of_entry(entry))))
             .collect();
-        let texts: Vec<Text<'_>> =
-            modules.iter().map(|(arch, entry, ptx)| Text { name: &entry.name, arch: arch.number(), ptx }).collect();
+        let texts = modules.iter().map(|(arch, entry, ptx)| Text {
+            name: &entry.name,
+            arch: arch.number(),
+            contents: ptx.as_bytes(),
+        });
+        let texts: Vec<Text<'_>> = texts.collect();
         ptx_archive::pack(&texts, effort).map_err(BuildError::Pack)
     }
 }

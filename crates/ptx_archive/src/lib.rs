@@ -8,13 +8,16 @@
 //! ```
 //! use ptx_archive::{Archive, Effort, Text, pack};
 //!
-//! let texts = [Text { name: "add", arch: 90, ptx: ".version 7.8\n" }, Text { name: "add", arch: 75, ptx: "..." }];
+//! let new = Text { name: "add", arch: 90, contents: b".version 7.8\n" };
+//! let texts = [new, Text { arch: 75, contents: b"...", ..new }];
 //! let bytes = pack(&texts, Effort::Fast)?;
 //! let archive = Archive::parse(&bytes)?;
-//! assert_eq!(archive.unpack("add", 75)?.as_deref(), Some("..."));
+//! assert_eq!(archive.unpack("add", 75)?.as_deref(), Some(&b"..."[..]));
 //! assert_eq!(archive.unpack("mul", 75)?, None);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! An entry can have a cubin, too, its machine code for one architecture: a text with [a name of its own](cubin_of).
 //!
 //! [`Archive`] reads an archive. `pack`, behind the feature `pack`, writes one. The same texts result in the same bytes
 //! on every machine.
@@ -60,6 +63,12 @@ pub use read::Archive;
 pub struct Damaged {
     /// What is damaged.
     pub what: &'static str,
+}
+
+/// The name of the text that is the cubin of an entry.
+pub fn cubin_of(entry: &str) -> String {
+    // Names of PTX have no such character, and the order of the names keeps similar texts together.
+    format!("cubin:{entry}")
 }
 
 /// LZMA's literal context bits (lc). PTX has long words that differ in a few digits.

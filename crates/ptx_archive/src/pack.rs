@@ -11,15 +11,15 @@ use crate::index::{Index, Record};
 use crate::read::MAX_DEPTH;
 use crate::{LITERAL_CONTEXT_BITS, MAX_LEN};
 
-/// The PTX of an entry for an architecture.
+/// A text of the archive: the PTX of an entry for an architecture, or its cubin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Text<'a> {
-    /// The entry's name.
+    /// The entry's name; [`cubin_of`](crate::cubin_of) it for a cubin.
     pub name: &'a str,
     /// The number of the architecture: 90 for `sm_90`.
     pub arch: u32,
-    /// The PTX.
-    pub ptx: &'a str,
+    /// The text.
+    pub contents: &'a [u8],
 }
 
 /// How much effort compression takes.
@@ -48,14 +48,14 @@ pub fn pack(texts: &[Text<'_>], effort: Effort) -> io::Result<Vec<u8>> {
     let archs: Vec<u32> = archs.into_iter().rev().collect();
     let names: BTreeSet<&str> = texts.iter().map(|text| text.name).collect();
     let names: Vec<&str> = names.into_iter().collect();
-    let mut slots: Vec<Option<&str>> = vec![None; names.len() * archs.len()];
+    let mut slots: Vec<Option<&[u8]>> = vec![None; names.len() * archs.len()];
     for text in texts {
-        if text.ptx.is_empty() || text.ptx.len() > MAX_LEN {
+        if text.contents.is_empty() || text.contents.len() > MAX_LEN {
             return Err(invalid(format!("`{}` is empty or too long", text.name)));
         }
         let (name, arch) = (names.binary_search(&text.name), archs.iter().position(|arch| *arch == text.arch));
         let slot = &mut slots[name.unwrap_or_default() * archs.len() + arch.unwrap_or_default()];
-        if slot.replace(text.ptx).is_some() {
+        if slot.replace(text.contents).is_some() {
             return Err(invalid(format!("`{}` occurs twice for sm_{}", text.name, text.arch)));
         }
     }
@@ -66,14 +66,14 @@ pub fn pack(texts: &[Text<'_>], effort: Effort) -> io::Result<Vec<u8>> {
     let dictionary = |text| dictionary(&slots, &plan, plan[text]);
     let all: Vec<usize> = (0..slots.len()).collect();
     let packed = in_parallel(&all, |&text| match slots[text] {
-        Some(ptx) => compress(ptx, &dictionary(text), &options(effort)),
+        Some(contents) => compress(contents, &dictionary(text), &options(effort)),
         None => Ok(Vec::new()),
     });
     let packed = packed.into_iter().collect::<io::Result<Vec<_>>>()?;
     let record = |text: usize| match slots[text] {
-        Some(ptx) => Record {
+        Some(contents) => Record {
             base: plan[text].map(|base: usize| base as u32),
-            len: ptx.len() as u32,
+            len: contents.len() as u32,
             packed: packed[text].len() as u32,
             checksum: crc32fast::hash(&packed[text]),
         },
@@ -101,18 +101,18 @@ fn options(effort: Effort) -> LzmaOptions {
 }
 
 /// Compresses a text, with a preset dictionary.
-fn compress(text: &str, dictionary: &[u8], options: &LzmaOptions) -> io::Result<Vec<u8>> {
+fn compress(text: &[u8], dictionary: &[u8], options: &LzmaOptions) -> io::Result<Vec<u8>> {
     // The window must cover the whole dictionary. Its size affects the packed bytes, so it depends only on the texts.
     let dict_size = (dictionary.len() + text.len()).next_power_of_two().max(1 << 16) as u32;
     let preset_dict = (!dictionary.is_empty()).then(|| dictionary.to_vec());
     let options = LzmaOptions { dict_size, lc: LITERAL_CONTEXT_BITS, lp: 0, pb: 0, preset_dict, ..options.clone() };
     let mut writer = LzmaWriter::new_no_header(Vec::new(), &options, false)?;
-    writer.write_all(text.as_bytes())?;
+    writer.write_all(text)?;
     writer.finish()
 }
 
 /// The dictionary of a text with this base: the bases of the base, from the first one on, and the base itself.
-fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], base: Option<usize>) -> Vec<u8> {
+fn dictionary(slots: &[Option<&[u8]>], plan: &[Option<usize>], base: Option<usize>) -> Vec<u8> {
     let mut chain = Vec::new();
     let mut next = base;
     while let Some(text) = next {
@@ -120,7 +120,7 @@ fn dictionary(slots: &[Option<&str>], plan: &[Option<usize>], base: Option<usize
         next = plan[text];
     }
     chain.reverse();
-    chain.concat().into_bytes()
+    chain.concat()
 }
 
 /// The base of each text.
@@ -130,7 +130,7 @@ struct Plan {
 
 impl Plan {
     /// Compresses each text with each of several candidates by a fast method, and chooses the best candidate.
-    fn new(names: &[&str], archs: usize, slots: &[Option<&str>]) -> Self {
+    fn new(names: &[&str], archs: usize, slots: &[Option<&[u8]>]) -> Self {
         let mut plan = Self { bases: vec![None; slots.len()] };
         // For each text so far: the number of bytes, and of texts, that it takes to unpack.
         let mut costs: BTreeMap<usize, (usize, usize)> = BTreeMap::new();
@@ -138,21 +138,21 @@ impl Plan {
         for arch in 0..archs {
             for name in 0..names.len() {
                 let text = name * archs + arch;
-                let Some(ptx) = slots[text] else { continue };
-                let limit = BUDGET.max(2 * ptx.len()) + arch * ptx.len();
+                let Some(contents) = slots[text] else { continue };
+                let limit = BUDGET.max(2 * contents.len()) + arch * contents.len();
                 let fits = |candidate: &usize| {
                     let cost = costs.get(candidate);
-                    cost.is_some_and(|&(bytes, depth)| bytes + ptx.len() <= limit && depth < MAX_DEPTH)
+                    cost.is_some_and(|&(bytes, depth)| bytes + contents.len() <= limit && depth < MAX_DEPTH)
                 };
                 let candidates: Vec<usize> = candidates(names, archs, name, arch, fits);
                 let sizes = in_parallel(&candidates, |&candidate| {
                     let dictionary = dictionary(slots, &plan.bases, Some(candidate));
-                    compress(ptx, &dictionary, &fast).map_or(usize::MAX, |packed| packed.len())
+                    compress(contents, &dictionary, &fast).map_or(usize::MAX, |packed| packed.len())
                 });
                 let best = sizes.iter().zip(&candidates).min().map(|(_, &candidate)| candidate);
                 plan.bases[text] = best;
                 let (bytes, depth) = best.and_then(|best| costs.get(&best)).copied().unwrap_or_default();
-                costs.insert(text, (bytes + ptx.len(), depth + 1));
+                costs.insert(text, (bytes + contents.len(), depth + 1));
             }
         }
         plan

@@ -46,16 +46,16 @@ impl<'a> Archive<'a> {
         &self.index.archs
     }
 
-    /// The entries' names, sorted.
+    /// The texts' names, sorted: those of the entries, and [those of cubins](crate::cubin_of).
     pub fn names(&self) -> &[&'a str] {
         &self.index.names
     }
 
-    /// The PTX of the entry `name` for the architecture `arch`, if it is in the archive.
+    /// The text `name` for the architecture `arch`, if it is in the archive.
     ///
     /// # Errors
     /// If the text, or a text in its dictionary, is damaged.
-    pub fn unpack(&self, name: &str, arch: u32) -> Result<Option<String>, Damaged> {
+    pub fn unpack(&self, name: &str, arch: u32) -> Result<Option<Vec<u8>>, Damaged> {
         let Index { archs, names, records } = &self.index;
         let (Ok(name), Some(arch)) = (names.binary_search(&name), archs.iter().position(|known| *known == arch)) else {
             return Ok(None);
@@ -64,7 +64,7 @@ impl<'a> Archive<'a> {
         if records[text].len == 0 { Ok(None) } else { self.text(text).map(Some) }
     }
 
-    fn text(&self, text: usize) -> Result<String, Damaged> {
+    fn text(&self, text: usize) -> Result<Vec<u8>, Damaged> {
         let mut chain = vec![text];
         while let Some(next) = chain.last().and_then(|&last| self.index.records[last].base) {
             if next as usize >= self.packed.len() || chain.len() == MAX_DEPTH {
@@ -78,7 +78,7 @@ impl<'a> Archive<'a> {
             start = unpacked.len();
             self.append(text, &mut unpacked)?;
         }
-        String::from_utf8(unpacked.split_off(start)).map_err(|_| Damaged { what: "a text is not UTF-8" })
+        Ok(unpacked.split_off(start))
     }
 
     /// Unpacks a text and appends it to `unpacked`, which has its dictionary.

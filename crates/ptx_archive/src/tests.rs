@@ -20,7 +20,7 @@ fn entries() -> Vec<(String, u32, String)> {
 }
 
 fn texts(entries: &[(String, u32, String)]) -> Vec<Text<'_>> {
-    entries.iter().map(|(name, arch, ptx)| Text { name, arch: *arch, ptx }).collect()
+    entries.iter().map(|(name, arch, ptx)| Text { name, arch: *arch, contents: ptx.as_bytes() }).collect()
 }
 
 const EFFORTS: [Effort; 2] = [Effort::Fast, Effort::Small];
@@ -35,11 +35,30 @@ fn texts_are_unpacked_unchanged() {
         assert_eq!(archive.archs(), [90, 80, 75]);
         assert!(archive.names().is_sorted() && archive.names().len() == 9);
         for (name, arch, ptx) in &entries {
-            assert_eq!(archive.unpack(name, *arch).unwrap().as_ref(), Some(ptx));
+            assert_eq!(archive.unpack(name, *arch).unwrap().as_deref(), Some(ptx.as_bytes()));
         }
         bytes.len()
     });
     assert!(sizes[0] < raw / 3 && sizes[1] < sizes[0], "{sizes:?} of {raw} bytes");
+}
+
+#[test]
+fn a_cubin_is_beside_the_ptx_of_its_entry() {
+    let cubin: Vec<u8> = (0..=255).cycle().take(1000).collect();
+    let of_cubin = cubin_of("add");
+    let texts = [
+        Text { name: "add", arch: 80, contents: b"ptx" },
+        Text { name: &of_cubin, arch: 80, contents: &cubin },
+        Text { name: "add", arch: 90, contents: b"newer ptx" },
+    ];
+    for effort in EFFORTS {
+        let bytes = pack(&texts, effort).unwrap();
+        let archive = Archive::parse(&bytes).unwrap();
+        assert_eq!(archive.names(), ["add", "cubin:add"]);
+        assert_eq!(archive.unpack(&of_cubin, 80).unwrap(), Some(cubin.clone()));
+        assert_eq!(archive.unpack(&of_cubin, 90).unwrap(), None);
+        assert_eq!(archive.unpack("add", 80).unwrap().as_deref(), Some(&b"ptx"[..]));
+    }
 }
 
 #[test]
@@ -76,15 +95,15 @@ fn packed_bytes_do_not_depend_on_the_order_of_texts() {
 
 #[test]
 fn invalid_texts_are_refused() {
-    let text = Text { name: "a", arch: 90, ptx: "x" };
+    let text = Text { name: "a", arch: 90, contents: b"x" };
     let long = "n".repeat(256);
-    for texts in [&[text, text][..], &[Text { ptx: "", ..text }], &[Text { name: &long, ..text }]] {
+    for texts in [&[text, text][..], &[Text { contents: b"", ..text }], &[Text { name: &long, ..text }]] {
         assert_eq!(pack(texts, Effort::Fast).unwrap_err().kind(), std::io::ErrorKind::InvalidInput);
     }
 }
 
 /// All texts, or the first error.
-fn unpack_all(bytes: &[u8]) -> Result<Vec<Option<String>>, Damaged> {
+fn unpack_all(bytes: &[u8]) -> Result<Vec<Option<Vec<u8>>>, Damaged> {
     let archive = Archive::parse(bytes)?;
     let mut all = Vec::new();
     for name in archive.names() {

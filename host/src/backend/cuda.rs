@@ -194,16 +194,31 @@ impl Shared {
     fn load(&self, kernel: KernelId) -> Result<Loaded, Error> {
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
-        let text = library.ok_or_else(unknown)?.ptx(kernel.entry, self.compute)?;
-        // The driver's own error for PTX that is too new names no versions.
-        ptx::check_driver(self.driver.version(), kernel, &text)?;
-        let module = Module::from_ptx_with_log(&text, &[]).map_err(|error| self.not_loaded(kernel, error))?;
+        let library = library.ok_or_else(unknown)?;
+        let text = library.ptx(kernel.entry, self.compute)?;
+        let module = match self.cubin(library, kernel.entry)? {
+            Some(module) => module,
+            None => {
+                // The driver's own error for PTX that is too new names no versions.
+                ptx::check_driver(self.driver.version(), kernel, &text)?;
+                Module::from_ptx_with_log(&text, &[]).map_err(|error| self.not_loaded(kernel, error))?
+            }
+        };
         let module = Arc::new(module);
         let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
         self.allow_dynamic_shared(function)?;
         // Only a kernel whose PTX has the wait may be a dependent launch.
         let is_dependent = text.contains("griddepcontrol.wait") && self.has_dependent_launches;
         Ok(Loaded { function, is_dependent, _module: module })
+    }
+
+    /// The module of an entry's cubin, if the library has one for this device and the driver takes it. A driver may be
+    /// older than the cubin; then it compiles the entry's PTX.
+    fn cubin(&self, library: &Library, entry: &str) -> Result<Option<Module>, Error> {
+        let Some(cubin) = library.cubin(entry, self.compute)? else { return Ok(None) };
+        // SAFETY: a library's cubins are complete, as whoever made the library has promised; the archive's checksums
+        // have found no change since.
+        Ok(unsafe { Module::from_cubin_unchecked(cubin, &[]) }.ok())
     }
 
     /// The error for a kernel whose module the driver does not load: of its PTX, or any other.
