@@ -33,6 +33,7 @@ impl AccessKind {
         Self((space as u32) << 2 | access as u32 | (bytes as u32) << 3)
     }
 
+    #[inline(always)]
     pub fn space(self) -> Space {
         if self.0 & 4 == 0 { Space::Global } else { Space::Shared }
     }
@@ -46,11 +47,13 @@ impl AccessKind {
         }
     }
 
+    #[inline(always)]
     pub fn bytes(self) -> usize {
         (self.0 >> 3) as usize
     }
 
     /// The kind's unique code.
+    #[inline(always)]
     pub fn code(self) -> u32 {
         self.0
     }

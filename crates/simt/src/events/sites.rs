@@ -20,7 +20,7 @@ pub(crate) enum Action {
 
 impl Action {
     /// The action's unique code.
-    #[inline]
+    #[inline(always)]
     fn code(self) -> u64 {
         match self {
             Self::Memory(kind) => u64::from(kind.code()),
@@ -72,6 +72,8 @@ pub(crate) struct SiteCache {
 }
 
 const SLOTS: usize = 256;
+/// The shift that leaves as many bits of a hash as a slot's number has.
+const SLOT_SHIFT: u32 = u64::BITS - SLOTS.ilog2();
 
 #[derive(Clone, Copy)]
 struct Cached {
@@ -105,7 +107,7 @@ fn key_of(location: &'static Location<'static>, action: Action) -> u64 {
 #[inline(always)]
 fn slot_of(key: u64) -> usize {
     // A multiplicative hash: neighbouring lines have neighbouring `Location`s and similar actions.
-    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> (u64::BITS - SLOTS.ilog2())) as usize
+    (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> SLOT_SHIFT) as usize
 }
 
 #[cold]

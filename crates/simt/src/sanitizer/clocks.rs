@@ -41,10 +41,10 @@ pub(super) struct Clocks {
     phase: u32,
     /// The block's first phase.
     first_phase: u32,
-    warps: Vec<WarpClock>,
+    warps: Box<[WarpClock]>,
     /// The number of each warp's current epoch; 0 until it is needed.
     epochs: [u32; 32],
-    threads: Vec<ThreadClock>,
+    threads: Box<[ThreadClock]>,
     /// The acquires of all threads, as of the last barrier.
     acquired_by_all: Vec<Acquired>,
     /// The observations of any thread before the last barrier.
@@ -93,6 +93,7 @@ impl Clocks {
     }
 
     /// The stamp of an access.
+    #[inline(always)]
     pub fn stamp(&self, thread: usize, strength: Strength, site: SiteId) -> Stamp {
         Stamp::new(self.block, self.phase, self.warps[thread / 32].now, thread, strength, site)
     }
@@ -130,6 +131,7 @@ impl Clocks {
     }
 
     /// Whether a stamp of shared memory is of this block, not of an earlier one.
+    #[inline(always)]
     pub fn is_of_block(&self, stamp: Stamp) -> bool {
         stamp.phase >= self.first_phase
     }

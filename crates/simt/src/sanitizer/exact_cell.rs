@@ -24,6 +24,7 @@ pub(super) enum Effect {
 }
 
 impl Effect {
+    #[inline(always)]
     pub fn of(access: Access) -> Self {
         match access {
             Access::Load => Self::Read,
@@ -60,24 +61,26 @@ impl ExactCell {
         happens_before: impl Fn(Stamp) -> bool + Copy,
     ) -> Option<Conflict> {
         let exists = |other: Stamp| !other.is_none() && is_current(other);
-        let conflicts = |other: Stamp| exists(other) && !are_mutually_atomic(own, other) && !happens_before(other);
         let is_written = exists(self.write) || exists(self.atomic);
-        let of_write = [self.write, self.atomic].into_iter().find(|&write| conflicts(write));
-        let mut conflict = of_write.map(|write| match are_atomic(own, write) {
-            true => Conflict::Scope(write),
-            false => Conflict::Write(write),
-        });
+        // Most calls find nothing else in the history. Without these lines, a build without optimization takes up to a
+        // third longer.
+        let is_settled = |other: &Stamp| other.is_obviously_before(&own) || !is_current(*other);
+        let is_first_read = is_settled(&self.reads[0]);
+        let are_settled = is_settled(&self.write)
+            && is_settled(&self.atomic)
+            && (effect == Effect::Read || is_first_read && is_settled(&self.reads[1]));
+        let conflict = if are_settled {
+            None
+        } else {
+            self.conflict(own, effect, |other| exists(other) && !happens_before(other))
+        };
         if effect == Effect::Read {
-            self.record_read(own, is_current, happens_before);
+            if is_first_read {
+                self.reads[0] = own;
+            } else {
+                self.record_read(own, is_current, happens_before);
+            }
             return if is_written { conflict } else { Some(Conflict::Unwritten) };
-        }
-        let of_read = self.reads.into_iter().find(|&read| conflicts(read));
-        conflict = conflict.or(of_read.map(|read| match are_atomic(own, read) {
-            true => Conflict::Scope(read),
-            false => Conflict::Read(read),
-        }));
-        if effect == Effect::ReadWrite && !is_written {
-            conflict = conflict.or(Some(Conflict::Unwritten));
         }
         if own.strength() == Strength::Plain {
             self.write = own;
@@ -86,7 +89,24 @@ impl ExactCell {
             self.atomic = own;
         }
         self.reads = [Stamp::NONE; 2];
+        if effect == Effect::ReadWrite && !is_written && conflict.is_none() {
+            return Some(Conflict::Unwritten);
+        }
         conflict
+    }
+
+    /// The conflict with an earlier access. `is_unordered` says whether an access exists that does not happen before
+    /// this one.
+    fn conflict(&self, own: Stamp, effect: Effect, is_unordered: impl Fn(Stamp) -> bool) -> Option<Conflict> {
+        let conflicts = |other: Stamp| !are_mutually_atomic(own, other) && is_unordered(other);
+        if let Some(write) = [self.write, self.atomic].into_iter().find(|&write| conflicts(write)) {
+            return Some(if are_atomic(own, write) { Conflict::Scope(write) } else { Conflict::Write(write) });
+        }
+        if effect == Effect::Read {
+            return None;
+        }
+        let read = self.reads.into_iter().find(|&read| conflicts(read))?;
+        Some(if are_atomic(own, read) { Conflict::Scope(read) } else { Conflict::Read(read) })
     }
 
     fn record_read(&mut self, own: Stamp, is_current: impl Fn(Stamp) -> bool, happens_before: impl Fn(Stamp) -> bool) {

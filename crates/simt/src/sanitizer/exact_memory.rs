@@ -12,7 +12,7 @@ use super::stamp::Stamp;
 /// The cells of a range of memory. Addresses are offsets from its start.
 #[derive(Default)]
 pub(super) struct ExactRange {
-    words: Vec<ExactCell>,
+    words: Box<[ExactCell]>,
     /// The cells of the bytes of split words.
     bytes: HashMap<usize, [ExactCell; 4], BuildHasherDefault<AddressHasher>>,
     /// The memory has contents before the first write.
@@ -22,7 +22,8 @@ pub(super) struct ExactRange {
 impl ExactRange {
     /// The cells of `bytes` bytes of shared memory, which is uninitialized.
     pub fn new(bytes: usize) -> Self {
-        Self { words: vec![ExactCell::EMPTY; bytes.div_ceil(4)], bytes: HashMap::default(), is_initialized: false }
+        let words = vec![ExactCell::EMPTY; bytes.div_ceil(4)].into();
+        Self { words, bytes: HashMap::default(), is_initialized: false }
     }
 
     /// The cells of `bytes` bytes of global memory, which keeps its contents from before the launch.
@@ -37,10 +38,10 @@ impl ExactRange {
 
     /// The cell for an access of `bytes` bytes at `at`, and the bytes that it covers: a word, or a single byte if the
     /// access is unaligned, narrow or the word is split.
-    #[inline]
+    #[inline(always)]
     fn cell(&mut self, at: usize, bytes: usize) -> (&mut ExactCell, usize) {
         let word = at / 4;
-        if bytes >= 4 && at.is_multiple_of(4) && !self.words[word].is_split {
+        if bytes >= 4 && at & 3 == 0 && !self.words[word].is_split {
             return (&mut self.words[word], 4);
         }
         (self.byte(at), 1)
@@ -82,9 +83,12 @@ impl ExactRange {
         let is_initialized = self.is_initialized;
         while at < start + bytes {
             let (cell, len) = self.cell(at, start + bytes - at);
-            let conflict = cell.access(own, effect, is_current, happens_before);
-            let conflict = conflict.filter(|conflict| !is_initialized || !matches!(conflict, Conflict::Unwritten));
-            first = first.or(conflict.map(|conflict| (at, conflict)));
+            if let Some(conflict) = cell.access(own, effect, is_current, happens_before)
+                && first.is_none()
+                && !(is_initialized && matches!(conflict, Conflict::Unwritten))
+            {
+                first = Some((at, conflict));
+            }
             at += len;
         }
         first

@@ -28,27 +28,42 @@ pub(super) enum Strength {
     Device,
 }
 
+/// The bits of the thread.
+const THREAD: u32 = 1023;
+
 impl Stamp {
     pub const NONE: Self = Self { block: NO_BLOCK, phase: 0, time: 0, packed: 0 };
 
+    #[inline(always)]
     pub fn new(block: u32, phase: u32, time: u32, thread: usize, strength: Strength, site: SiteId) -> Self {
         // 10 bits for the thread, 2 for the strength, 20 for the site.
         Self { block, phase, time, packed: thread as u32 | (strength as u32) << 10 | site << 12 }
     }
 
+    #[inline(always)]
     pub fn is_none(self) -> bool {
         self.block == NO_BLOCK
     }
 
+    /// Whether this is no access, or one of the same block that happens before another one, by their stamps alone: in
+    /// an earlier phase, or by the same thread.
+    #[inline(always)]
+    pub fn is_obviously_before(&self, other: &Self) -> bool {
+        let is_same_block = self.block == other.block;
+        self.block == NO_BLOCK
+            || is_same_block && (self.phase < other.phase || (self.packed ^ other.packed) & THREAD == 0)
+    }
+
     /// The thread's linear index in its block.
     pub fn thread(self) -> usize {
-        (self.packed & 1023) as usize
+        (self.packed & THREAD) as usize
     }
 
     pub fn warp(self) -> usize {
         self.thread() / 32
     }
 
+    #[inline(always)]
     pub fn strength(self) -> Strength {
         match self.packed >> 10 & 3 {
             0 => Strength::Plain,
