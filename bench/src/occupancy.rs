@@ -10,9 +10,9 @@ use comfy_table::Cell;
 use cuda_builder::{Arch, Module, ptxas};
 use kernels::ladder::transpose::vectorized;
 use serde::Serialize;
+use warpfold::KERNELS;
 use warpfold::ladder::{BLOCKS, ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::{Multiprocessor, Resources, bytes_in_flight};
-use warpfold::ptx::KERNELS;
 use warpfold::{Gpu, KernelId};
 
 use crate::cells::{or_dash, right};

@@ -12,7 +12,8 @@ use crate::backend::cuda::CudaDevice;
 #[cfg(feature = "simt")]
 use crate::backend::executor::Executor;
 use crate::backend::{Backend, KernelOccupancy, Launch, Memory};
-use crate::ptx::{self, Library};
+use crate::embedded::KERNELS;
+use crate::ptx::Library;
 use crate::reduce::Workspaces;
 #[cfg(feature = "simt")]
 use crate::watch::SimtOptions;
@@ -53,7 +54,7 @@ impl Gpu {
     /// # Errors
     /// As for [`Gpu::new`].
     pub fn with_libraries(ordinal: u32, libraries: &[&'static Library]) -> Result<Self, Error> {
-        let mut all = vec![&ptx::KERNELS];
+        let mut all = vec![&KERNELS];
         for &library in libraries {
             // A kernel's PTX is looked up by the name of its crate. If two crates had the same name, a kernel could be
             // launched with another's arguments.

@@ -20,31 +20,6 @@ pub struct Library {
     archive: OnceLock<Result<Archive<'static>, Damaged>>,
 }
 
-/// The [`Library`](crate::ptx::Library) of a kernel crate, from the file that `cuda_builder`'s `embed` wrote in the
-/// build script.
-///
-/// ```ignore
-/// // In build.rs: CudaBuilder::new("kernels").arch(Arch::SM_75).build()?.embed("my_kernels.rs")?;
-/// static KERNELS: Library = warpfold::include_library!("my_kernels");
-/// ```
-///
-/// The argument is the name of the kernel crate, by which a kernel's PTX is looked up, and of the file, without `.rs`.
-/// The build script is responsible for the file's contents, as for all code that it generates: it must build the crate
-/// that the program is linked with. PTX from anywhere else goes through [`interop::library`](crate::interop::library),
-/// which is unsafe.
-#[macro_export]
-macro_rules! include_library {
-    ($crate_name:literal) => {{
-        let name: &str = $crate_name;
-        let archive: &[u8] = include!(concat!(env!("OUT_DIR"), "/", $crate_name, ".rs"));
-        // SAFETY: the build script wrote the file with `cuda_builder`, from the crate of that name.
-        unsafe { $crate::interop::library(name, archive) }
-    }};
-}
-
-/// warpfold's own kernels.
-pub static KERNELS: Library = include_library!("kernels");
-
 impl Library {
     /// The library of the crate `name`. [`crate::interop::library`] states the requirements.
     pub(crate) const fn new(name: &'static str, bytes: &'static [u8]) -> Self {
@@ -220,13 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_module_says_which_driver_it_needs() {
-        // No entries if the library was built without PTX.
-        for name in KERNELS.entries().unwrap() {
-            for compute in [75, 80, 90] {
-                assert!(cuda_version(&KERNELS.ptx(name, compute).unwrap()).is_some(), "{name}");
-            }
-        }
+    fn a_text_says_which_driver_it_needs() {
         assert_eq!(cuda_version(".version 6.3\n"), Some(DriverVersion { major: 10, minor: 0 }));
         assert_eq!(cuda_version("// x\n.version 7.8\n"), Some(DriverVersion { major: 11, minor: 8 }));
     }

@@ -194,7 +194,7 @@ fn thin_matrices_of_full_blocks() {
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: the arguments are those of the plan for a matrix that the views hold.
                 let kernel = unsafe { rows::short_wide::handle::<$type, $short_wide>() };
-                let blocks = (long + rows::halo(few, size)).div_ceil(width) as u32;
+                let blocks = (long + rows::halo_columns(few, size)).div_ceil(width) as u32;
                 let input = gpu.upload(&elements).unwrap();
                 let arguments = rows::short_wide::Args {
                     input: input.view(),
@@ -220,7 +220,7 @@ fn thin_matrices_of_full_blocks() {
                 let mut output = gpu.zeroed::<$type>(few * long).unwrap();
                 // SAFETY: as above.
                 let kernel = unsafe { columns::tall_skinny::handle::<$type, $tall_skinny>() };
-                let blocks = (long + columns::halo(size)).div_ceil(height) as u32;
+                let blocks = (long + columns::halo_rows(size)).div_ceil(height) as u32;
                 let input = gpu.upload(&elements).unwrap();
                 let arguments = columns::tall_skinny::Args {
                     input: input.view(),

@@ -25,10 +25,10 @@ use test_support::{
     by_length, custom, device_library, element_types, exact, exact_edges, exact_sums, executor, first_gpu, rust_cuda,
     streams,
 };
+use warpfold::KERNELS;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ops::Sum;
-use warpfold::ptx::KERNELS;
 use warpfold::{Error, Gpu, KernelId, Shape};
 
 use self::reductions::{dot_products, lengths, reductions, sums};

@@ -72,7 +72,7 @@ impl Gpu {
         match packed {
             Packed::TallSkinny => {
                 let height = extent_of_block(rows, batch, max_positions(columns, size), size);
-                let blocks = (rows + tall_skinny::halo(size)).div_ceil(height);
+                let blocks = (rows + tall_skinny::halo_rows(size)).div_ceil(height);
                 strides.in_grids(blocks, input, output, |grid, input, output| {
                     let arguments = tall_skinny::tall_skinny::Args {
                         input,
@@ -90,7 +90,7 @@ impl Gpu {
             }
             Packed::ShortWide => {
                 let width = extent_of_block(columns, batch, max_columns(rows, size), size);
-                let blocks = (columns + short_wide::halo(rows, size)).div_ceil(width);
+                let blocks = (columns + short_wide::halo_columns(rows, size)).div_ceil(width);
                 let (vectors, capacity) = (vectors_per_segment(rows, width, size), segment_pitch(rows, width, size));
                 strides.in_grids(blocks, input, output, |grid, input, output| {
                     let arguments = short_wide::short_wide::Args {
@@ -143,7 +143,7 @@ mod tests {
                         "{short} of {size} bytes: {extent_of_block}"
                     );
                 }
-                let segment = ((positions + tall_skinny::halo(size)) * short).div_ceil(16 / size) + 1;
+                let segment = ((positions + tall_skinny::halo_rows(size)) * short).div_ceil(16 / size) + 1;
                 assert!(segment <= PACKED_BLOCK * PACKED_VECTORS, "{short} columns of {size} bytes: {segment} vectors");
                 assert!(
                     short * vectors_per_segment(short, columns, size) <= PACKED_BLOCK * PACKED_VECTORS,

@@ -1,7 +1,7 @@
 //! How each kernel divides matrices into tiles.
 
 use cuda_std::element::Plain;
-use kernels::transpose::tiled::access::sector_aligned::{HALO, overlap};
+use kernels::transpose::tiled::access::sector_aligned::{HALO_MICRO_TILES, overlap};
 use kernels::transpose::tiled::block_tile::micro_tiles;
 use kernels::transpose::tiled::narrow;
 use kernels::transpose::tuning::{
@@ -41,7 +41,7 @@ pub(super) struct Tiling {
     /// Rows and columns of a micro-tile.
     side: usize,
     /// The number of rows of micro-tiles that a tile shares with the tile above it.
-    halo: usize,
+    halo_micro_tiles: usize,
     /// The number of columns of elements that a tile shares with the next tile.
     overlap: usize,
     /// The base-2 logarithm of the maximum number of micro-tiles across or down.
@@ -55,7 +55,7 @@ impl Tiling {
         Self {
             micro_tiles: micro_tiles(elements, size),
             side: 16 / size,
-            halo: 0,
+            halo_micro_tiles: 0,
             overlap: 0,
             log2_max_side: u32::MAX,
             prefetched: Prefetched::Pairs,
@@ -65,7 +65,12 @@ impl Tiling {
     /// Sector-aligned tiles.
     const fn sector_aligned(size: usize) -> Self {
         let of_vectors = Self::of_vectors(tile_elements(size), size);
-        Self { halo: HALO as usize, overlap: overlap(size), prefetched: Prefetched::Lines, ..of_vectors }
+        Self {
+            halo_micro_tiles: HALO_MICRO_TILES as usize,
+            overlap: overlap(size),
+            prefetched: Prefetched::Lines,
+            ..of_vectors
+        }
     }
 
     /// Narrow tiles.
@@ -75,7 +80,7 @@ impl Tiling {
         Self {
             micro_tiles: narrow_tile_words(size_of_word, is_small) / side,
             side,
-            halo: narrow::halo(size),
+            halo_micro_tiles: narrow::halo_micro_tiles(size),
             overlap: 0,
             log2_max_side: NARROW_BLOCK.ilog2(),
             // Narrow tiles are for small or short-wide matrices.
@@ -112,7 +117,7 @@ impl Tiling {
         let all = self.micro_tiles.ilog2();
         let log_of_needed = |micro_tiles: usize| micro_tiles.next_power_of_two().ilog2();
         let most_across = log_of_needed((columns + self.overlap).div_ceil(self.side));
-        let rows_of_micro_tiles = self.positions(rows).div_ceil(self.side) + self.halo;
+        let rows_of_micro_tiles = self.positions(rows).div_ceil(self.side) + self.halo_micro_tiles;
         let fewest_across = all.saturating_sub(log_of_needed(rows_of_micro_tiles));
         let across = if self.overlap > 0 { all.div_ceil(2) } else { all / 2 };
         let across = across.max(fewest_across).min(most_across).min(all);
@@ -126,7 +131,7 @@ impl Tiling {
     /// The number of rows that a tile writes; `None` if the tile would be all halo.
     fn height(self, rows: usize, columns: usize) -> Option<usize> {
         let down = self.micro_tiles >> self.across(rows, columns);
-        down.checked_sub(self.halo).filter(|&down| down > 0).map(|down| down * self.side)
+        down.checked_sub(self.halo_micro_tiles).filter(|&down| down > 0).map(|down| down * self.side)
     }
 
     /// The kernel's parameters: the base-2 logarithm of the micro-tiles across, and the numbers of tiles down and
@@ -146,7 +151,7 @@ impl Tiling {
     /// The number of positions of a row of the output. Where tiles share a halo, a row may begin inside a micro-tile,
     /// so there are more positions than elements.
     fn positions(self, rows: usize) -> usize {
-        if self.halo == 0 { rows } else { rows + self.halo * self.side - 1 }
+        if self.halo_micro_tiles == 0 { rows } else { rows + self.halo_micro_tiles * self.side - 1 }
     }
 
     /// The numbers of tiles of each matrix, down and across.
@@ -279,7 +284,7 @@ mod tests {
                 for tiling in [Tiling::narrow(size, false), Tiling::narrow(size, true)] {
                     let across = tiling.across(rows, columns);
                     let down = tiling.micro_tiles >> across;
-                    assert!(down > tiling.halo, "{rows} x {columns} of {size} bytes: {down} micro-tiles");
+                    assert!(down > tiling.halo_micro_tiles, "{rows} x {columns} of {size} bytes: {down} micro-tiles");
                     assert!(down <= NARROW_BLOCK && 1 << across <= NARROW_BLOCK, "{down} micro-tiles, {across}");
                 }
             }

@@ -11,14 +11,14 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, short_wide_skew};
 
 /// The halo: columns before the block's own that it may need, because a matrix of the output may begin inside a sector.
-pub const fn halo(rows: usize, size: usize) -> usize {
+pub const fn halo_columns(rows: usize, size: usize) -> usize {
     (SECTOR / size - 1).div_ceil(rows)
 }
 
 /// Vectors of a row's segment, for a block of `width` columns.
 pub const fn vectors_per_segment(rows: usize, width: usize, size: usize) -> usize {
     let lanes = 16 / size;
-    (width + halo(rows, size) + lanes - 1).div_ceil(lanes)
+    (width + halo_columns(rows, size) + lanes - 1).div_ceil(lanes)
 }
 
 /// The pitch of rows in shared memory, in elements. A row has the capacity for its vectors, and a warp's reads of

@@ -13,7 +13,7 @@ use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tuning::{PACKED_BLOCK, PACKED_VECTORS, elements_per_store, tall_skinny_allocation};
 
 /// The halo: rows above the block's own that it may need, because a row of the output may begin inside a sector.
-pub const fn halo(size: usize) -> usize {
+pub const fn halo_rows(size: usize) -> usize {
     SECTOR / size - 1
 }
 
@@ -24,7 +24,7 @@ pub const fn max_positions(columns: usize, size: usize) -> usize {
     while shared_index((segment + 16 / size - 1) as u32, size) as usize >= capacity(size) {
         segment -= 16 / size;
     }
-    (segment / columns).saturating_sub(halo(size)) / (SECTOR / size) * (SECTOR / size)
+    (segment / columns).saturating_sub(halo_rows(size)) / (SECTOR / size) * (SECTOR / size)
 }
 
 /// The index of element `i` of the tile's segment in shared memory. One word is skipped after every row of banks, so
@@ -70,7 +70,7 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
     let top = block as usize * height as usize;
-    let first = top.saturating_sub(halo(size_of::<T>()));
+    let first = top.saturating_sub(halo_rows(size_of::<T>()));
     let last = if top + (height as usize) < rows { top + height as usize } else { rows };
     let segment =
         Segment::new(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
@@ -106,7 +106,7 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
         rows: (last - first) as u32,
     };
     // The segment has every element that the block may write.
-    if top - first >= halo(size_of::<T>()) && last == top + height as usize {
+    if top - first >= halo_rows(size_of::<T>()) && last == top + height as usize {
         segment_columns.store_whole();
     } else {
         segment_columns.store();

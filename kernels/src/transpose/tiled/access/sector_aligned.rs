@@ -5,8 +5,8 @@
 //! that end anywhere, 8191 x 8193 elements of 4 bytes take 16.5 million sectors instead of 12.6. So in each row of the
 //! output, a tile ends where a sector ends. Rows of the output begin anywhere in a sector, so these ends are in
 //! different rows of the input: each column of the tile begins up to a sector's elements above or below its neighbours,
-//! and the tile's upper and lower edges are staggered. A block therefore loads a halo of [`HALO`] more rows of
-//! micro-tiles than it writes, and its neighbour writes the rest of them. Only the edges of the matrix have parts of
+//! and the tile's upper and lower edges are staggered. A block therefore loads a halo of [`HALO_MICRO_TILES`] more rows
+//! of micro-tiles than it writes, and its neighbour writes the rest of them. Only the edges of the matrix have parts of
 //! vectors.
 //!
 //! Positions in a row of the output are counted from the start of the sector in which the row begins.
@@ -30,7 +30,7 @@ use crate::transpose::tiled::row_map::Layout;
 const SECTOR: usize = 32;
 
 /// Rows of micro-tiles that a tile shares with the tile above it: one sector.
-pub const HALO: u32 = SECTOR as u32 / 16;
+pub const HALO_MICRO_TILES: u32 = SECTOR as u32 / 16;
 
 /// Positions of a row of the output of `rows` elements of `size` bytes, which may begin anywhere in its first sector.
 pub const fn positions(rows: usize, size: usize) -> usize {
@@ -87,7 +87,7 @@ pub(in crate::transpose) fn tile_of_block(
     let (batch, row, column) = grid.of_block();
     let (side, log2_down) = (16 / size, micro_tiles.trailing_zeros() - grid.log2_across);
     let width = (side << grid.log2_across) - overlap(size);
-    let (top, left) = (row as usize * side * ((1 << log2_down) - HALO as usize), column as usize * width);
+    let (top, left) = (row as usize * side * ((1 << log2_down) - HALO_MICRO_TILES as usize), column as usize * width);
     let tile =
         Tile::at(positions(rows, size), columns, batch as usize, (top, left), (grid.log2_across, log2_down), side);
     Tile { log2_sharing: log2_sharing(size), columns: tile.columns.min(width as u32), ..tile }
@@ -114,7 +114,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let index = first.wrapping_add(row.wrapping_mul(layout.pitch));
     // A row of the halo above the matrix has a wrapped index.
     let above = row.wrapping_neg();
-    let above = if above <= HALO as usize * side { above } else { 0 };
+    let above = if above <= HALO_MICRO_TILES as usize * side { above } else { 0 };
     let end = if row.wrapping_add(above) < rows { rows.wrapping_sub(row) } else { above };
     let columns = shape.columns.saturating_sub(column);
     let up_to_all = |rows: usize| if rows < height { rows as u32 } else { height as u32 };
@@ -265,7 +265,7 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
         past: output.elements_past(row, SECTOR) as u32,
         pitch: layout.pitch,
     };
-    if k + HALO >= 1 << shape.log2_down {
+    if k + HALO_MICRO_TILES >= 1 << shape.log2_down {
         // The next tile writes these.
     } else if is_inside::<T>(rows, shape) {
         unroll_16(&Inside(&vectors));
@@ -305,7 +305,7 @@ impl<T: Transpose, const LEN: usize> VectorsOfThread<'_, T, LEN> {
         // Wrapping is exact, since a sector has a power of two of elements.
         let past = self.past.wrapping_add((i as u32 * self.step).wrapping_mul(self.pitch as u32)) % sector;
         // The column's vectors begin a halo above the tile.
-        let begin = (self.k + HALO) * side - past;
+        let begin = (self.k + HALO_MICRO_TILES) * side - past;
         let mask = (1 << self.shape.log2_down) - 1;
         // SAFETY: a vector of one of the tile's columns.
         let of_column = |q: u32| unsafe { self.tile.load_vector_unchecked(self.shape.vector(column, q & mask)) };

@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 
 use super::tile::{Inside, Tile, words_per_thread};
-use super::{elements_per_word, halo};
+use super::{elements_per_word, halo_micro_tiles};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
@@ -32,16 +32,17 @@ pub(in crate::transpose) struct WordsOfInput<'a, T, const LEN: usize> {
 impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
     #[inline(always)]
     pub(in crate::transpose) fn of_thread(input: &'a Global<'a, T>, first: usize, pitch: usize, shape: &Tile) -> Self {
-        let (side, halo) = (elements_per_word(size_of::<T>()) as u32, halo(size_of::<T>()) as u32);
+        let side = elements_per_word(size_of::<T>()) as u32;
+        let halo_rows = halo_micro_tiles(size_of::<T>()) as u32 * side;
         let thread = thread::thread_idx_x();
         let (x, y) = (thread & ((1 << shape.log2_across) - 1), thread >> shape.log2_across);
         let rows_of_step = (NARROW_BLOCK as u32 >> shape.log2_across) * side;
         let (row, column) = (y * side, x * side);
         // The tile's first row is a halo above its first position, and outside the matrix in the first tile.
-        let above = if shape.top == 0 { halo * side } else { 0 };
-        let (left, all) = (shape.rows + (halo * side) as usize - shape.top, side << shape.log2_down);
+        let above = if shape.top == 0 { halo_rows } else { 0 };
+        let (left, all) = (shape.rows + halo_rows as usize - shape.top, side << shape.log2_down);
         let rows = if left < all as usize { left as u32 } else { all };
-        let first_row = (shape.top + row as usize).wrapping_sub((halo * side) as usize);
+        let first_row = (shape.top + row as usize).wrapping_sub(halo_rows as usize);
         // Columns past the end repeat the first column.
         let column = if column < shape.columns { column } else { 0 };
         let of_columns = shape.columns - column;
@@ -50,7 +51,7 @@ impl<'a, T: WordAccess, const LEN: usize> WordsOfInput<'a, T, LEN> {
             index: first.wrapping_add(first_row.wrapping_mul(pitch)).wrapping_add(column as usize),
             pitch,
             step: rows_of_step as usize * pitch,
-            top: first + (shape.top + above as usize - (halo * side) as usize) * pitch + column as usize,
+            top: first + (shape.top + above as usize - halo_rows as usize) * pitch + column as usize,
             row: row.wrapping_sub(above),
             rows: rows - above,
             rows_of_step,

@@ -45,7 +45,7 @@ pub const fn elements_per_word(size: usize) -> usize {
 }
 
 /// Rows of micro-tiles that a tile shares with the tile above it.
-pub const fn halo(size: usize) -> usize {
+pub const fn halo_micro_tiles(size: usize) -> usize {
     if size < 4 { 1 } else { 0 }
 }
 

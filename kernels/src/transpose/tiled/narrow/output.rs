@@ -3,7 +3,7 @@
 use cuda_std::prelude::*;
 
 use super::tile::{Inside, Tile, words_per_thread};
-use super::{elements_per_word, halo};
+use super::{elements_per_word, halo_micro_tiles};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::micro_tile::Unroll;
 use crate::transpose::tuning::NARROW_BLOCK;
@@ -79,7 +79,7 @@ impl<T: WordAccess, const LEN: usize> WordsOfOutput<'_, T, LEN> {
     /// Whether this tile writes the thread's words: the next tile writes those of its halo.
     #[inline(always)]
     pub(in crate::transpose) fn is_written(&self) -> bool {
-        self.q + (halo(size_of::<T>()) as u32) < 1 << self.shape.log2_down
+        self.q + (halo_micro_tiles(size_of::<T>()) as u32) < 1 << self.shape.log2_down
     }
 
     /// Word `i` of the thread, its index in the output, and the elements between its row's start and the word's start

@@ -2,7 +2,7 @@
 
 use cuda_std::global::Word;
 
-use super::{elements_per_word, halo};
+use super::{elements_per_word, halo_micro_tiles};
 use crate::transpose::tiled::access::word::WordAccess;
 use crate::transpose::tiled::block_tile::TileGrid;
 use crate::transpose::tuning::NARROW_BLOCK;
@@ -34,7 +34,7 @@ impl Tile {
     ) -> Self {
         let (size, side) = (size_of::<T>(), elements_per_word(size_of::<T>()));
         let (log2_across, log2_down) = (grid.log2_across, (LEN / side).trailing_zeros() - grid.log2_across);
-        let (height, width) = (((1 << log2_down) - halo(size)) * side, side << log2_across);
+        let (height, width) = (((1 << log2_down) - halo_micro_tiles(size)) * side, side << log2_across);
         let (batch, row, column) = grid.of_block();
         let left = column as usize * width;
         let columns = if columns - left < width { columns - left } else { width };
@@ -57,7 +57,7 @@ impl Tile {
         let below = (side << self.log2_down) + side;
         self.columns as usize == side << self.log2_across
             && self.top + below <= self.rows
-            && (self.top >= side || halo(size_of::<T>()) == 0)
+            && (self.top >= side || halo_micro_tiles(size_of::<T>()) == 0)
     }
 
     /// The swizzle: word `q` of a slot lies at `q ^ swizzle`. Linear over XOR in the slot.
