@@ -49,11 +49,11 @@ impl Library {
         let no_ptx = || Error::NoPtx { library: self.name.to_owned(), device: compute };
         let archive = self.archive()?.ok_or_else(no_ptx)?;
         let oldest = *archive.archs().last().ok_or_else(no_ptx)?;
-        let Some(&arch) = archive.archs().iter().find(|arch| **arch <= compute) else {
+        if compute < oldest {
             return Err(Error::UnsupportedDevice { kernel: entry.to_owned(), device: compute, oldest });
-        };
+        }
         let unknown = || Error::UnknownKernel { entry: entry.to_owned(), library: self.name.to_owned() };
-        let ptx = archive.unpack(entry, arch).map_err(|damaged| self.damaged(damaged))?.ok_or_else(unknown)?;
+        let ptx = self.newest(archive, entry, |arch| arch <= compute)?.ok_or_else(unknown)?;
         String::from_utf8(ptx).map_err(|_| self.damaged(Damaged { what: "a text is not UTF-8" }))
     }
 
@@ -66,11 +66,13 @@ impl Library {
     /// [`Error::DamagedKernels`].
     pub(crate) fn cubin(&self, entry: &str, compute: u32) -> Result<Option<Vec<u8>>, Error> {
         let Some(archive) = self.archive()? else { return Ok(None) };
-        let name = cubin_of(entry);
-        let runs = |arch: &&u32| **arch / 10 == compute / 10 && **arch <= compute;
-        let cubins = archive.archs().iter().filter(runs).map(|&arch| archive.unpack(&name, arch));
-        let newest = cubins.filter_map(Result::transpose).next().transpose();
-        newest.map_err(|damaged| self.damaged(damaged))
+        self.newest(archive, &cubin_of(entry), |arch| arch / 10 == compute / 10 && arch <= compute)
+    }
+
+    /// The text of this name for the newest of the architectures that run on the device.
+    fn newest(&self, archive: &Archive<'_>, name: &str, runs: impl Fn(u32) -> bool) -> Result<Option<Vec<u8>>, Error> {
+        let texts = archive.archs().iter().filter(|&&arch| runs(arch)).map(|&arch| archive.unpack(name, arch));
+        texts.filter_map(Result::transpose).next().transpose().map_err(|damaged| self.damaged(damaged))
     }
 
     /// The archive; `None` if the program was built without one.
@@ -156,10 +158,19 @@ mod tests {
     }
 
     #[test]
+    fn a_cubin_may_be_for_a_newer_architecture_than_the_ptx() {
+        let texts = [("a", 75, "ptx"), ("cubin:a", 90, "machine code")];
+        let texts = texts.map(|(name, arch, contents)| Text { name, arch, contents: contents.as_bytes() });
+        let library = library(ptx_archive::pack(&texts, Effort::Fast).unwrap());
+        assert_eq!(library.ptx("a", 90).unwrap(), "ptx");
+        assert_eq!(library.cubin("a", 90).unwrap().as_deref(), Some(&b"machine code"[..]));
+    }
+
+    #[test]
     fn an_error_names_what_is_missing() {
         let full = library(packed());
         assert!(full.ptx("a", 70).unwrap_err().to_string().contains("sm_75"));
-        assert!(full.ptx("c", 90).unwrap_err().to_string().contains("`c`"));
+        assert!(full.ptx("d", 90).unwrap_err().to_string().contains("`d`"));
         assert!(matches!(full.ptx("b", 80), Err(Error::UnknownKernel { .. })));
         for bytes in [Vec::new(), ptx_archive::pack(&[], Effort::Fast).unwrap()] {
             let empty = library(bytes);
