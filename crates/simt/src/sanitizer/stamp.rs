@@ -76,3 +76,21 @@ impl Stamp {
         self.packed >> 12
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_accesses_of_the_block_are_obviously_before() {
+        let stamp = |block, phase, thread| Stamp::new(block, phase, 9, thread, Strength::Plain, thread as u32);
+        let own = stamp(3, 5, 40);
+        assert!(Stamp::NONE.is_obviously_before(&own));
+        assert!(stamp(3, 4, 41).is_obviously_before(&own), "an earlier phase");
+        assert!(stamp(3, 5, 40).is_obviously_before(&own), "the same thread");
+        assert!(!stamp(3, 5, 41).is_obviously_before(&own), "another thread in the same phase");
+        assert!(!stamp(2, 4, 40).is_obviously_before(&own), "another block");
+        // The thread is compared without the strength and the site.
+        assert!(Stamp::new(3, 5, 1, 40, Strength::Device, 7).is_obviously_before(&own));
+    }
+}
