@@ -62,20 +62,20 @@ impl ExactCell {
     ) -> Option<Conflict> {
         let exists = |other: Stamp| !other.is_none() && is_current(other);
         let is_written = exists(self.write) || exists(self.atomic);
-        // Most calls find nothing else in the history. Without these lines, a build without optimization takes up to a
-        // third longer.
+        // Usually all accesses in the history are settled, and no search is needed. Without this question, a build
+        // without optimization takes up to two thirds longer.
         let is_settled = |other: &Stamp| other.is_obviously_before(&own) || !is_current(*other);
-        let is_first_read = is_settled(&self.reads[0]);
+        let is_first_settled = is_settled(&self.reads[0]);
         let are_settled = is_settled(&self.write)
             && is_settled(&self.atomic)
-            && (effect == Effect::Read || is_first_read && is_settled(&self.reads[1]));
+            && (effect == Effect::Read || is_first_settled && is_settled(&self.reads[1]));
         let conflict = if are_settled {
             None
         } else {
             self.conflict(own, effect, |other| exists(other) && !happens_before(other))
         };
         if effect == Effect::Read {
-            if is_first_read {
+            if is_first_settled {
                 self.reads[0] = own;
             } else {
                 self.record_read(own, is_current, happens_before);
