@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::OnceLock;
 
 use cuda_driver::DriverVersion;
-use ptx_archive::{Archive, Damaged, cubin_of};
+use ptx_archive::{Archive, Damaged, cubin_of, is_cubin};
 
 use crate::{Error, KernelId};
 
@@ -37,8 +37,7 @@ impl Library {
     /// [`Error::DamagedKernels`].
     pub fn entries(&self) -> Result<impl Iterator<Item = &'static str>, Error> {
         let names = self.archive()?.into_iter().flat_map(|archive| archive.names().iter().copied());
-        // The names of cubins have a colon.
-        Ok(names.filter(|name| !name.contains(':')))
+        Ok(names.filter(|name| !is_cubin(name)))
     }
 
     /// The newest PTX of an entry that a device of this compute capability (90 for `sm_90`) accepts.

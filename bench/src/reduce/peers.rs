@@ -109,8 +109,6 @@ impl Peers {
             _ => std::ptr::null(),
         };
         let call = |input: u64, scratch: *mut c_void, bytes: &mut usize| {
-            // Inside a recording, this is the recording's stream.
-            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
             // SAFETY: the memory is the device's and large enough: `bytes` is the size that a first call returned, the
             // input has the case's elements, and outputs have up to 8 bytes.
             unsafe {
@@ -124,7 +122,7 @@ impl Peers {
                     offsets,
                     scratch,
                     bytes,
-                    stream,
+                    stream_of(gpu),
                 )
             }
         };
@@ -165,22 +163,12 @@ impl Peers {
         // SAFETY: `peers/cub_reproducible.cu` defines it with this signature, for some types.
         let Ok(sum) = (unsafe { library.get::<ReproducibleSum>(name.as_bytes()) }) else { return Ok(None) };
         let output = gpu.zeroed::<u64>(1)?;
-        let mut failed = 0;
-        let mut start = |i: usize| {
-            // Inside a recording, this is the recording's stream.
-            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
+        let call = |i: usize| {
             let (input, output) = (inputs[i % inputs.len()], output.view().device_address());
             // SAFETY: the memory is the device's; the input has the case's elements, and the output has 8 bytes.
-            let error =
-                unsafe { sum(input as *const c_void, output as *mut c_void, case.extent.columns as i64, stream) };
-            if error != 0 {
-                failed = error;
-            }
-            Ok::<_, Error>(())
+            unsafe { sum(input as *const c_void, output as *mut c_void, case.extent.columns as i64, stream_of(gpu)) }
         };
-        let time = plan.time_recorded(gpu, &mut start)?;
-        anyhow::ensure!(failed == 0, "CUB's gpu_to_gpu sum: CUDA error {failed}");
-        Ok(Some(time))
+        time_of(gpu, plan, call).context("CUB's gpu_to_gpu sum").map(Some)
     }
 
     /// The time of cuBLAS's norm or dot product, if it has the case. The dot product is that of `inputs` and `others`.
@@ -206,28 +194,38 @@ impl Peers {
             .context("the library has no such function")?;
         let output = gpu.zeroed::<u64>(1)?;
         let output = output.view().device_address() as *mut c_void;
-        let mut failed = 0;
-        let mut start = |i: usize| {
-            // Inside a recording, this is the recording's stream.
-            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
+        let call = |i: usize| {
             let input = inputs[i % inputs.len()] as *const c_void;
             let other = others.map_or(std::ptr::null(), |others| others[i % others.len()] as *const c_void);
             // SAFETY: the memory is the device's; each input has the case's elements, and the output has 8 bytes.
-            let error = unsafe { reduce(dtype, input, other, output, case.extent.columns as i64, stream) };
-            if error != 0 {
-                failed = error;
-            }
-            Ok::<_, Error>(())
+            unsafe { reduce(dtype, input, other, output, case.extent.columns as i64, stream_of(gpu)) }
         };
-        let time = plan.time_recorded(gpu, &mut start)?;
-        anyhow::ensure!(failed == 0, "cuBLAS: status {failed}");
-        Ok(Some(time))
+        time_of(gpu, plan, call).context("cuBLAS").map(Some)
     }
 
     /// PyTorch's time in microseconds, if PyTorch has such a reduction.
     pub fn pytorch(&mut self, case: &Case) -> Option<f64> {
         self.pytorch.as_mut()?.time(&question(case)?)
     }
+}
+
+/// The stream of a peer's calls. Inside a recording, this is the recording's stream.
+fn stream_of(gpu: &Gpu) -> *mut c_void {
+    gpu.cuda_stream().unwrap_or(std::ptr::null_mut())
+}
+
+/// The time of a peer's call, back to back. The call takes its number, and returns 0 or an error's number.
+fn time_of(gpu: &Gpu, plan: &Plan, call: impl Fn(usize) -> c_int) -> anyhow::Result<Timing> {
+    let mut failed = 0;
+    let time = plan.time_recorded(gpu, &mut |i| {
+        let error = call(i);
+        if error != 0 {
+            failed = error;
+        }
+        Ok::<_, Error>(())
+    })?;
+    anyhow::ensure!(failed == 0, "error {failed}");
+    Ok(time)
 }
 
 /// The question for PyTorch, if PyTorch has such a reduction.

@@ -65,10 +65,17 @@ pub struct Damaged {
     pub what: &'static str,
 }
 
+/// How the names of cubins begin. Names of entries have no colon, and sorted names keep similar texts together.
+const CUBIN: &str = "cubin:";
+
 /// The name of the text that is the cubin of an entry.
 pub fn cubin_of(entry: &str) -> String {
-    // Names of PTX have no such character, and the order of the names keeps similar texts together.
-    format!("cubin:{entry}")
+    format!("{CUBIN}{entry}")
+}
+
+/// Whether a text of this name is a cubin.
+pub fn is_cubin(name: &str) -> bool {
+    name.starts_with(CUBIN)
 }
 
 /// LZMA's literal context bits (lc). PTX has long words that differ in a few digits.

@@ -1,6 +1,7 @@
 //! The two backends that run kernels, behind one interface: memory, copies, launches, time.
 
 pub(crate) mod cuda;
+mod driver_errors;
 #[cfg(feature = "simt")]
 pub(crate) mod executor;
 pub(crate) mod host_memory;

@@ -292,8 +292,8 @@ fn types(rows: &[Reduction]) -> Option<Section> {
 fn operators(rows: &[Reduction]) -> Option<Section> {
     let column = |row: &Reduction| format!("{}, {}", row.dtype, row.shape);
     let table = pivot(rows, "operator", |row| row.operator.clone(), column, Reduction::cell);
-    let text = "Time (x), by type and number of elements. CUB has min and argmax, cuBLAS norm and dot, \
-        PyTorch all of these.";
+    let text = "Time (x), by type and number of elements. CUB has min and argmax, cuBLAS norm and dot; \
+        the other peers are PyTorch.";
     let cases = compared(rows);
     let heading = "Other operators";
     (!rows.is_empty()).then_some(Section {
