@@ -2,7 +2,7 @@
 
 use exact_sum::Binary;
 use kernels::reduce::columns::BLOCK;
-use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory, rows_in_flight};
+use kernels::reduce::exact::columns::{ExactColumnArgs, WORDS_OF_TICKET, exact_columns, lane_memory, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, exact_long_segments};
 use kernels::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
@@ -68,10 +68,14 @@ macro_rules! launched {
                 finish: u32,
             ) -> Vec<Self> {
                 let ([batches, rows, columns], [lanes, splits, folded_rows]) = (shape, plan);
+                // No split is empty.
+                let folded = rows / folded_rows as usize;
+                let of_split = folded.div_ceil(splits as usize).max(1);
+                let splits = folded.div_ceil(of_split).max(1) as u32;
                 let (sums, tiles) = (batches * columns, (columns as u32 * folded_rows).div_ceil(4 * lanes));
                 let input = gpu.upload(elements).unwrap();
                 let mut superaccumulators = gpu.zeroed(sums * words_of_superaccumulator::<Sum, $type>()).unwrap();
-                let mut tickets = gpu.zeroed(batches * tiles as usize).unwrap();
+                let mut tickets = gpu.zeroed(WORDS_OF_TICKET * batches * tiles as usize).unwrap();
                 let mut sums = gpu.zeroed::<u8>(sums * size_of::<Self>()).unwrap();
                 // SAFETY: the arguments describe dense matrices, with a superaccumulator for each column and a ticket
                 // for each tile; the grid has the blocks for all tiles.
@@ -87,6 +91,7 @@ macro_rules! launched {
                     lanes,
                     tiles,
                     splits,
+                    rows_of_split: of_split * folded_rows as usize,
                     superaccumulators: superaccumulators.view_mut(),
                     tickets: tickets.view_mut(),
                     finish,

@@ -2,7 +2,7 @@
 
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::columns::BLOCK;
-use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, rows_in_flight};
+use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, WORDS_OF_TICKET, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, MAX_THREADS, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
@@ -148,7 +148,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
-                let (count, Tiles { folded_rows, lanes, splits }) = (tiles.count(columns), tiles);
+                let (count, Tiles { folded_rows, lanes, .. }) = (tiles.count(columns), tiles);
+                let (splits, rows_of_split) = tiles.rows_of_split(rows);
                 let blocks = count.saturating_mul(splits as usize).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
                 let arguments = ExactColumnArgs {
@@ -162,6 +163,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     // Fits in a `u32`, because the grid has at least this number of blocks.
                     tiles: count as u32,
                     splits,
+                    rows_of_split,
                     superaccumulators,
                     tickets,
                     finish,
@@ -184,7 +186,8 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
             Plan::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.splits > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.folded_rows == 1 { tiles.count(columns) } else { 1 };
-                WorkspaceSize { superaccumulators: shared * columns * words, tickets, ..WorkspaceSize::default() }
+                let superaccumulators = shared * columns * words;
+                WorkspaceSize { superaccumulators, tickets: tickets * WORDS_OF_TICKET, ..WorkspaceSize::default() }
             }
         };
         let copy = self.transposed.map_or(0, |(_, _, elements)| (elements * size_of::<T>()).div_ceil(size_of::<u64>()));

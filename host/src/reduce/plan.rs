@@ -291,6 +291,15 @@ impl Tiles {
             .fold(first, |best, tiles| if blocks(&tiles) * 10 > blocks(&best) * 11 { tiles } else { best })
     }
 
+    /// The number of splits of `rows` rows, at most [`Tiles::splits`], and the rows of each but the last: whole folded
+    /// rows, and about equally many.
+    pub(super) fn rows_of_split(self, rows: usize) -> (u32, usize) {
+        let folded = rows / self.folded_rows as usize;
+        let of_split = folded.div_ceil(self.splits as usize).max(1);
+        // No more splits than before.
+        (folded.div_ceil(of_split).max(1) as u32, of_split * self.folded_rows as usize)
+    }
+
     /// The number of tiles of a matrix with `columns` columns.
     pub(super) fn count(self, columns: usize) -> usize {
         tiles_of_columns(columns * self.folded_rows as usize, self.lanes as usize)

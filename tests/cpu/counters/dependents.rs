@@ -143,6 +143,7 @@ fn blocks_of_columns_with_few_rows_launch_dependents() {
             lanes: 64,
             tiles: 1,
             splits: 1,
+            rows_of_split: rows,
             superaccumulators: superaccumulators.view_mut(),
             tickets: tickets.view_mut(),
             finish: 0,

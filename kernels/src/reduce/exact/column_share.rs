@@ -17,6 +17,7 @@ pub(super) struct Matrix {
     pub lanes: u32,
     pub tiles: u32,
     pub splits: u32,
+    pub rows_of_split: usize,
 }
 
 impl Matrix {
@@ -32,12 +33,15 @@ impl Matrix {
     /// The share of this block.
     #[inline(always)]
     pub fn share<T: Element>(&self, input: &Global<T>) -> Share {
-        let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits } = *self;
-        // Divide only if needed, and in 32 bits: 64-bit divisions would take as long as the rows of a block that has
-        // only a few.
+        let Self { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits, rows_of_split } = *self;
+        // Divide only if needed: a division takes about as long as a row of a thread.
         let block = thread::block_idx_x();
         let (tile, block) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
-        let (split, batch) = if splits == 1 { (0, block) } else { (block % splits, block / splits) };
+        let (split, batch) = match splits {
+            1 => (0, block),
+            _ if block < splits => (block, 0),
+            _ => (block % splits, block / splits),
+        };
         // Accesses are vectorized in every row of every matrix, or in none, so that all threads use the same access.
         let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
         let is_even = |columns: usize, pitch: usize| {
@@ -48,9 +52,12 @@ impl Matrix {
         let is_vectorized = input.is_aligned_to(0, access)
             && (batch_pitch * size_of::<T>()).is_multiple_of(access)
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
-        let shift = folded_rows.trailing_zeros();
-        let up_to = |split: u32| ((rows >> shift) * split as usize / splits as usize) << shift;
-        let (begin, end) = if splits == 1 { (0, rows) } else { (up_to(split), up_to(split + 1)) };
+        let (begin, whole) = (split as usize * rows_of_split, rows & !(folded_rows as usize - 1));
+        let end = match splits {
+            1 => rows,
+            _ if whole - begin < rows_of_split => whole,
+            _ => begin + rows_of_split,
+        };
         let left = if end < rows && split + 1 == splits { (rows - end) * columns } else { 0 };
         let start = batch as usize * batch_pitch;
         Share { tile, batch, lanes, start, begin, end, columns, pitch, folded_rows, left, is_vectorized }

@@ -124,7 +124,10 @@ impl<F: Format> ColumnSums<F> {
     #[inline(always)]
     pub fn value<G: Grid<Format = F>>(&self, c: usize) -> i128 {
         let window = self.windows[c];
-        window.drain(self.upper[c], self.lower[c], self.terms) << bits_below::<G>(G::position(window))
+        let sum = window.drain(self.upper[c], self.lower[c], self.terms);
+        // The sum of two bins of `f32` has 64 bits, whose shift is shorter.
+        let sum = if F::HAS_BELOW { i128::from(sum as i64) } else { sum };
+        sum << bits_below::<G>(G::position(window))
     }
 
     /// Sums of 0, in the same windows.

@@ -14,7 +14,7 @@ use super::column_sums::{
 use super::column_tile::Tile;
 use super::columns_full_range::sum_full_range;
 use super::format::Format;
-use super::global_superaccumulators::GlobalSuperaccumulators;
+use super::global_superaccumulators::{GlobalSuperaccumulators, WordRange};
 use super::grid::Grid;
 use super::lane_superaccumulators::LaneMemory;
 use super::result::{ExactOperator, Results};
@@ -25,7 +25,7 @@ use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per
 use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::tuning::exact_columns::MIN_LANES;
-pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, rows_in_flight};
+pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, has_single_half, rows_in_flight, rows_of_half_tile};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
 /// with superaccumulators instead of partials.
@@ -49,15 +49,21 @@ pub struct ExactColumnArgs<T: Plain> {
     pub tiles: u32,
     /// Blocks that share a column: its splits.
     pub splits: u32,
+    /// Rows of each split but the last, which may have fewer; a multiple of `folded_rows`.
+    pub rows_of_split: usize,
     /// Superaccumulators to which the blocks of a column add; all 0 before and after the launch.
     pub superaccumulators: GlobalMut<i64>,
-    /// Counts of finished blocks; all 0 before and after the launch.
+    /// Counts of finished blocks, and ranges of words that they added to: [`WORDS_OF_TICKET`] entries for each ticket.
+    /// All 0 before and after the launch.
     pub tickets: GlobalMut<u32>,
     /// How results are computed from sums: see [`result`](super::result).
     pub finish: u32,
     /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
 }
+
+/// Entries of `tickets` for each ticket: the count, and a [`WordRange`].
+pub const WORDS_OF_TICKET: usize = 1 + WordRange::SHARED_WORDS;
 
 /// The dynamic shared memory of a block that sums terms `K`.
 pub const fn lane_memory<K: Terms>() -> LaneMemory {
@@ -76,7 +82,7 @@ pub const fn lane_memory<K: Terms>() -> LaneMemory {
 /// # Safety
 /// As for [`columns`](fn@crate::reduce::columns::columns); but with several splits, there is a superaccumulator for
 /// each column of each batch, of [`words_of_superaccumulator`](super::long_rows::words_of_superaccumulator) words, and
-/// `tickets` has one entry for each batch if rows are folded, else one for each tile. Both are 0. The block has
+/// `tickets` has one ticket for each batch if rows are folded, else one for each tile. Both are 0. The block has
 /// [`lane_memory`] for all its threads.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
@@ -95,6 +101,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
         lanes,
         tiles,
         splits,
+        rows_of_split,
         superaccumulators,
         tickets,
         finish,
@@ -102,7 +109,7 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
     }: ExactColumnArgs<T>,
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits };
+    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits, rows_of_split };
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     sum_columns::<O, T>(&input, &matrix, &superaccumulators, &tickets, results);
@@ -129,7 +136,9 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let share = matrix.share(input);
     let thread = thread::index_in_block::<BLOCK>();
     let place = share.place::<T>(thread);
-    let shared = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators);
+    let batch = share.batch as usize;
+    let shared = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators, batch, share.columns);
+    let mut range = WordRange::EMPTY;
     let result = |sum: i128, window| {
         let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
         let exponent = GridOf::<O, T>::UNIT + position as i32;
@@ -153,13 +162,12 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
         let mut c = place.row;
         while c < COLUMNS {
             let own = c * BLOCK + lane;
-            let (mut sum, mut is_summed, mut i) = (0_i128, true, own);
-            while i < (c + 1) * BLOCK {
+            let (mut sum, mut is_summed) = (0_i128, true);
+            each_of_column(own, share.lanes as usize, (c + 1) * BLOCK, |i, exists| {
                 let of_row = load_slot(slots, i);
                 is_summed &= of_row != NOT_SUMMED;
-                sum = sum.wrapping_add(of_row);
-                i += share.lanes as usize;
-            }
+                sum = sum.wrapping_add(if exists { of_row } else { 0 });
+            });
             // A thread without such a column holds the sum of another column.
             is_summed |= !place.has(c);
             is_again |= !is_summed;
@@ -169,7 +177,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
                 let to = share.output(place.column(c));
                 if splits > 1 {
                     let (integer, position) = integer_and_position::<GridOf<O, T>>(sum, window);
-                    shared.add(to, integer, position);
+                    range = range.union(shared.add(to - batch * share.columns, integer, position));
                 } else {
                     results.store(to, result(sum, window));
                 }
@@ -179,27 +187,36 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
         let superaccumulators = if splits > 1 { Some(*superaccumulators) } else { None };
-        sum_full_range::<O, T>(*input, share, (slots, exponents), rows, superaccumulators, results);
+        let of_full_range = sum_full_range::<O, T>(*input, share, (slots, exponents), rows, superaccumulators, results);
+        range = range.union(of_full_range);
     }
     if splits == 1 {
         return;
     }
 
     let Matrix { columns, folded_rows, tiles, .. } = matrix;
-    let (tile, batch) = (share.tile as usize, share.batch as usize);
+    let tile = share.tile as usize;
     // A folded row has columns in other tiles, too.
     let (ticket, blocks) =
         if folded_rows == 1 { (batch * tiles as usize + tile, splits) } else { (batch, splits * tiles) };
+    let ticket = ticket * WORDS_OF_TICKET;
+    range.share(tickets, ticket + 1);
     if !is_last_block(tickets, ticket, blocks, &shared_ticket) {
         return;
     }
+    let range = WordRange::shared(tickets, ticket + 1);
     let of_tile = share.lanes as usize * COLUMNS;
     let (first, end) = if folded_rows == 1 { (tile * of_tile, (tile + 1) * of_tile) } else { (0, columns) };
     let mut column = first + thread;
     while column < end && column < columns {
-        let result = shared.finish(results.finish, batch * columns + column, rows as u64);
+        let result = shared.finish(results.finish, column, range, rows as u64);
         results.store(batch * columns + column, result);
         column += BLOCK;
+    }
+    // All threads have read the range.
+    thread::sync_threads();
+    if thread < WordRange::SHARED_WORDS {
+        tickets.store_volatile(ticket + 1 + thread, 0);
     }
 }
 
@@ -246,7 +263,7 @@ fn window_in<K: Terms>(exponents: Exponents, i: usize) -> Window<Float<K>> {
     })
 }
 
-/// [`sum_rows`], with the number of rows in flight for the element type.
+/// [`sum_rows`], with the number of rows of half a tile for the element type.
 #[inline(always)]
 fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
@@ -256,7 +273,11 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
 ) -> ThreadSums<Float<O::Terms>> {
-    match const { rows_in_flight(size_of::<T>()) } {
+    let rows = const {
+        let is_single = has_single_half(size_of::<T>(), O::Terms::WINDOW);
+        rows_of_half_tile(size_of::<T>(), size_of::<Float<O::Terms>>(), is_single)
+    };
+    match rows {
         8 => sum_rows::<O::Terms, T, 8>(input, share, place, slots, exponents, load),
         4 => sum_rows::<O::Terms, T, 4>(input, share, place, slots, exponents, load),
         _ => sum_rows::<O::Terms, T, 2>(input, share, place, slots, exponents, load),
@@ -264,8 +285,12 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
 }
 
 /// This thread's sums of its columns. `load` loads its elements of a row.
+///
+/// A tile has two halves of `HALF` rows. As soon as one half is added, the same half of the next tile is loaded to its
+/// registers, and is in flight while the other half is added. Or a tile has one half, and the next tile is in flight in
+/// other registers.
 #[inline(always)]
-fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
+fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
     input: &Global<T>,
     share: &Share,
     place: &ThreadColumns,
@@ -273,85 +298,103 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
 ) -> ThreadSums<Float<K>> {
-    let thread = thread::index_in_block::<BLOCK>();
-    // The number of the thread's remaining rows, and the index of the first. All threads take equally many tiles.
+    let (thread, is_single) = (thread::index_in_block::<BLOCK>(), const { has_single_half(size_of::<T>(), K::WINDOW) });
+    let (rows_of_half, halves_of_tile) = (HALF as u32, if is_single { 1 } else { 2 });
+    let rows_of_tile = halves_of_tile * rows_of_half;
+    // The number of the thread's remaining rows, and the index of the first. All threads take equally many halves of
+    // tiles.
     let (row, rows, whole) = (place.row as u32, place.rows as u32, share.whole() as u32);
-    let mut left = if row < whole { (whole - row - 1) / rows + 1 } else { 0 };
-    let mut tiles = whole.div_ceil(rows * ROWS as u32);
+    // `rows` and `HALF` are powers of two: shifts are much faster than divisions.
+    let (rows_log, half_log) = (rows.trailing_zeros(), (rows * rows_of_half).trailing_zeros());
+    let mut left = if row < whole { ((whole - row - 1) >> rows_log) + 1 } else { 0 };
+    let mut halves = if whole > 0 { ((whole - 1) >> half_log) + 1 } else { 0 };
     let distance = (rows * share.folded_rows) as usize * share.pitch;
     let first_row = if left > 0 { row * share.folded_rows } else { 0 };
     let at = per_column(|c| place.offset(c, share.pitch));
     let mut first = share.start + (share.begin + first_row as usize) * share.pitch + at[0];
     // The distances of the thread's columns from its first.
     let at = per_column(|c| at[c].wrapping_sub(at[0]));
-    let load_tile = |first: usize, left: u32| {
+    // Half of the tile whose first row is `first`, and of which `left` rows exist: the second half if `skipped` is
+    // `HALF`.
+    let load_half = |first: usize, left: u32, skipped: u32| {
         // Opaque, so that its multiples are recomputed: kept from tile to tile, they would take registers.
         let distance = compute_wide_now(distance);
-        let mut tile = Tile::<T, ROWS>::zeros();
-        if left >= ROWS as u32 {
+        let mut tile = Tile::<T, HALF>::zeros();
+        if left >= skipped + rows_of_half {
             // Opaque, so that the two cases do not share the first load, for which the others would wait.
-            let first = compute_wide_now(first);
-            each::<ROWS>(|k| tile.set_row(k, load(first + k * distance, at)));
+            let first = compute_wide_now(first + skipped as usize * distance);
+            each::<HALF>(|k| tile.set_row(k, load(first + k * distance, at)));
         } else {
             // Rows past the end are zeros.
-            each::<ROWS>(|k| {
-                let exists = (k as u32) < left;
-                let loaded = load(if exists { first + k * distance } else { first }, at);
+            each::<HALF>(|k| {
+                let row = skipped + k as u32;
+                let exists = row < left;
+                let loaded = load(if exists { first + row as usize * distance } else { first }, at);
                 tile.set_row(k, per_column(|c| if exists { loaded[c] } else { T::default() }));
             });
         }
         tile
     };
-    let mut tile = load_tile(first, left);
+    let mut upper = load_half(first, left, 0);
+    let mut lower = if !is_single && halves > 1 { load_half(first, left, rows_of_half) } else { Tile::zeros() };
     issue_loads();
-    let windows = choose_windows::<K, T, ROWS>(&tile, place.row, share.lanes as usize, exponents);
+    let windows = choose_windows::<K, T, HALF>([&upper, &lower], place.row, share.lanes as usize, exponents);
     let mut sums = ColumnSums::in_windows(windows);
     let mut outside = OutsideBins::new(slots, thread);
-    // Whether the next tile is in flight while one is summed, which needs registers: so not if terms are larger than
-    // their elements.
-    let prefetches_next = const { size_of::<Float<K>>() == 4 || size_of::<Float<K>>() == size_of::<T>() };
-    let (all, mut retry_cost, mut is_abandoned) = (tiles, 0, false);
-    while tiles > 0 {
+    // Not if terms are larger than their elements, which leaves no registers.
+    let prefetches_to_other = is_single && const { size_of::<Float<K>>() == 4 };
+    // A branch for the lower half, which may be empty in the last tile, takes registers, too.
+    let skips_empty_half = const { size_of::<Float<K>>() == 4 };
+    let (all, mut retry_cost, mut is_abandoned) = (halves, 0, false);
+    while halves > 0 {
         let mut is_exact = true;
-        while is_exact && tiles > 0 && sums.has_capacity::<K>(ROWS) {
-            let next_left = left.saturating_sub(ROWS as u32);
-            let next_first = first + if next_left > 0 { ROWS * distance } else { 0 };
-            let mut next = if prefetches_next && tiles > 1 { load_tile(next_first, next_left) } else { tile };
+        while is_exact && halves > 0 && sums.has_capacity::<K>(rows_of_tile as usize) {
+            let next_left = left.saturating_sub(rows_of_tile);
+            let next_first = first + if next_left > 0 { rows_of_tile as usize * distance } else { 0 };
+            let has_next = halves > halves_of_tile;
+            let next = if prefetches_to_other && has_next { load_half(next_first, next_left, 0) } else { upper };
             issue_loads();
-            // Uniform in a warp, so that its lanes stay together.
-            is_exact = !warp_vote_any(FULL_MASK, !(sums.take::<K, ROWS>(&tile) | is_abandoned));
-            if is_exact {
-                tiles -= 1;
-                if !prefetches_next && tiles > 0 {
-                    next = load_tile(next_first, next_left);
-                    issue_loads();
+            // Computed now: after the loads, the terms of all elements would take registers.
+            let mut are_exact = compute_now(sums.take::<K, HALF>(&upper).into());
+            upper = if !prefetches_to_other && has_next { load_half(next_first, next_left, 0) } else { next };
+            issue_loads();
+            if !is_single {
+                if !skips_empty_half || halves > 1 {
+                    are_exact &= compute_now(sums.take::<K, HALF>(&lower).into());
                 }
-                (left, first, tile) = (next_left, next_first, next);
+                if has_next {
+                    lower = load_half(next_first, next_left, rows_of_half);
+                }
+                issue_loads();
+            }
+            // Uniform in a warp, so that its lanes stay together.
+            is_exact = !warp_vote_any(FULL_MASK, are_exact == 0 && !is_abandoned);
+            if is_exact {
+                halves = halves.saturating_sub(halves_of_tile);
+                (left, first) = (next_left, next_first);
             }
         }
         // Outside the inner loop, so that the loop has all registers.
         if !is_exact {
             let (mut k, mut has_missing) = (0, false);
-            while k < left && k < ROWS as u32 && !is_abandoned {
+            while k < left && k < rows_of_tile && !is_abandoned {
                 k = keep_rolled(k);
                 let row = load(first + k as usize * distance, at);
                 each::<COLUMNS>(|c| has_missing |= sums.complete::<K>(c, row[c], &mut outside));
                 k += 1;
             }
-            tiles -= 1;
+            halves = halves.saturating_sub(halves_of_tile);
             // If many tiles are not exact, summing the columns again takes less time.
             const FEW: u32 = 16;
-            retry_cost += if has_missing { 4 } else { 0 };
-            is_abandoned |= retry_cost > all - tiles + FEW;
+            retry_cost += if has_missing { 4 * halves_of_tile } else { 0 };
+            is_abandoned |= retry_cost > all - halves + FEW;
             if warp_vote_all(FULL_MASK, is_abandoned) {
                 break;
             }
-            left = left.saturating_sub(ROWS as u32);
-            first += if left > 0 { ROWS * distance } else { 0 };
-            tile = load_tile(first, left);
-            issue_loads();
+            left = left.saturating_sub(rows_of_tile);
+            first += if left > 0 { rows_of_tile as usize * distance } else { 0 };
         }
-        if tiles > 0 && !sums.has_capacity::<K>(ROWS) {
+        if halves > 0 && !sums.has_capacity::<K>(rows_of_tile as usize) {
             each::<COLUMNS>(|c| outside.add(c, sums.value::<K::Grid>(c)));
             sums = sums.cleared();
         }
@@ -374,6 +417,20 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const ROWS: usize>(
     ThreadSums { values, windows }
 }
 
+/// Calls `work` with every `lanes`-th entry from `first` to before `end`: those of a column, one for each row of
+/// threads. Four loads are in flight together. If fewer entries are left, `work` gets the first one again, and `false`.
+#[inline(always)]
+fn each_of_column(first: usize, lanes: usize, end: usize, mut work: impl FnMut(usize, bool)) {
+    let mut i = first;
+    while i < end {
+        each::<4>(|k| {
+            let exists = i + k * lanes < end;
+            work(if exists { i + k * lanes } else { first }, exists);
+        });
+        i += 4 * lanes;
+    }
+}
+
 /// [`compute_now`] of a `usize`.
 #[inline(always)]
 fn compute_wide_now(word: usize) -> usize {
@@ -383,8 +440,8 @@ fn compute_wide_now(word: usize) -> usize {
 /// The windows of a thread's columns, the same in all threads of a column. If there are several such threads, the
 /// windows are stored in the entries of the first one. All threads must call this.
 #[inline(always)]
-fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
-    tile: &Tile<T, ROWS>,
+fn choose_windows<K: Terms<Item = T>, T: Element, const HALF: usize>(
+    halves: [&Tile<T, HALF>; 2],
     row: usize,
     lanes: usize,
     exponents: Exponents,
@@ -396,7 +453,12 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     let thread = thread::index_in_block::<BLOCK>();
     let lane = thread & (lanes - 1);
     let mut largest = [0.0_f32; COLUMNS];
-    each::<ROWS>(|k| each::<COLUMNS>(|c| largest[c] = largest[c].max(K::term(tile.get(k, c)).upper())));
+    let [upper, lower] = halves;
+    each::<HALF>(|k| {
+        each::<COLUMNS>(|c| {
+            largest[c] = largest[c].max(K::term(upper.get(k, c)).upper()).max(K::term(lower.get(k, c)).upper());
+        });
+    });
     if lanes == BLOCK {
         // The windows are this thread's own. They are stored for later readers.
         return per_column(|c| {
@@ -410,12 +472,11 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const ROWS: usize>(
     let mut c = row;
     while c < COLUMNS {
         let own = c * BLOCK + lane;
-        let (mut largest, mut i) = (0, own);
-        while i < (c + 1) * BLOCK {
+        let mut largest = 0;
+        each_of_column(own, lanes, (c + 1) * BLOCK, |i, _| {
             let of_row = exponents.load(i);
             largest = if of_row > largest { of_row } else { largest };
-            i += lanes;
-        }
+        });
         exponents.store(own, window_of_column::<Float<K>>(largest) as u32);
         c += BLOCK >> lanes.trailing_zeros();
     }

@@ -8,7 +8,7 @@ use exact_sum::HighestBits;
 
 use super::column_share::{Exponents, Share};
 use super::column_sums::{NOT_SUMMED, Slots, load_slot};
-use super::global_superaccumulators::{GlobalSuperaccumulators, finish_words};
+use super::global_superaccumulators::{GlobalSuperaccumulators, WordRange, finish_words};
 use super::lane_superaccumulators::LaneSuperaccumulators;
 use super::result::{ExactOperator, Results, result_of_limbs};
 use super::superaccumulator::{warp_id, words};
@@ -28,8 +28,8 @@ type Lanes<O, T> = LaneSuperaccumulators<GridOf<O, T>>;
 /// Sums a block's share of the columns that are not yet summed, with any elements. The first of a column's `slots` is
 /// [`NOT_SUMMED`] if it is one of them; `list` may have any contents.
 ///
-/// The sums go to the output, or to `superaccumulators` if other blocks share the columns. All threads must call this.
-/// Out of line.
+/// The sums go to the output, or to `superaccumulators` if other blocks share the columns. Returns the range of words
+/// to which this thread added. All threads must call this. Out of line.
 ///
 /// Each superaccumulator takes a column; with few columns, several take the rows of one round-robin. Neighbouring lanes
 /// have neighbouring columns, so that loads are coalesced.
@@ -42,7 +42,7 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
     rows_of_matrix: usize,
     superaccumulators: Option<GlobalMut<i64>>,
     results: Results<'_, O::Terms>,
-) {
+) -> WordRange {
     let all = list_columns(slots, list, share.lanes as usize);
     let Some(slot) = Lanes::<O, T>::slot(BLOCK) else {
         panic!("the launch has too little dynamic shared memory");
@@ -51,7 +51,7 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
     let thread = thread::index_in_block::<BLOCK>();
     let rows = share.whole() + usize::from(share.left > 0);
     let distance = share.folded_rows as usize * share.pitch;
-    let mut first = 0;
+    let (mut first, mut range) = (0, WordRange::EMPTY);
     while first < all {
         let columns = if all - first < of_block { all - first } else { of_block };
         let parts = of_block / columns;
@@ -102,10 +102,11 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
             let word = |k| Lanes::<O, T>::limb_or_special(of_column, k);
             let count = rows_of_matrix as u64;
             if let Some(superaccumulators) = &superaccumulators {
-                let superaccumulators = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators);
+                let (batch, columns) = (share.batch as usize, share.columns);
+                let superaccumulators = GlobalSuperaccumulators::<GridOf<O, T>>::new(superaccumulators, batch, columns);
                 let mut k = 0;
                 while k < words::<GridOf<O, T>>() {
-                    superaccumulators.add_word(to, k, word(k));
+                    range = range.union(superaccumulators.add_word(to - batch * columns, k, word(k)));
                     k += 1;
                 }
             } else if count <= HighestBits::MAX_COUNT {
@@ -113,13 +114,23 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
                 let value = result_of_limbs::<O::Terms, GridOf<O, T>>(results.finish, specials, leading, count);
                 results.store(to, value);
             } else {
-                results.store(to, finish_words::<O::Terms, GridOf<O, T>>(results.finish, word, |_| {}, count));
+                results.store(
+                    to,
+                    finish_words::<O::Terms, GridOf<O, T>>(
+                        results.finish,
+                        WordRange::all::<GridOf<O, T>>(),
+                        word,
+                        |_| {},
+                        count,
+                    ),
+                );
             }
         }
         // Before the superaccumulators are used for other columns.
         thread::sync_threads();
         first += columns;
     }
+    range
 }
 
 /// Lists the columns to sum, in ascending order. Returns their number.

@@ -4,7 +4,8 @@ use core::marker::PhantomData;
 
 use cuda_std::atomic::{Atomic, Scope};
 use cuda_std::prelude::*;
-use exact_sum::{Leading, Specials, digit_of_i128};
+use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id};
+use exact_sum::{Leading, Specials, digit, digit_of_i128};
 
 use super::grid::Grid;
 use super::result::{Finish, result_of_limbs};
@@ -13,74 +14,142 @@ use super::superaccumulator_words::Special;
 use super::terms::Terms;
 use super::unrolled::each;
 
-/// An array of superaccumulators in global memory; 0 before a launch and after it.
+/// The superaccumulators of a matrix's columns in global memory; 0 before a launch and after it.
+///
+/// Word `k` of neighbouring columns is contiguous, so that the atomic operations of a warp are coalesced.
 #[derive(Clone, Copy)]
 pub struct GlobalSuperaccumulators<'a, G> {
     words: &'a GlobalMut<'a, i64>,
+    /// The first word of the matrix.
+    start: usize,
+    columns: usize,
     grid: PhantomData<G>,
 }
 
-impl<'a, G: Grid> GlobalSuperaccumulators<'a, G> {
-    /// The superaccumulators in a view, of [`words`] words each.
+/// A range of the words of superaccumulators, outside of which all words are 0.
+#[derive(Clone, Copy)]
+pub struct WordRange {
+    first: u32,
+    end: u32,
+}
+
+impl WordRange {
+    /// No words.
+    pub const EMPTY: Self = Self { first: u32::MAX, end: 0 };
+
+    /// All words of a grid.
     #[inline(always)]
-    pub fn new(words: &'a GlobalMut<'a, i64>) -> Self {
-        Self { words, grid: PhantomData }
+    pub const fn all<G: Grid>() -> Self {
+        Self { first: 0, end: words::<G>() }
     }
 
-    /// The index of word `k` of a superaccumulator.
+    /// The smallest range that contains both.
     #[inline(always)]
-    fn place(index: usize, k: u32) -> usize {
-        index * words::<G>() as usize + k as usize
-    }
-
-    /// Adds to word `k`.
-    #[inline(always)]
-    pub fn add_word(&self, index: usize, k: u32, word: i64) {
-        if word != 0 {
-            i64::fetch_add(self.words, Self::place(index, k), word, Scope::Device);
+    pub fn union(self, other: Self) -> Self {
+        Self {
+            first: if self.first < other.first { self.first } else { other.first },
+            end: if self.end > other.end { self.end } else { other.end },
         }
     }
 
-    /// Adds `value * 2^position`.
+    /// Extends the range that blocks share at `at`, as [`WordRange::SHARED_WORDS`] entries, by those of a warp's lanes.
+    /// All lanes of the warp must call this.
     #[inline(always)]
-    pub fn add(&self, index: usize, value: i128, position: u32) {
-        let first = position / 32;
-        each::<5>(|j| {
-            let k = first + j as u32;
-            if k < G::LIMBS {
-                self.add_word(index, k, digit_of_i128(value, position, k));
-            }
-        });
+    pub fn share(self, shared: &GlobalMut<u32>, at: usize) {
+        // Entries that are 0 are the empty range.
+        let (first, end) = (u32::reduce_max(FULL_MASK, !self.first), u32::reduce_max(FULL_MASK, self.end));
+        if end > 0 && lane_id() == 0 {
+            u32::fetch_max(shared, at, first, Scope::Device);
+            u32::fetch_max(shared, at + 1, end, Scope::Device);
+        }
+    }
+
+    /// The range that blocks have shared at `at`.
+    #[inline(always)]
+    pub fn shared(shared: &GlobalMut<u32>, at: usize) -> Self {
+        // Other blocks wrote these by atomic operations: L1 may be stale.
+        Self { first: !shared.load_volatile(at), end: shared.load_volatile(at + 1) }
+    }
+
+    /// The number of entries of a shared range.
+    pub const SHARED_WORDS: usize = 2;
+}
+
+impl<'a, G: Grid> GlobalSuperaccumulators<'a, G> {
+    /// The superaccumulators of the columns of a matrix, of [`words`] words each, in a view of those of all matrices.
+    #[inline(always)]
+    pub fn new(words: &'a GlobalMut<'a, i64>, matrix: usize, columns: usize) -> Self {
+        Self { words, start: matrix * columns * self::words::<G>() as usize, columns, grid: PhantomData }
+    }
+
+    /// The index of word `k` of a column's superaccumulator.
+    #[inline(always)]
+    fn place(&self, column: usize, k: u32) -> usize {
+        self.start + k as usize * self.columns + column
+    }
+
+    /// Adds to word `k`, and returns the range of words that may no longer be 0.
+    #[inline(always)]
+    pub fn add_word(&self, column: usize, k: u32, word: i64) -> WordRange {
+        if word == 0 {
+            return WordRange::EMPTY;
+        }
+        i64::fetch_add(self.words, self.place(column, k), word, Scope::Device);
+        WordRange { first: k, end: k + 1 }
+    }
+
+    /// Adds `value * 2^position`, and returns the range of words that may no longer be 0.
+    #[inline(always)]
+    pub fn add(&self, column: usize, value: i128, position: u32) -> WordRange {
+        let (first, word) = (position / 32, value as i64);
+        let mut range = WordRange::EMPTY;
+        // Most sums have 64 bits, and then fewer digits.
+        if i128::from(word) == value {
+            each::<3>(|j| range = range.union(self.add_digit(column, first + j as u32, |k| digit(word, position, k))));
+        } else {
+            each::<5>(|j| {
+                range = range.union(self.add_digit(column, first + j as u32, |k| digit_of_i128(value, position, k)));
+            });
+        }
+        range
+    }
+
+    /// Adds a digit to limb `k`, if it is one. A limb above the highest one has no bits of any sum.
+    #[inline(always)]
+    fn add_digit(&self, column: usize, k: u32, digit: impl Fn(u32) -> i64) -> WordRange {
+        if k < G::LIMBS { self.add_word(column, k, digit(k)) } else { WordRange::EMPTY }
     }
 
     /// The result of a superaccumulator, the sum of `count` elements, by one thread. Sets the superaccumulator to 0.
+    /// Its words outside of `range` are 0.
     #[inline(always)]
-    pub fn finish<K: Terms>(&self, finish: Finish<K>, index: usize, count: u64) -> u64 {
+    pub fn finish<K: Terms>(&self, finish: Finish<K>, column: usize, range: WordRange, count: u64) -> u64 {
         // Other blocks added these by atomic operations: L1 may be stale.
-        let load = |k| self.words.load_volatile(Self::place(index, k));
-        finish_words::<K, G>(finish, load, |k| self.words.store_volatile(Self::place(index, k), 0), count)
+        let load = |k| self.words.load_volatile(self.place(column, k));
+        finish_words::<K, G>(finish, range, load, |k| self.words.store_volatile(self.place(column, k), 0), count)
     }
 }
 
-/// The result of the sum of `count` elements with words `load(k)`, by one thread. Calls `clear` with the index of each
-/// nonzero word.
+/// The result of the sum of `count` elements with words `load(k)`, by one thread. Words outside of `range` are 0. Calls
+/// `clear` with the index of each nonzero word.
 #[inline(always)]
 pub(super) fn finish_words<K: Terms, G: Grid>(
     finish: Finish<K>,
+    range: WordRange,
     load: impl Fn(u32) -> i64,
     clear: impl Fn(u32),
     count: u64,
 ) -> u64 {
     /// The number of words in flight.
     const WORDS_IN_FLIGHT: u32 = 8;
-    let (mut sum, mut negated) = (HighestLimbs::NONE, HighestLimbs::NONE);
+    let WordRange { mut first, end } = range;
+    let (mut sum, mut negated) = (HighestLimbs::above(first), HighestLimbs::above(first));
     let mut specials = Specials::EMPTY;
-    let mut first = 0;
-    while first < words::<G>() {
+    while first < end {
         let mut of_words = [0; WORDS_IN_FLIGHT as usize];
         each::<{ WORDS_IN_FLIGHT as usize }>(|j| {
             let k = first + j as u32;
-            of_words[j] = if k < words::<G>() { load(k) } else { 0 };
+            of_words[j] = if k < end { load(k) } else { 0 };
         });
         each::<{ WORDS_IN_FLIGHT as usize }>(|j| {
             let (k, word) = (first + j as u32, of_words[j]);
@@ -88,8 +157,11 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
                 clear(k);
             }
             if k < G::LIMBS {
-                sum.push(word);
-                negated.push(-word);
+                // Fewer instructions for most sums, which have three or four limbs.
+                if k < end {
+                    sum.push(word);
+                    negated.push(-word);
+                }
             } else if word != 0 {
                 specials = specials.union(match k - G::LIMBS {
                     k if k == Special::Nan as u32 => Specials::nan(),
@@ -99,7 +171,9 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
         });
         first += WORDS_IN_FLIGHT;
     }
-    // Above the last limb only the sign remains.
+    // The carry of the last word. Above it only the sign remains.
+    sum.push(0);
+    negated.push(0);
     let is_negative = sum.carry < 0;
     let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
     result_of_limbs::<K, G>(finish, specials, leading, count)
@@ -121,7 +195,11 @@ struct HighestLimbs {
 }
 
 impl HighestLimbs {
-    const NONE: Self = Self { carry: 0, count: 0, upper: 0, last: 0, is_inexact: false, found: (0, 0, 0, false) };
+    /// The limbs below `first` are 0.
+    #[inline(always)]
+    const fn above(first: u32) -> Self {
+        Self { carry: 0, count: first as i32, upper: 0, last: 0, is_inexact: false, found: (0, 0, 0, false) }
+    }
 
     #[inline(always)]
     fn push(&mut self, word: i64) {
@@ -169,7 +247,7 @@ mod tests {
                     let mut limbs = Limbs::<24>::ZERO;
                     limbs.add(first, position);
                     limbs.add(second, further);
-                    let (mut sum, mut negated) = (HighestLimbs::NONE, HighestLimbs::NONE);
+                    let (mut sum, mut negated) = (HighestLimbs::above(0), HighestLimbs::above(0));
                     for k in 0..24 {
                         let word = digit_of_i128(first, position, k) + digit_of_i128(second, further, k);
                         sum.push(word);

@@ -5,7 +5,7 @@ use cuda_std::prelude::*;
 
 use super::{add_to_limb, words_of_state};
 use crate::ops::Sum;
-use crate::reduce::exact::global_superaccumulators::finish_words;
+use crate::reduce::exact::global_superaccumulators::{WordRange, finish_words};
 use crate::reduce::exact::result::{ExactOperator, Finish, Results};
 use crate::reduce::exact::superaccumulator::words;
 use crate::reduce::exact::terms::{Summand, Terms};
@@ -44,7 +44,13 @@ pub fn exact_state_values<O: ExactOperator<T>, T: Summand>(states: Global<i64>, 
 fn value_of<O: ExactOperator<T>, T: Summand>(states: &Global<i64>, state: usize, finish: Finish<O::Terms>) -> u64 {
     let first = state * words_of_state::<GridOf<O, T>>();
     let count = states.load(first + words::<GridOf<O, T>>() as usize) as u64;
-    finish_words::<_, GridOf<O, T>>(finish, |k| states.load(first + k as usize), |_| {}, count)
+    finish_words::<_, GridOf<O, T>>(
+        finish,
+        WordRange::all::<GridOf<O, T>>(),
+        |k| states.load(first + k as usize),
+        |_| {},
+        count,
+    )
 }
 
 type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
