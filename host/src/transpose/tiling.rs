@@ -5,7 +5,7 @@ use kernels::transpose::tiled::access::sector_aligned::{HALO_MICRO_TILES, overla
 use kernels::transpose::tiled::block_tile::micro_tiles;
 use kernels::transpose::tiled::narrow;
 use kernels::transpose::tuning::{
-    LONG_COLUMN, MIN_LARGE_TILES, MIN_SECTOR_ALIGNED_TILES, NARROW_BLOCK, PANEL_OF_LINES, TILES_IN_ONE_WAVE,
+    LONG_COLUMN, MIN_LARGE_TILES, NARROW_BLOCK, PANEL_OF_LINES, TILES_IN_ONE_WAVE, min_sector_aligned_tiles,
     narrow_tile_words, panel_of_line_pairs, small_tile_elements, tile_elements,
 };
 
@@ -182,7 +182,8 @@ pub(super) fn vector_tiling(strides: &Strides, size: usize) -> (Tiling, Waves) {
 pub(super) fn sector_aligned_if_enough(strides: &Strides, size: usize) -> Option<Tiling> {
     let Strides { rows, columns, batch, .. } = *strides;
     let sector_aligned = Tiling::sector_aligned(size);
-    let are_tall = sector_aligned.height(rows, columns).is_some_and(|height| rows >= MIN_SECTOR_ALIGNED_TILES * height);
+    let are_tall =
+        sector_aligned.height(rows, columns).is_some_and(|height| rows >= min_sector_aligned_tiles(size) * height);
     let are_enough = sector_aligned.tiles(rows, columns).saturating_mul(batch) >= MIN_LARGE_TILES;
     // Lanes of a row shuffle vectors to each other, so a row must fit a warp. Tiles of tall matrices always do.
     let has_warps = sector_aligned.side << sector_aligned.across(rows, columns) <= 32 * sector_aligned.overlap;

@@ -2,8 +2,7 @@
 //!
 //! Each has its unit, what it decides, and the shape that it was measured at. Times are of an H200, unless a line says
 //! otherwise. `docs/notes/tiles.md`, and in that folder `small-transposes.md`, `unaligned-transposes.md`,
-//! `tall-skinny.md`, `short-segments.md` and `division.md` have the measurements. "No record" means that the value is
-//! older than those notes, or is a power of two that was kept.
+//! `tall-skinny.md`, `short-segments.md` and `division.md` have the measurements.
 //!
 //! In a `#[kernel]` attribute, the number of an instance is a literal, which the compiler compares with the function
 //! here.
@@ -13,7 +12,10 @@ use crate::MULTIPROCESSORS;
 // Grids.
 
 /// The largest grid, in blocks, that lets the next grid's blocks start, by programmatic dependent launch: two blocks
-/// per multiprocessor. No record of the shapes.
+/// per multiprocessor. If no grid did, 255 x 257 elements of 4 bytes, 72 blocks, would take 1.92 us instead of 1.57,
+/// and 1024 x 16 x 96 permuted to 102, 192 blocks, 4.58 instead of 4.36. With eight blocks per multiprocessor, 20000 x
+/// 7 of 4 bytes, 501 blocks, takes 2.09 us instead of 2.40, but 2048 x 3072 of 2 bytes, 384 blocks, 9.34 instead of
+/// 6.29.
 pub const DEPENDENT_LAUNCH_BLOCKS: u32 = 2 * MULTIPROCESSORS as u32;
 
 /// The minimum number of large tiles: a matrix with fewer is divided into small ones, so that more multiprocessors have
@@ -39,7 +41,10 @@ pub const fn tile_elements(size: usize) -> usize {
     bytes / size
 }
 
-/// Elements of a block's small tile, for fewer than [`MIN_LARGE_TILES`] large ones: a quarter. No record of the shapes.
+/// Elements of a block's small tile, for fewer than [`MIN_LARGE_TILES`] large ones: a quarter. With an eighth, 1600 x
+/// 1600 of 2 bytes takes 4.16 us instead of 3.38, and 832 x 1280 of 4 bytes 3.23 instead of 2.96; with a half, they
+/// take 3.93 and 2.98, and 640 x 832 of 8 bytes 3.20 instead of 2.95. 2560 x 2048 of 1 byte takes 4.04, 3.93 and 3.69
+/// us with an eighth, a quarter and a half.
 pub const fn small_tile_elements(size: usize) -> usize {
     tile_elements(size) / 4
 }
@@ -67,7 +72,9 @@ pub const fn blocks_in_one_wave(size: usize) -> usize {
     if size <= 2 { 5 } else { 8 }
 }
 
-/// The `min_blocks` of small tiles. No record of the shapes.
+/// The `min_blocks` of small tiles. With half as many, 384 x 2752 of 4 bytes takes 3.02 us instead of 2.93, and nine
+/// other shapes change by up to 2 %. With twice as many, 2560 x 2048 of 1 byte takes 4.11 instead of 3.93, and 64 x 192
+/// x 256 of 2 bytes 3.81 instead of 3.94; more than these do not fit for 4, 8 and 16 bytes.
 pub const fn blocks_of_small_tiles(size: usize) -> usize {
     match size {
         1 => 10,
@@ -111,10 +118,16 @@ pub const fn panel_of_line_pairs(size: usize) -> usize {
 
 // Sector-aligned tiles.
 
-/// The minimum number of tiles in a column of sector-aligned tiles. With fewer, too much of their halos is outside the
-/// matrix. With four, 257 x 100001 elements of 1 and 2 bytes take 44.5 and 75.2 us, with two 28.1 and 41.7; 390 x 50001
-/// of 2 bytes 48.4 and 27.9.
-pub const MIN_SECTOR_ALIGNED_TILES: usize = 2;
+/// The minimum number of tiles in a column of sector-aligned tiles of elements of `size` bytes. With fewer, too much of
+/// their halos is outside the matrix.
+///
+/// With two instead of one, 140 x 100001 elements of 1 and 2 bytes take 29.1 and 57.1 us instead of 22.7 and 29.4, 1000
+/// matrices of 150 x 150 62.0 and 94.3 instead of 38.2 and 53.6 (the worst of 45 cases: 1000 of 120 x 162 of 1 byte
+/// 32.1 instead of 33.9). With one instead of two, 1000 matrices of 60 x 81 of 4 bytes take 22.3 us instead of 15.8,
+/// 1000 of 30 x 65 of 8 bytes 20.1 instead of 9.9.
+pub const fn min_sector_aligned_tiles(size: usize) -> usize {
+    if size <= 2 { 1 } else { 2 }
+}
 
 /// The `min_blocks` of sector-aligned tiles: the maximum that leaves registers for the first vectors of all rows of a
 /// thread's micro-tile. With fewer blocks, 8191 x 8193 elements of 1 to 8 bytes take 46.6, 71.4, 135.1 and 270.9 us,
@@ -130,7 +143,9 @@ pub const fn sector_aligned_min_blocks(size: usize) -> usize {
 
 // Tiles of narrow accesses.
 
-/// Threads of a block of narrow tiles. No record of the shapes.
+/// Threads of a block of narrow tiles. With 128, 255 x 257 of 1 byte takes 2.69 us instead of 1.90, and 2047 x 2049
+/// 11.4 instead of 8.03, but 1000 matrices of 28 x 28 of 2 bytes 5.90 instead of 6.75. With 512, 500 x 501 of 8 bytes
+/// takes 3.16 us instead of 2.50, and 1000 matrices of 28 x 28 of 2 bytes 8.50.
 pub const NARROW_BLOCK: usize = 256;
 
 /// Words of `size_of_word` bytes of a block's narrow tile: 16 KiB, or a quarter of that in a small tile. 8191 x 8193
@@ -180,8 +195,9 @@ pub const MAX_SMALL_BLOCKS_PER_MULTIPROCESSOR: usize = 3;
 
 // Transposes in place.
 
-/// Elements along the side of a tile of an in-place transpose, which is square: 8 to 16 KiB for each of two tiles. No
-/// record of the shapes.
+/// Elements along the side of a tile of an in-place transpose, which is square: 8 to 16 KiB for each of two tiles. With
+/// half the side, 4095 x 4095 of 1, 2 and 4 bytes takes 34.5, 48.7 and 55.6 us instead of 22.6, 32.2 and 46.8, but 1000
+/// matrices of 64 x 64 of 1 byte 3.46 instead of 4.64. Tiles of twice the side do not fit.
 pub const fn in_place_side(size: usize) -> usize {
     match size {
         1 => 128,
@@ -191,7 +207,8 @@ pub const fn in_place_side(size: usize) -> usize {
 }
 
 /// Elements of a tile of an in-place transpose, for fewer than [`MIN_LARGE_TILES`] pairs of large tiles: a quarter, if
-/// elements have up to 4 bytes. No record of the shapes.
+/// elements have up to 4 bytes. Without small tiles, 512 x 512 of 1, 2 and 4 bytes takes 2.30, 2.08 and 2.72 us instead
+/// of 1.68, 1.75 and 2.10; with tiles of a sixteenth 1.86, 2.03 and 2.13.
 pub const fn small_in_place_elements(size: usize) -> usize {
     let elements = in_place_side(size) * in_place_side(size);
     if size <= 4 { elements / 4 } else { elements }
@@ -229,8 +246,8 @@ pub const PACKED_VECTORS: usize = 8;
 pub const MAX_SHORT_SIDE: usize = 128;
 
 /// The minimum ratio of the long side of such a matrix to its short side. With 4, 101 x 800 elements of 4 bytes take
-/// 2.4 us packed, and 1.6 tiled. With 32, 101 x 3200 of 1 and 4 bytes would take 2.3 and 2.5 us tiled, not 3.1 and 3.0;
-/// batches of such matrices were not measured.
+/// 2.4 us packed, and 1.6 tiled. With 32, single matrices such as 101 x 3200 of 1 and 4 bytes would take 2.3 and 2.5 us
+/// tiled, not 3.1 and 3.0, but 30 of these matrices 19.1 and 23.7 us instead of 8.4 and 21.5.
 pub const ASPECT_RATIO: usize = 16;
 
 /// The minimum number of sectors of a row that a block writes, however small the matrix is. A compromise: with 1, 4 and
@@ -244,7 +261,9 @@ pub const MAX_PACKED_ROW_OF_VECTORS: [usize; 2] = [16, 2];
 
 /// Elements of `size` bytes that a thread stores at once: 8 bytes, since index arithmetic costs the same for one
 /// element and for eight. Elements of 4 bytes are stored one by one, so that neighbouring threads read neighbouring
-/// elements of shared memory, too. No record of the shapes.
+/// elements of shared memory, too. With half as many, 100003 x 33 of 1 and 2 bytes takes 4.41 and 6.69 us instead of
+/// 4.25 and 5.57, but 33 x 100003 of 1 byte 4.12 instead of 4.56. With twice as many, 8192 x 512 x 3 of 1 byte by 102
+/// takes 16.0 us instead of 11.4, but 100003 x 33 of 4 bytes 7.69 instead of 8.72.
 pub const fn elements_per_store(size: usize) -> u32 {
     match size {
         1 => 8,
@@ -302,12 +321,15 @@ pub const fn long_segment(access: usize) -> usize {
 
 // Copies of long segments.
 
-/// Threads of a block. No record of the shapes.
+/// Threads of a block. With 512, 512 x 16 x 64 of 4 bytes by 102 takes 3.66 us instead of 2.65, with 128 2.42;
+/// 4096 x 32 x 64 takes 19.1, 17.9 and 17.8 us with 512, 256 and 128.
 pub const COPY_BLOCK: usize = 256;
 
-/// Elements that a thread has in flight, where segments begin and end at multiples of an access. No record of the
-/// shapes.
+/// Elements that a thread has in flight, where segments begin and end at multiples of an access. With 4, 32 x 32 x 8001
+/// of 4 bytes by 102 takes 28.9 us instead of 23.6, but 512 x 16 x 64 2.30 instead of 2.65. With 16, they take 22.1 and
+/// 3.90 us.
 pub const COPY_ELEMENTS: usize = 8;
 
-/// Vectors of 16 bytes that a thread has in flight, where segments begin at any address. No record of the shapes.
-pub const COPY_VECTORS: usize = 4;
+/// Vectors of 16 bytes that a thread has in flight, where segments begin at any address. With four, 64 x 64 x 12001 of
+/// 1 byte by 102 takes 36.6 us instead of 28.4, and 8 x 8 x 10001 of 2 bytes 4.51 instead of 3.08.
+pub const COPY_VECTORS: usize = 2;

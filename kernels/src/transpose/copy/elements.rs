@@ -45,7 +45,7 @@ pub unsafe fn copy_aligned_segments<T: Element>(
         // SAFETY: an element of the matrix, which is inside the view.
         unsafe { input.load_unchecked(source.index(nth)) }
     };
-    let elements = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
+    let elements: [T; COPY_ELEMENTS] = [load(0), load(1), load(2), load(3), load(4), load(5), load(6), load(7)];
     issue_loads();
     let store = |k: usize| {
         if nth(k) <= last {

@@ -24,12 +24,10 @@ pub unsafe fn copy_segments<T: Element>(
 ) {
     let first = thread::block_idx_x() as usize * (COPY_BLOCK * COPY_VECTORS) + thread::index_in_block::<COPY_BLOCK>();
     let part = |k: usize| PartialVector::new::<T>(first + k * COPY_BLOCK, &output, rows, columns, len, vectors);
-    let parts = [part(0), part(1), part(2), part(3)];
-    let loaded = [parts[0].load(&input), parts[1].load(&input), parts[2].load(&input), parts[3].load(&input)];
+    let parts: [PartialVector; COPY_VECTORS] = [part(0), part(1)];
+    let loaded = [parts[0].load(&input), parts[1].load(&input)];
     parts[0].store(&output, loaded[0]);
     parts[1].store(&output, loaded[1]);
-    parts[2].store(&output, loaded[2]);
-    parts[3].store(&output, loaded[3]);
 }
 
 /// An aligned vector of the output, restricted to one segment.
