@@ -35,15 +35,13 @@ impl ThreadColumns {
         size: usize,
         is_vectorized: bool,
     ) -> Self {
-        // `lanes` is a power of two: shifts are much faster than divisions.
-        let lanes_log = (lanes as u32).trailing_zeros();
-        let (first, lane) = (tile * lanes * COLUMNS, thread & (lanes - 1));
+        let (first, lane) = (tile * lanes * COLUMNS, thread % lanes);
         let (each, second, third) = match (is_vectorized, size) {
             (true, 8) => (2, 1, 2 * lanes),
             (true, _) => (4, 1, 2),
             (false, _) => (1, lanes, 2 * lanes),
         };
-        let (row, rows) = (thread >> lanes_log, BLOCK >> lanes_log);
+        let (row, rows) = (thread / lanes, BLOCK / lanes);
         Self {
             row,
             rows,

@@ -354,13 +354,16 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
             let has_next = halves > halves_of_tile;
             let next = if prefetches_to_other && has_next { load_half(next_first, next_left, 0) } else { upper };
             issue_loads();
-            // Computed now: after the loads, the terms of all elements would take registers.
-            let mut are_exact = compute_now(sums.take::<K, HALF>(&upper).into());
+            let mut are_exact = sums.take::<K, HALF>(&upper);
+            if const { HALF * COLUMNS * size_of::<Float<K>>() >= 128 } {
+                // Computed now: after the loads, so large terms would take too many registers.
+                are_exact = compute_now(are_exact.into()) != 0;
+            }
             upper = if !prefetches_to_other && has_next { load_half(next_first, next_left, 0) } else { next };
             issue_loads();
             if !is_single {
                 if !skips_empty_half || halves > 1 {
-                    are_exact &= compute_now(sums.take::<K, HALF>(&lower).into());
+                    are_exact &= sums.take::<K, HALF>(&lower);
                 }
                 if has_next {
                     lower = load_half(next_first, next_left, rows_of_half);
@@ -368,7 +371,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
                 issue_loads();
             }
             // Uniform in a warp, so that its lanes stay together.
-            is_exact = !warp_vote_any(FULL_MASK, are_exact == 0 && !is_abandoned);
+            is_exact = !warp_vote_any(FULL_MASK, !(are_exact | is_abandoned));
             if is_exact {
                 halves = halves.saturating_sub(halves_of_tile);
                 (left, first) = (next_left, next_first);
