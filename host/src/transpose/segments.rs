@@ -9,7 +9,7 @@ use kernels::transpose::packed::segment_tiling::PackedTiling;
 use kernels::transpose::packed::segments::packed_segments;
 use kernels::transpose::packed::segments_short_wide::{is_short_wide, packed_segments_short_wide};
 use kernels::transpose::tuning::{
-    COPY_BLOCK, COPY_ELEMENTS, COPY_VECTORS, PACKED_BLOCK, RESIDENT_PACKED_BLOCKS, elements_per_store, long_segment,
+    COPY_BLOCK, COPY_ELEMENTS, COPY_VECTORS, PACKED_BLOCK, TILES_OF_SEGMENTS, elements_per_store, long_segment,
 };
 
 use super::PERMUTE;
@@ -129,7 +129,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let size = size_of::<T>();
         if is_short_wide(rows, len, size) {
-            let short_wide = PackedTiling::short_wide(rows, columns, len, size, RESIDENT_PACKED_BLOCKS);
+            let short_wide = PackedTiling::short_wide(rows, columns, len, size, TILES_OF_SEGMENTS);
             let grid = grid(columns.div_ceil(short_wide.width))?;
             let arguments = packed_segments_short_wide::Args {
                 input,
@@ -143,7 +143,7 @@ impl Gpu {
             };
             return self.launch(short_wide_kernel, grid, arguments);
         }
-        let tiles = PackedTiling::new(rows, columns, len, size, RESIDENT_PACKED_BLOCKS);
+        let tiles = PackedTiling::new(rows, columns, len, size, TILES_OF_SEGMENTS);
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_per_row(len, size);

@@ -28,9 +28,14 @@ pub const MIN_LARGE_TILES: usize = 2 * MULTIPROCESSORS;
 /// instances of [`blocks_in_one_wave`] and [`blocks_in_many_waves`]. Measured at 1024 x 1024 elements of 16 bytes.
 pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 
-/// Resident blocks of the packed kernels: four on each multiprocessor. A small array is divided into about this many
-/// tiles. Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
+/// Resident blocks of the packed kernels: four on each multiprocessor. A small tall-skinny matrix is divided into about
+/// this many tiles. Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
 pub const RESIDENT_PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
+
+/// The number of tiles into which a small matrix of short segments is divided: two for each multiprocessor, so that the
+/// next grid may start early ([`DEPENDENT_LAUNCH_BLOCKS`]). With one, two and four, 480 x 640 x 3 elements of 1 byte by
+/// 102 take 2.71, 3.43 and 4.45 us, 1000 x 700 x 5 6.99, 6.14 and 5.90, 64 x 1000 x 5 of 4 bytes 2.80, 2.81 and 4.04.
+pub const TILES_OF_SEGMENTS: usize = 2 * MULTIPROCESSORS;
 
 // Tiles of vectors.
 
@@ -286,7 +291,9 @@ pub const fn short_wide_skew(size: usize) -> usize {
     if size == 1 { 4 } else { 0 }
 }
 
-/// The minimum bytes of a tile of segments, however small the matrix is. No record of the shapes.
+/// The minimum bytes of a tile of segments, however small the matrix is. With 1024, 2048 and 4096, 64 x 64 x 3 elements
+/// of 1 byte by 102 take 1.48, 1.49 and 1.72 us, 224 x 224 x 3 of 1 byte 2.15, 1.91 and 2.07, of 4 bytes 3.61, 2.54 and
+/// 2.06 (with four tiles for each multiprocessor).
 pub const MIN_PACKED_TILE: usize = 2048;
 
 /// The maximum number of passes in which a warp may read a narrow tile that is loaded as one segment. With more passes,
@@ -306,13 +313,13 @@ pub const SHORT_WIDE_ROW: usize = 128;
 /// The minimum bytes of a segment for which segments are copied one by one, not packed. `access` is the bytes of the
 /// access at whose multiples segments begin and end.
 ///
-/// 4096 segments of 12001 bytes take 38.4 us packed and 36.6 one by one, 8192 of 8001 bytes 41.9 and 48.3; 4096 of
-/// 10001 elements of 2 bytes 59.4 and 57.7, of 8001 37.6 and 47.2; 4096 of 7501 elements of 4 bytes, nearly a block's
-/// capacity, 67.6 and 82.4. With accesses of 8 bytes, segments of 248 bytes take 2 % less time packed, of 1016 bytes 1
-/// % more.
+/// 64 x 64 segments of 5001 and 9001 bytes take 15.7 and 27.4 us packed, 13.0 and 22.4 one by one, but 16 x 16 of 4001
+/// bytes 2.8 and 3.3. With accesses of 2 bytes, 64 x 64 segments of 10002 and 18002 bytes take 24.4 and 41.4 us packed,
+/// 24.6 and 41.5 one by one. 4096 of 7501 elements of 4 bytes, nearly a block's capacity, take 67.6 and 82.4. With
+/// accesses of 8 bytes, segments of 248 bytes take 2 % less time packed, of 1016 bytes 1 % more.
 pub const fn long_segment(access: usize) -> usize {
     match access {
-        1 => 10_000,
+        1 => 5_000,
         2 => 18_000,
         4 => 32_000,
         _ => 256,
