@@ -98,6 +98,8 @@ macro_rules! launched {
                     output: sums.view_mut(),
                 };
                 gpu.launch(kernel, tiles * splits * batches as u32, arguments).unwrap();
+                assert!(gpu.download(&tickets).unwrap().iter().all(|&word| word == 0), "tickets are cleared");
+                assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&word| word == 0), "limbs are cleared");
                 let bytes = gpu.download(&sums).unwrap();
                 bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
             }

@@ -296,7 +296,7 @@ impl Tiles {
     pub(super) fn rows_of_split(self, rows: usize) -> (u32, usize) {
         let folded = rows / self.folded_rows as usize;
         let of_split = folded.div_ceil(self.splits as usize).max(1);
-        // No more splits than before.
+        // The rounded-up number of rows may need fewer splits.
         (folded.div_ceil(of_split).max(1) as u32, of_split * self.folded_rows as usize)
     }
 

@@ -223,3 +223,20 @@ fn long_inputs_fill_the_device_once() {
     let splits = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT).splits;
     assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 19, 1 << 20, 1 << 30].map(splits), [1, 1, 4, 128, 128, 132]);
 }
+
+#[test]
+fn splits_of_columns_cover_every_row_once() {
+    for rows in 1..400 {
+        for folded_rows in [1, 2, 8] {
+            for splits in 1..=(rows as u32 / folded_rows).max(1) {
+                let tiles = Tiles { folded_rows, lanes: 16, splits };
+                let (splits, of_split) = tiles.rows_of_split(rows);
+                assert!(splits <= tiles.splits && of_split.is_multiple_of(folded_rows as usize));
+                let folded = rows - rows % folded_rows as usize;
+                let before_last = (splits as usize - 1) * of_split;
+                assert!(before_last < folded.max(1) && folded <= before_last + of_split, "{rows} rows, {tiles:?}");
+                assert!(tiles.splits == 1 || splits > 1, "rows are folded only if blocks share them");
+            }
+        }
+    }
+}

@@ -87,8 +87,7 @@ impl Share {
     #[inline(always)]
     pub fn place<T>(&self, thread: usize) -> ThreadColumns {
         let Self { tile, lanes, columns, folded_rows, is_vectorized, .. } = *self;
-        // The same number, which the compiler then knows to be a power of two: it divides by shifts, in a tenth of the
-        // time.
+        // The same number, which the compiler then knows to be a power of two: it divides by shifts.
         let lanes = 1 << lanes.trailing_zeros();
         ThreadColumns::of_thread(
             thread,

@@ -140,6 +140,14 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     clear: impl Fn(u32),
     count: u64,
 ) -> u64 {
+    let (leading, specials) = leading_of_words::<G>(range, load, clear);
+    result_of_limbs::<K, G>(finish, specials, leading, count)
+}
+
+/// The highest bits of the sum with words `load(k)`, and its non-finite terms. Words outside of `range` are 0. Calls
+/// `clear` with the index of each nonzero word.
+#[inline(always)]
+fn leading_of_words<G: Grid>(range: WordRange, load: impl Fn(u32) -> i64, clear: impl Fn(u32)) -> (Leading, Specials) {
     /// The number of words in flight.
     const WORDS_IN_FLIGHT: u32 = 8;
     let WordRange { mut first, end } = range;
@@ -175,8 +183,7 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     sum.push(0);
     negated.push(0);
     let is_negative = sum.carry < 0;
-    let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
-    result_of_limbs::<K, G>(finish, specials, leading, count)
+    (if is_negative { &negated } else { &sum }.leading(is_negative), specials)
 }
 
 /// The 32-bit limbs of a number, pushed from the lowest on. Keeps the five limbs up to the last nonzero one.
@@ -233,9 +240,58 @@ impl HighestLimbs {
 
 #[cfg(test)]
 mod tests {
-    use exact_sum::Limbs;
+    use exact_sum::{Limbs, Outcome};
 
     use super::*;
+    use crate::reduce::exact::grid::Doubles;
+
+    /// The limbs of `f64`.
+    const LIMBS: usize = Doubles::LIMBS as usize;
+
+    /// The limbs of some numbers, each added by a number of blocks, and the range of limbs that they share.
+    fn limbs_of(numbers: [(i128, u32, i64); 2]) -> ([i64; LIMBS], WordRange) {
+        let (mut words, mut range) = ([0; LIMBS], WordRange::EMPTY);
+        for (number, position, blocks) in numbers {
+            for (k, word) in (0..).zip(&mut words) {
+                let digit = digit_of_i128(number, position, k);
+                *word += digit * blocks;
+                if digit != 0 {
+                    range = range.union(WordRange { first: k, end: k + 1 });
+                }
+            }
+        }
+        (words, range)
+    }
+
+    #[test]
+    fn limbs_in_the_range_are_enough() {
+        let numbers = [1, -1, 0xffff_ffff, -0x8000_0000, i128::from(i64::MAX), -(1 << 95), i128::MAX, i128::MIN + 1];
+        for first in numbers {
+            for second in numbers {
+                for (position, further) in [(0, 0), (31, 32), (64, 70), (130, 290), (1200, 40)] {
+                    // The same number from many blocks carries out of the highest limb of the range.
+                    for blocks in [1, 2, 264] {
+                        let (words, range) = limbs_of([(first, position, blocks), (second, further, 1)]);
+                        let mut expected = Limbs::<LIMBS>::ZERO;
+                        (0..blocks).for_each(|_| expected.add(first, position));
+                        expected.add(second, further);
+                        let is_in_range = |k: u32| assert!(range.first <= k && k < range.end);
+                        let load = |k: u32| {
+                            is_in_range(k);
+                            words[k as usize]
+                        };
+                        let (found, specials) = leading_of_words::<Doubles>(range, load, is_in_range);
+                        assert_eq!(
+                            found,
+                            expected.leading(),
+                            "{blocks} x {first} at {position}, {second} at {further}"
+                        );
+                        assert!(matches!(specials.outcome(), Outcome::Finite));
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn highest_limbs_are_those_of_the_sum() {
