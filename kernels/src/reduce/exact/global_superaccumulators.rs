@@ -140,14 +140,6 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     clear: impl Fn(u32),
     count: u64,
 ) -> u64 {
-    let (leading, specials) = leading_of_words::<G>(range, load, clear);
-    result_of_limbs::<K, G>(finish, specials, leading, count)
-}
-
-/// The highest bits of the sum with words `load(k)`, and its non-finite terms. Words outside of `range` are 0. Calls
-/// `clear` with the index of each nonzero word.
-#[inline(always)]
-fn leading_of_words<G: Grid>(range: WordRange, load: impl Fn(u32) -> i64, clear: impl Fn(u32)) -> (Leading, Specials) {
     /// The number of words in flight.
     const WORDS_IN_FLIGHT: u32 = 8;
     let WordRange { mut first, end } = range;
@@ -183,7 +175,8 @@ fn leading_of_words<G: Grid>(range: WordRange, load: impl Fn(u32) -> i64, clear:
     sum.push(0);
     negated.push(0);
     let is_negative = sum.carry < 0;
-    (if is_negative { &negated } else { &sum }.leading(is_negative), specials)
+    let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
+    result_of_limbs::<K, G>(finish, specials, leading, count)
 }
 
 /// The 32-bit limbs of a number, pushed from the lowest on. Keeps the five limbs up to the last nonzero one.
@@ -240,10 +233,11 @@ impl HighestLimbs {
 
 #[cfg(test)]
 mod tests {
-    use exact_sum::{Limbs, Outcome};
+    use exact_sum::{Limbs, Rounded};
 
     use super::*;
     use crate::reduce::exact::grid::Doubles;
+    use crate::reduce::exact::terms::Elements;
 
     /// The limbs of `f64`.
     const LIMBS: usize = Doubles::LIMBS as usize;
@@ -280,13 +274,9 @@ mod tests {
                             is_in_range(k);
                             words[k as usize]
                         };
-                        let (found, specials) = leading_of_words::<Doubles>(range, load, is_in_range);
-                        assert_eq!(
-                            found,
-                            expected.leading(),
-                            "{blocks} x {first} at {position}, {second} at {further}"
-                        );
-                        assert!(matches!(specials.outcome(), Outcome::Finite));
+                        let found = finish_words::<Elements<f64>, Doubles>(Finish::SUM, range, load, is_in_range, 1);
+                        let expected = <f64 as Rounded>::round(expected.leading(), Doubles::UNIT).to_bits();
+                        assert_eq!(found, expected, "{blocks} x {first} at {position}, {second} at {further}");
                     }
                 }
             }

@@ -46,6 +46,10 @@ pub struct Finish<K> {
 }
 
 impl<K: Terms> Finish<K> {
+    /// The sum, in the format of sums.
+    #[cfg(test)]
+    pub(super) const SUM: Self = Self { code: 0, terms: PhantomData };
+
     #[inline(always)]
     fn is_derived(self) -> bool {
         self.code & DERIVED != 0
