@@ -32,9 +32,9 @@ pub const TILES_IN_ONE_WAVE: usize = 8 * MULTIPROCESSORS;
 /// this many tiles. Measured at 1000003 x 127 elements of 2 to 8 bytes, see [`tall_skinny_allocation`].
 pub const RESIDENT_PACKED_BLOCKS: usize = 4 * MULTIPROCESSORS;
 
-/// The number of tiles into which a small matrix of short segments is divided: two for each multiprocessor, so that the
-/// next grid may start early ([`DEPENDENT_LAUNCH_BLOCKS`]). With one, two and four, 480 x 640 x 3 elements of 1 byte by
-/// 102 take 2.71, 3.43 and 4.45 us, 1000 x 700 x 5 6.99, 6.14 and 5.90, 64 x 1000 x 5 of 4 bytes 2.80, 2.81 and 4.04.
+/// The number of tiles into which a small matrix of short segments is divided: two for each multiprocessor. With one,
+/// two and four, 480 x 640 x 3 elements of 1 byte by 102 take 2.71, 3.43 and 4.45 us, 1000 x 700 x 5 6.99, 6.14 and
+/// 5.90, 64 x 1000 x 5 of 4 bytes 2.80, 2.81 and 4.04.
 pub const TILES_OF_SEGMENTS: usize = 2 * MULTIPROCESSORS;
 
 // Tiles of vectors.
@@ -127,7 +127,7 @@ pub const fn panel_of_line_pairs(size: usize) -> usize {
 /// their halos is outside the matrix.
 ///
 /// With two instead of one, 140 x 100001 elements of 1 and 2 bytes take 29.1 and 57.1 us instead of 22.7 and 29.4, 1000
-/// matrices of 150 x 150 62.0 and 94.3 instead of 38.2 and 53.6 (the worst of 45 cases: 1000 of 120 x 162 of 1 byte
+/// matrices of 150 x 150 62.0 and 94.3 instead of 38.2 and 53.6 (the worst of 40 cases: 1000 of 120 x 162 of 1 byte
 /// 32.1 instead of 33.9). With one instead of two, 1000 matrices of 60 x 81 of 4 bytes take 22.3 us instead of 15.8,
 /// 1000 of 30 x 65 of 8 bytes 20.1 instead of 9.9.
 pub const fn min_sector_aligned_tiles(size: usize) -> usize {

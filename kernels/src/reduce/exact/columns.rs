@@ -24,8 +24,8 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per_column};
 use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::fold::is_last_block;
-use crate::reduce::tuning::exact_columns::MIN_LANES;
-pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, has_single_half, rows_in_flight, rows_of_half_tile};
+pub use crate::reduce::tuning::exact_columns::{MIN_BLOCKS, rows_in_flight};
+use crate::reduce::tuning::exact_columns::{MIN_LANES, has_single_half, rows_of_half_tile};
 
 /// The arguments of [`exact_columns`](fn@exact_columns): as [`ColumnArgs`](crate::reduce::columns::ColumnArgs), but
 /// with superaccumulators instead of partials.
