@@ -65,7 +65,8 @@ fn builtin_operators() -> Vec<String> {
     all
 }
 
-/// Operators, each with its name and lines: `Sum, "the sum" { Sum(Sum) in_any_order of i64 for u64 -> u64; }`.
+/// Operators, each with its name, exact sums, and lines:
+/// `Sum, "the sum" [...] { Sum(Sum) in_any_order of i64 for u64 -> u64; }`.
 struct Table(Vec<String>);
 
 impl Parse for Table {
@@ -75,7 +76,9 @@ impl Parse for Table {
             input.parse::<syn::Ident>()?;
             input.parse::<Token![,]>()?;
             input.parse::<syn::LitStr>()?;
-            let lines;
+            let (_exact, lines);
+            syn::bracketed!(_exact in input);
+            _exact.parse::<proc_macro2::TokenStream>()?;
             syn::braced!(lines in input);
             while !lines.is_empty() {
                 all.extend(line(&lines)?);

@@ -142,7 +142,7 @@ impl TableName {
     /// The table's cases. On an H100, `./run.sh tables` measures them in a minute, with peers.
     pub fn table(self) -> Table {
         use ElementType::{Bf16, F16, F32, F64, I8};
-        use Operator::{Argmax, Dot, Mean, Min, Norm, Product, Sum, SumOfSquares};
+        use Operator::{ArgMax, Dot, Mean, Min, Norm, Product, Sum, SumOfSquares};
         let title = match self {
             Self::Sums => "Sums of whole inputs",
             Self::Operators => "Other operators over whole inputs",
@@ -158,7 +158,7 @@ impl TableName {
         };
         let matrices = |axis| {
             let sums = [over(Sum, F32, axis, &MATRICES), over(Sum, F64, axis, &FEW_MATRICES)];
-            let others = [over(Norm, F32, axis, &FEW_MATRICES), over(Argmax, F32, axis, &FEW_MATRICES)];
+            let others = [over(Norm, F32, axis, &FEW_MATRICES), over(ArgMax, F32, axis, &FEW_MATRICES)];
             sums.into_iter().chain(others).flatten().collect()
         };
         let cases = match self {
@@ -170,7 +170,7 @@ impl TableName {
                 f32s.chain(of_others).chain(unaligned).collect()
             }
             Self::Operators => {
-                let operators = [Mean, Norm, SumOfSquares, Dot, Min, Argmax, Product];
+                let operators = [Mean, Norm, SumOfSquares, Dot, Min, ArgMax, Product];
                 let f32s = operators.into_iter().flat_map(|operator| [10, 20, 28].map(|log| all(operator, F32, log)));
                 let others =
                     operators.into_iter().flat_map(|operator| [F64, F16].map(|dtype| all(operator, dtype, 24)));

@@ -170,7 +170,7 @@ mod tests {
                 matrix.iter().skip(result % columns).step_by(columns).copied().enumerate()
             };
             let sums = expected(Operator::Sum, &extent, &[], &numbers).unwrap();
-            let indices = expected(Operator::Argmin, &extent, &[], &numbers).unwrap();
+            let indices = expected(Operator::ArgMin, &extent, &[], &numbers).unwrap();
             let extremes = expected(Operator::MinMax, &extent, &[], &numbers).unwrap();
             assert_eq!((sums.len(), indices.len(), extremes.len()), (extent.results(), sums.len(), 2 * sums.len()));
             for i in 0..sums.len() {
@@ -189,7 +189,7 @@ mod tests {
         (numbers[EACH - 1], numbers[EACH + 1]) = (9, 9);
         let all = Extent::all(numbers.len());
         let index = |operator| value(&expected(operator, &all, &[], &numbers).unwrap()[0]);
-        assert_eq!([index(Operator::Argmax), index(Operator::Argmin)], [(EACH - 1) as f64, 0.0]);
+        assert_eq!([index(Operator::ArgMax), index(Operator::ArgMin)], [(EACH - 1) as f64, 0.0]);
     }
 
     #[test]

@@ -1,74 +1,89 @@
 //! The operators of `bench reduce`.
 
 use clap::ValueEnum;
-use serde::Serialize;
+use clap::builder::PossibleValue;
+use half::{bf16, f16};
+use kernels::for_each_builtin;
+use serde::{Serialize, Serializer};
 
-use crate::element::ElementType;
+use crate::element::{ElementType, Number};
 use crate::exact::Kind;
 
-/// Calls the macro `$then` with every operator: its name in this program, its type in the library, the element types
-/// that it takes, and the function of `run.rs` that measures it.
-///
-/// A new operator needs a line here, and its result on the CPU in `tally.rs`. Another set of element types needs an arm
-/// of `operators!` below, and one of `measured!` in `run.rs`.
-macro_rules! for_each_operator {
-    ($then:ident) => {
-        $then! {
-            /// The sum; for integers in 64 bits
-            Sum: Sum of all, by measure;
-            /// The sum in the integers' own type, wrapping
-            WrappingSum: WrappingSum of integers, by measure;
-            /// The sum of f32 in f64
-            SumInF64: SumInF64 of f32, by measure;
-            /// The product; for integers in 64 bits, wrapping
-            Product: Product of all, by measure;
-            Min: Min of all, by measure;
-            Max: Max of all, by measure;
-            Argmin: ArgMin of all, by measure;
-            Argmax: ArgMax of all, by measure;
-            MinMax: MinMax of all, by measure;
-            Mean: Mean of all, by measure;
-            SumOfSquares: SumOfSquares of all, by measure;
-            Norm: Norm of all, by measure;
-            Any: Any of all, by measure;
-            All: All of all, by measure;
-            CountNonzero: CountNonzero of all, by measure;
-            /// The number of elements that are NaN, for floats
-            CountNan: CountNan of floats, by measure;
-            /// The number of finite elements, for floats
-            CountFinite: CountFinite of floats, by measure;
-            /// The dot product of two inputs
-            Dot: Dot of all, by measure_pairs;
-        }
-    };
-}
-pub(super) use for_each_operator;
-
 macro_rules! operators {
-    ($($(#[$doc:meta])* $name:ident: $operator:ident of $types:ident, by $measure:ident;)*) => {
-        /// An operator.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Serialize)]
-        #[serde(rename_all = "kebab-case")]
+    ($($operator:ident, $name:literal of $([$type:ident])*;)*) => {
+        /// An operator: one of the library's that reduce one input, or [`Operator::Dot`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Operator {
-            $($(#[$doc])* $name,)*
+            $(
+                #[doc = $name]
+                $operator,
+            )*
+            /// the dot product
+            Dot,
         }
 
         impl Operator {
+            const ALL: &[Self] = &[$(Self::$operator,)* Self::Dot];
+
+            /// What the operator computes: `the sum`.
+            fn description(self) -> &'static str {
+                match self {
+                    $(Self::$operator => $name,)*
+                    Self::Dot => "the dot product of two inputs",
+                }
+            }
+
             /// Whether the library has the operator for this type.
             pub fn takes(self, dtype: ElementType) -> bool {
                 match self {
-                    $(Self::$name => operators!(dtype in $types),)*
+                    $(Self::$operator => [$(<$type as Number>::TYPE),*].contains(&dtype),)*
+                    Self::Dot => true,
                 }
             }
         }
     };
-    ($dtype:ident in all) => { true };
-    ($dtype:ident in floats) => { $dtype.is_float() };
-    ($dtype:ident in integers) => { !$dtype.is_float() };
-    ($dtype:ident in f32) => { $dtype == ElementType::F32 };
 }
 
-for_each_operator!(operators);
+for_each_builtin! { operators }
+
+impl Operator {
+    /// The name on the command line and in JSON: that of its type in the library, in lower case and with hyphens, as in
+    /// `sum-of-squares`; but `argmin` and `argmax`, as NumPy has them.
+    fn name(self) -> String {
+        let mut name = String::new();
+        for letter in format!("{self:?}").chars() {
+            if letter.is_uppercase() && !name.is_empty() && name != "arg" {
+                name.push('-');
+            }
+            name.push(letter.to_ascii_lowercase());
+        }
+        name
+    }
+}
+
+impl ValueEnum for Operator {
+    fn value_variants<'a>() -> &'a [Self] {
+        Self::ALL
+    }
+
+    fn to_possible_value(&self) -> Option<PossibleValue> {
+        let names = |types: Vec<ElementType>| types.iter().map(ElementType::to_string).collect::<Vec<_>>().join(", ");
+        let (floats, integers): (Vec<_>, Vec<_>) = self.types().partition(|dtype| dtype.is_float());
+        let types = match (floats.len(), integers.len()) {
+            (4, 8) => String::new(),
+            (4, 0) => ", of floats".to_owned(),
+            (0, 8) => ", of integers".to_owned(),
+            _ => format!(", of {}", names([floats, integers].concat())),
+        };
+        Some(PossibleValue::new(self.name()).help(format!("{}{types}", self.description())))
+    }
+}
+
+impl Serialize for Operator {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.name())
+    }
+}
 
 /// The elements to test an operator with: if a kernel skips one, the result differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -91,8 +91,8 @@ impl Peers {
             Operator::Sum => 0,
             Operator::Min => 1,
             Operator::Max => 2,
-            Operator::Argmin => 3,
-            Operator::Argmax => 4,
+            Operator::ArgMin => 3,
+            Operator::ArgMax => 4,
             _ => return Ok(None),
         };
         let Extent { rows, columns, axis } = case.extent;
@@ -238,8 +238,8 @@ fn question(case: &Case) -> Option<serde_json::Value> {
             | Operator::Product
             | Operator::Min
             | Operator::Max
-            | Operator::Argmin
-            | Operator::Argmax
+            | Operator::ArgMin
+            | Operator::ArgMax
             | Operator::Mean
             | Operator::Norm
             | Operator::Dot

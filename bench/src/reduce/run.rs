@@ -4,16 +4,17 @@ use std::borrow::Cow;
 
 use anyhow::bail;
 use half::{bf16, f16};
+use kernels::for_each_builtin;
 use warpfold::{Error, Gpu, PairReduction, Reduction, ops};
 
 use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
 use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::extent::Axis;
-use super::operators::{Data, Operator, for_each_operator};
+use super::operators::{Data, Operator};
 use super::peers::Peers;
 use super::table::{Row, microseconds};
-use crate::element::{ElementType, Number};
+use crate::element::{Number, with_type};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Start, Timing};
 use crate::memory::{Need, bytes_of};
@@ -55,40 +56,20 @@ pub type Done = (Row, Array);
 pub fn run(gpu: &Gpu, plan: &Plan, peers: &mut Peers, job: &Job<'_>) -> anyhow::Result<Done> {
     let case = &job.case;
     let _range = plan.range(&format!("{} of {}", name_of(&case.operator), case.dtype));
-    macro_rules! of_type {
-        ($measure:ident, $operator:ident, $($dtype:ident $type:ident)*) => {
-            match case.dtype {
-                $(ElementType::$dtype => $measure::<ops::$operator, $type>(gpu, plan, peers, job),)*
-                #[allow(unreachable_patterns, reason = "most operators take all types")]
+    macro_rules! measure_each {
+        ($($operator:ident, $name:literal of $([$type:ident])*;)*) => {
+            match (case.operator, case.dtype) {
+                $($(
+                    (Operator::$operator, <$type as Number>::TYPE) => {
+                        measure::<ops::$operator, $type>(gpu, plan, peers, job)
+                    }
+                )*)*
+                (Operator::Dot, dtype) => with_type!(dtype, T => measure_pairs::<ops::Dot, T>(gpu, plan, peers, job)),
                 _ => bail!("the library has no {case}"),
             }
         };
     }
-    macro_rules! measured {
-        ($measure:ident, $operator:ident, all) => {
-            of_type!(
-                $measure, $operator, F32 f32 F64 f64 F16 f16 Bf16 bf16 I8 i8 I16 i16 I32 i32 I64 i64 U8 u8 U16 u16
-                U32 u32 U64 u64
-            )
-        };
-        ($measure:ident, $operator:ident, floats) => {
-            of_type!($measure, $operator, F32 f32 F64 f64 F16 f16 Bf16 bf16)
-        };
-        ($measure:ident, $operator:ident, integers) => {
-            of_type!($measure, $operator, I8 i8 I16 i16 I32 i32 I64 i64 U8 u8 U16 u16 U32 u32 U64 u64)
-        };
-        ($measure:ident, $operator:ident, f32) => {
-            of_type!($measure, $operator, F32 f32)
-        };
-    }
-    macro_rules! run_each {
-        ($($(#[$doc:meta])* $name:ident: $operator:ident of $types:ident, by $measure:ident;)*) => {
-            match case.operator {
-                $(Operator::$name => measured!($measure, $operator, $types),)*
-            }
-        };
-    }
-    for_each_operator!(run_each)
+    for_each_builtin! { measure_each }
 }
 
 /// The times of `start`: back to back, and alone. In the executor there is only one time.

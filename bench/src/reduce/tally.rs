@@ -240,8 +240,8 @@ impl<W: Wide> Tally<W> {
             Operator::Product => self.near_product(T::MEANS),
             Operator::Min | Operator::MinMax => extreme(self.min),
             Operator::Max => extreme(self.max),
-            Operator::Argmin => index(self.argmin),
-            Operator::Argmax => index(self.argmax),
+            Operator::ArgMin => index(self.argmin),
+            Operator::ArgMax => index(self.argmax),
             Operator::Any => counted(u64::from(self.nonzero > 0)),
             Operator::All => counted(u64::from(self.nonzero == self.count)),
             Operator::CountNonzero => counted(self.nonzero),
@@ -330,12 +330,12 @@ mod tests {
                 assert!(one(operator, &numbers).accepts(Value::F64(f64::NAN)), "{operator:?}");
                 assert!(!one(operator, &numbers).accepts(Value::F64(-5.0)), "{operator:?}");
             }
-            for operator in [Operator::Argmin, Operator::Argmax] {
+            for operator in [Operator::ArgMin, Operator::ArgMax] {
                 assert!(one(operator, &numbers).accepts(Value::U64(place as u64)), "{operator:?}");
             }
         }
         let (infinite, none) = ([f64::INFINITY; 2], [f64::INFINITY, f64::NEG_INFINITY]);
-        assert!(one(Operator::Argmin, &infinite).accepts(Value::U64(0)));
+        assert!(one(Operator::ArgMin, &infinite).accepts(Value::U64(0)));
         assert!(one(Operator::Sum, &infinite).accepts(Value::F64(f64::INFINITY)));
         assert!(!one(Operator::Sum, &infinite).accepts(Value::F64(1.0)));
         assert!(one(Operator::Sum, &none).accepts(Value::F64(f64::NAN)));

@@ -31,15 +31,15 @@
 //!    operator only in the number that is the operator's value, give that operator another value instead:
 //!    `docs/notes/operators.md` says which share their kernels. NaN gives NaN, with canonical bits (see `extremes.rs`).
 //!    No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if NumPy gives one: a sum does, a maximum does not.
-//! 2. Give it lines in the table in `builtin.rs`: the kernels of every shape are compiled for them. Operators that
-//!    NumPy has as functions also get a method in `host/src/reduce/calls.rs`.
+//! 2. Give it lines in the table in `builtin.rs`: the kernels of every shape are compiled for them, and the tests and
+//!    `bench` get it from there. Operators that NumPy has as functions also get a method in `host/src/reduce/calls.rs`.
 //! 3. Update the list of entries, which takes a minute, because it compiles the kernels to PTX:
 //!    `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu the_list_of_entries`.
-//! 4. Give `tests/support/src/reductions` its reference and a line of `pairs!`, without which nothing tests it. If it
-//!    has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too.
-//! 5. Give `bench/src/reduce/` a line of `operators.rs` and its result on the CPU (`tally.rs`).
-//! 6. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
-//! 7. Renew the list of the public API, `cargo xtask api --renew`.
+//! 4. Give the tests its expected results, `tests/support/src/reductions/reference.rs`, and `bench` those that it
+//!    compares with, `bench/src/reduce/tally.rs`: neither compiles without. They share no code with the kernels. If the
+//!    operator has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too.
+//! 5. Store the hashes of its results: `INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
+//! 6. Renew the list of the public API, `cargo xtask api --renew`.
 //!
 //! Nothing else lists the operators.
 

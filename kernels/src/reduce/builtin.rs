@@ -12,7 +12,7 @@ use crate::ops::{
 
 /// [`Reduction`] for each operator and element type of the table [`builtin_operators`].
 macro_rules! reductions {
-    ({} $($operator:ident, $name:literal {
+    ({} $($operator:ident, $name:literal [$($exact:tt)*] {
         $($by:ident($value:expr) $order:ident of $($element:ident $(for $other:ident)?),+ -> $output:ty;)*
     })*) => {$($($(
         reductions!($operator, $name, $element, $by($value), $order, $element, $output);
@@ -61,7 +61,7 @@ macro_rules! reductions {
     }};
 }
 
-builtin_operators! { reductions {} }
+builtin_operators! { { reductions } {} }
 
 /// Elements that are compared with some bits flipped: see [`MinOrMax`].
 pub trait Flips {

@@ -1,66 +1,92 @@
-//! The built-in exact sums with their kernels.
+//! The built-in exact sums with their kernels: see the table in `ops/builtin.rs`.
 
+use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::columns::exact_columns;
 use super::long_rows::exact_long_rows;
 use super::long_segments::exact_long_segments;
-use super::result::{DERIVED, IN_OTHER_FORMAT};
+use super::result::{DERIVED, ExactOperator, IN_OTHER_FORMAT};
 use super::rows::exact_rows;
 use super::segments::exact_segments;
+use crate::ops::builtin::builtin_operators;
 use crate::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
 use crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction};
 
-/// Exact sums: for each operator and element type, the kernels' operator, the type of the results, the kernels'
-/// argument `finish`, and whether there is a kernel for columns.
-macro_rules! exact {
-    ($(
-        $operator:ty: $terms:ident of $($type:ident)*, to $output:ident, $finish:expr, $columns:ident;
-    )*) => {$($(
+/// An operator in the table that sums elements of type `T` exactly.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(message = "`{Self}` is no exact sum of `{T}`")]
+pub trait ExactBuiltin<T: Element> {
+    /// The operator whose terms the kernels sum.
+    type Terms: ExactOperator<T>;
+    /// The kernels' argument `finish`.
+    const FINISH: u32;
+    /// The kernels' handles.
+    ///
+    /// # Safety
+    /// Every launch with a handle keeps its kernel's contract.
+    unsafe fn handles() -> ExactHandles<T>;
+}
+
+/// [`Reduction`] for each exact sum of the table [`builtin_operators`].
+macro_rules! exact_reductions {
+    ({} $($operator:ident, $name:literal [
+        $($terms:ident($finish:expr) $columns:ident of $($type:ident),+ -> $output:ty;)*
+    ] { $($others:tt)* })*) => {$($($(
+        impl ExactBuiltin<$type> for $operator {
+            type Terms = $terms;
+            const FINISH: u32 = $finish;
+
+            unsafe fn handles() -> ExactHandles<$type> {
+                // SAFETY: the caller keeps the contracts.
+                unsafe {
+                    ExactHandles {
+                        long_rows: exact_long_rows::handle::<$terms, $type>(),
+                        rows: exact_rows::handle::<$terms, $type>(),
+                        columns: exact_reductions!($columns, $terms, $type),
+                        segments: exact_segments::handle::<$terms, $type>(),
+                        long_segments: exact_long_segments::handle::<$terms, $type>(),
+                    }
+                }
+            }
+        }
+
         impl Reduction<$type> for $operator {
             type Output = $output;
             type State = u64;
 
             fn kernels(self) -> Kernels<$type, u64, $output> {
-                // SAFETY: `ExactKernels` gives the handles out only by an unsafe call.
-                let handles = unsafe {
-                    ExactHandles {
-                        long_rows: exact_long_rows::handle::<$terms, $type>(),
-                        rows: exact_rows::handle::<$terms, $type>(),
-                        columns: exact!($columns, $terms, $type),
-                        segments: exact_segments::handle::<$terms, $type>(),
-                        long_segments: exact_long_segments::handle::<$terms, $type>(),
-                    }
-                };
-                // SAFETY: the handles are this operator's, and the table has the type of the results.
-                Kernels::Exact(unsafe { ExactKernels::new::<$terms>($finish, handles) })
+                // SAFETY: `ExactKernels` gives the handles out only by an unsafe call. They are those of the terms, and
+                // the table has the type of the results.
+                Kernels::Exact(unsafe { ExactKernels::new::<$terms>($finish, Self::handles()) })
             }
         }
-    )*)*};
-    (columns, $terms:ident, $type:ident) => {
+    )+)*)*};
+    (with_columns, $terms:ident, $type:ident) => {
         Some(exact_columns::handle::<$terms, $type>())
     };
-    (no_columns, $terms:ident, $type:ident) => {
+    (without_columns, $terms:ident, $type:ident) => {
         None
     };
 }
 
-exact! {
-    Sum: Sum of f32 f16 bf16, to f32, 0, columns;
-    Sum: Sum of f64, to f64, 0, columns;
-    SumInF64: Sum of f32, to f64, IN_OTHER_FORMAT, columns;
-    InElementType<Sum>: Sum of f16, to f16, IN_OTHER_FORMAT, columns;
-    InElementType<Sum>: Sum of bf16, to bf16, IN_OTHER_FORMAT, columns;
-    Mean: Sum of f32 f16 bf16, to f32, DERIVED, columns;
-    Mean: Sum of f64, to f64, DERIVED, columns;
-    InElementType<Mean>: Sum of f16, to f16, DERIVED | IN_OTHER_FORMAT, columns;
-    InElementType<Mean>: Sum of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, columns;
-    SumOfSquares: SumOfSquares of f32 f16 bf16, to f32, 0, columns;
-    SumOfSquares: SumOfSquares of f64, to f64, 0, no_columns;
-    InElementType<SumOfSquares>: SumOfSquares of f16, to f16, IN_OTHER_FORMAT, columns;
-    InElementType<SumOfSquares>: SumOfSquares of bf16, to bf16, IN_OTHER_FORMAT, columns;
-    Norm: SumOfSquares of f32 f16 bf16, to f32, DERIVED, columns;
-    Norm: SumOfSquares of f64, to f64, DERIVED, no_columns;
-    InElementType<Norm>: SumOfSquares of f16, to f16, DERIVED | IN_OTHER_FORMAT, columns;
-    InElementType<Norm>: SumOfSquares of bf16, to bf16, DERIVED | IN_OTHER_FORMAT, columns;
+builtin_operators! { { exact_reductions } {} }
+
+/// [`Reduction`] of 16-bit floats to results of their own type.
+macro_rules! in_element_type {
+    ($($type:ident)*) => {$(
+        impl<O: ExactBuiltin<$type>> Reduction<$type> for InElementType<O> {
+            type Output = $type;
+            type State = u64;
+
+            fn kernels(self) -> Kernels<$type, u64, $type> {
+                let finish = O::FINISH | IN_OTHER_FORMAT;
+                // SAFETY: `ExactKernels` gives the handles out only by an unsafe call. They are those of the terms, whose
+                // other format is the elements'.
+                Kernels::Exact(unsafe { ExactKernels::new::<O::Terms>(finish, O::handles()) })
+            }
+        }
+    )*};
 }
+
+in_element_type!(f16 bf16);

@@ -10,7 +10,7 @@
 //! | [`dots`] | dot products |
 //! | [`large`] | long inputs |
 //!
-//! This file has the list of operators and types, from which tests choose at run time.
+//! Tests choose an operator and a type at run time from [`PAIRS`], which has all built-in ones.
 
 pub mod data;
 pub mod dots;
@@ -128,7 +128,7 @@ where
 }
 
 macro_rules! pairs {
-    ($($operator:ident of $($type:ident)*;)*) => {
+    ($($operator:ident, $name:literal of $([$type:ident])*;)*) => {
         /// Every operator with every type that it has kernels for.
         pub const PAIRS: &[Pair] = &[$($(
             Pair { operator: Operator::$operator, dtype: stringify!($type), run: run::<$operator, $type> },
@@ -136,22 +136,4 @@ macro_rules! pairs {
     };
 }
 
-pairs! {
-    Sum of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Product of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Mean of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    SumOfSquares of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Norm of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Min of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Max of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    MinMax of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    ArgMin of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    ArgMax of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    Any of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    All of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    CountNonzero of f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64;
-    CountNan of f32 f64 f16 bf16;
-    CountFinite of f32 f64 f16 bf16;
-    WrappingSum of i8 i16 i32 i64 u8 u16 u32 u64;
-    SumInF64 of f32;
-}
+kernels::for_each_builtin! { pairs }

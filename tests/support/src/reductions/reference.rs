@@ -6,28 +6,20 @@ use warpfold::exact::{ExactDot, ExactSum};
 
 use super::value::Value;
 
-/// The operators.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they have the names of `warpfold::ops`")]
-pub enum Operator {
-    Sum,
-    Product,
-    Mean,
-    SumOfSquares,
-    Norm,
-    Min,
-    Max,
-    MinMax,
-    ArgMin,
-    ArgMax,
-    Any,
-    All,
-    CountNonzero,
-    CountNan,
-    CountFinite,
-    WrappingSum,
-    SumInF64,
+macro_rules! operators {
+    ($($operator:ident, $name:literal of $([$type:ident])*;)*) => {
+        /// The operators.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Operator {
+            $(
+                #[doc = $name]
+                $operator,
+            )*
+        }
+    };
 }
+
+kernels::for_each_builtin! { operators }
 
 /// An expected number.
 #[derive(Clone, Copy, Debug)]
