@@ -111,6 +111,13 @@ impl ElementAccess {
         unsafe { &*self.code.wrapping_byte_sub(self.code.addr() % CODES) }
     }
 
+    /// Whether both are the same instruction.
+    #[inline(always)]
+    #[allow(clippy::ptr_eq, reason = "`ptr::eq` and `==` are calls without optimization")]
+    pub fn is(self, other: Self) -> bool {
+        self.code as usize == other.code as usize
+    }
+
     /// Whether the address is a multiple of the element's size.
     #[inline(always)]
     pub fn is_aligned(self, address: usize) -> bool {

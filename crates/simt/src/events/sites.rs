@@ -87,14 +87,20 @@ impl SiteCache {
         Self { slots: Box::new([Cached { key: 0, id: 0 }; SLOTS]) }
     }
 
-    #[inline]
-    pub fn id(&mut self, sites: &SiteTable, location: &'static Location<'static>, action: Action) -> SiteId {
+    /// The site's number, if it is in the cache.
+    #[inline(always)]
+    pub fn get(&self, location: &'static Location<'static>, action: Action) -> Option<SiteId> {
         let key = key_of(location, action);
-        let slot = &mut self.slots[slot_of(key)];
-        if slot.key != key {
-            fill(slot, key, sites, location, action);
-        }
-        slot.id
+        let slot = &self.slots[slot_of(key)];
+        if slot.key == key { Some(slot.id) } else { None }
+    }
+
+    /// The site's number from the table.
+    #[cold]
+    pub fn fill(&mut self, sites: &SiteTable, location: &'static Location<'static>, action: Action) -> SiteId {
+        let (key, id) = (key_of(location, action), sites.id(location, action));
+        self.slots[slot_of(key)] = Cached { key, id };
+        id
     }
 }
 
@@ -108,9 +114,4 @@ fn key_of(location: &'static Location<'static>, action: Action) -> u64 {
 fn slot_of(key: u64) -> usize {
     // A multiplicative hash: neighbouring lines have neighbouring `Location`s and similar actions.
     (key.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> SLOT_SHIFT) as usize
-}
-
-#[cold]
-fn fill(slot: &mut Cached, key: u64, sites: &SiteTable, location: &'static Location<'static>, action: Action) {
-    *slot = Cached { key, id: sites.id(location, action) };
 }

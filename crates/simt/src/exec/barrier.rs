@@ -50,12 +50,9 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
         _ => 0,
     };
     if let Some(monitor) = &mut *context.monitor.borrow_mut() {
-        let participants = slots.iter().enumerate().map(|(thread, slot)| Participant {
-            thread,
-            location: slot.wait.get().location,
-            verb: "waits",
-        });
-        monitor.barrier(participants, &context.fast);
+        let participant =
+            |thread: usize| Participant { thread, location: slots[thread].wait.get().location, verb: "waits" };
+        monitor.barrier(slots.len(), participant, &context.fast);
     }
     let mut thread = 0;
     while thread < slots.len() {

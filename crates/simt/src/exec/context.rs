@@ -90,14 +90,24 @@ pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
 /// keep the reference longer. Without optimization, this takes a third of the time of [`with_lane`].
 #[inline(always)]
 pub(super) fn running_lane<'a>() -> (&'a Context, usize) {
-    // `try_with` and a cast, because `LocalKey::get` and `is_null` are further calls without optimization.
-    let Ok(running) = RUNNING.try_with(Cell::get) else { no_lane() };
-    if running as usize == 0 {
-        no_lane();
+    match running_lane_if_any() {
+        Some(lane) => lane,
+        None => no_lane(),
     }
-    // SAFETY: as in `with_lane_if_any`.
+}
+
+/// [`running_lane`], if a lane is running.
+#[inline(always)]
+fn running_lane_if_any<'a>() -> Option<(&'a Context, usize)> {
+    // `try_with` and a cast, because `LocalKey::get` and `is_null` are further calls without optimization.
+    let Ok(running) = RUNNING.try_with(Cell::get) else { return None };
+    if running as usize == 0 {
+        return None;
+    }
+    // SAFETY: `run_block` has set the pointer to a context that it borrows until the block ends. The context is only
+    // borrowed shared.
     let context = unsafe { &*running };
-    (context, context.current.get())
+    Some((context, context.current.get()))
 }
 
 #[cold]
@@ -109,11 +119,8 @@ fn no_lane() -> ! {
 /// [`with_lane`], if a lane is running.
 #[inline(always)]
 pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Option<R> {
-    let running = RUNNING.get();
-    // SAFETY: `run_block` has set the pointer to a context that it borrows until the block ends. The context is only
-    // borrowed shared.
-    let context = unsafe { running.as_ref() }?;
-    Some(f(context, context.current.get()))
+    let (context, lane) = running_lane_if_any()?;
+    Some(f(context, lane))
 }
 
 /// The number of accesses until the lane yields, in a random order: 8 on average.

@@ -15,46 +15,46 @@ pub(super) fn element_access(listener: &Listener, element: ElementAccess, addres
     // The slow paths are separate functions, so that this one needs no stack frame.
     if let Some(context) = listener.context() {
         if context.fast.is_counting() {
-            return counted_element_access(context, element, address);
+            return counted_element_access(listener, context, element, address);
         }
         if context.fast.check(context.current.get(), element, address) {
             return;
         }
     }
-    access(element.kind(), address, element.location());
+    access(listener, element.kind(), address, element.location());
 }
 
 /// [`element_access`] while accesses are counted.
 #[inline(never)]
-fn counted_element_access(context: &Context, element: ElementAccess, address: usize) {
+fn counted_element_access(listener: &Listener, context: &Context, element: ElementAccess, address: usize) {
     if !context.fast.check_and_count(context.current.get(), element, address) {
-        access(element.kind(), address, element.location());
+        access(listener, element.kind(), address, element.location());
     }
 }
 
 /// Reports a load or store, or an atomic operation on shared memory.
 #[cold]
 #[inline(never)]
-pub(super) fn access(kind: AccessKind, address: usize, location: &'static Location<'static>) {
+pub(super) fn access(listener: &Listener, kind: AccessKind, address: usize, location: &'static Location<'static>) {
     // Accesses outside a launch, as in tests of views, are ignored.
-    with_lane_if_any(|context, thread| {
-        yield_at_access(context, thread);
-        let mut borrowed = context.monitor.borrow_mut();
-        let Some(monitor) = &mut *borrowed else { return };
-        let bytes = kind.bytes();
-        // `bytes` is a power of two; a division would take as long as the rest of the function.
-        if address & (bytes - 1) != 0 {
-            // A fault leaves the lane's stack: nothing may stay borrowed.
-            drop(borrowed);
-            fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
-        }
-        let address = match kind.space() {
-            Space::Global => address,
-            Space::Shared => context.shared.offset(address),
-        };
-        let access = MemoryAccess { thread, kind, address, location };
-        monitor.plain(&access, &context.fast, |offset| context.shared.element_at(offset));
-    });
+    let Some(context) = listener.context() else { return };
+    let thread = context.current.get();
+    yield_at_access(context, thread);
+    let mut borrowed = context.monitor.borrow_mut();
+    let Some(monitor) = &mut *borrowed else { return };
+    let bytes = kind.bytes();
+    // `bytes` is a power of two; a division would take as long as the rest of the function.
+    if address & (bytes - 1) != 0 {
+        // A fault leaves the lane's stack: nothing may stay borrowed.
+        drop(borrowed);
+        fault(format!("an access of {bytes} bytes at an address that is not a multiple of {bytes}"), location);
+    }
+    let address = match kind.space() {
+        Space::Global => address,
+        Space::Shared => context.shared.offset(address),
+    };
+    let access = MemoryAccess { thread, kind, address, location };
+    monitor.plain(&access, &context.fast, |offset| context.shared.element_at(offset));
 }
 
 /// Reports a load from global memory of any number of bytes at any address.

@@ -34,9 +34,12 @@ pub fn access_at(location: &'static Location<'static>, space: Space, access: Acc
         if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
             invalid_size(bytes, location);
         }
-        match ElementAccess::new(access, bytes, location) {
-            Some(element) if space == Space::Global => hooks::element_access(listener, element, address),
-            _ => hooks::access(AccessKind::new(space, access, bytes), address, location),
+        if matches!(space, Space::Global)
+            && let Some(element) = ElementAccess::new(access, bytes, location)
+        {
+            hooks::element_access(listener, element, address);
+        } else {
+            hooks::access(listener, AccessKind::new(space, access, bytes), address, location);
         }
     }
 }

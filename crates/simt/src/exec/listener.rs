@@ -30,21 +30,28 @@ impl Listener {
             return None;
         }
         let listener = Self::current();
-        if listener.0.get().is_null() { None } else { Some(listener) }
+        if listener.0.get() as usize == 0 { None } else { Some(listener) }
     }
 
     #[inline(always)]
     fn current<'a>() -> &'a Self {
+        // Without optimization, `LocalKey::with` takes three times as long. There is no error: the listener has no
+        // destructor.
+        let Ok(listener) = CURRENT.try_with(ptr::from_ref) else { unreachable!() };
         // SAFETY: the listener has no destructor, so it exists until its thread ends. It stays on its thread, because
         // it is not `Sync`.
-        unsafe { &*CURRENT.with(ptr::from_ref) }
+        unsafe { &*listener }
     }
 
     #[inline(always)]
     pub(crate) fn context(&self) -> Option<&Context> {
+        let context = self.0.get();
+        if context as usize == 0 {
+            return None;
+        }
         // SAFETY: `Listening` has set it to a context that it borrows until it resets it. The context is only borrowed
         // shared.
-        unsafe { self.0.get().as_ref() }
+        Some(unsafe { &*context })
     }
 }
 

@@ -160,11 +160,15 @@ impl Monitor {
         Arc::clone(&self.launch)
     }
 
+    #[inline(always)]
     fn site(&mut self, location: &'static Location<'static>, action: Action) -> SiteId {
-        self.sites.id(&self.launch.sites, location, action)
+        match self.sites.get(location, action) {
+            Some(id) => id,
+            None => self.sites.fill(&self.launch.sites, location, action),
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     fn site_of(&mut self, access: &MemoryAccess) -> SiteId {
         self.site(access.location, Action::Memory(access.kind))
     }
@@ -272,16 +276,16 @@ impl Monitor {
         }
     }
 
-    /// A barrier of the block, with all of its threads, in order.
-    pub fn barrier(&mut self, participants: impl Iterator<Item = Participant> + Clone, fast: &FastPath) {
+    /// A barrier of the block, with all of its threads.
+    pub fn barrier(&mut self, threads: usize, participant: impl Fn(usize) -> Participant, fast: &FastPath) {
         if self.watch.counters {
-            for (warp, first) in participants.clone().step_by(32).enumerate() {
-                let site = self.site(first.location, Action::Barrier);
+            for warp in 0..threads.div_ceil(32) {
+                let site = self.site(participant(32 * warp).location, Action::Barrier);
                 self.recorder.barrier(warp, site);
             }
         }
         if self.watch.checks {
-            self.checker.barrier(participants, &fast.cache);
+            self.checker.barrier(threads, participant, &fast.cache);
         }
     }
 

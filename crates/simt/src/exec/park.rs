@@ -78,7 +78,7 @@ fn not_in_mask(lane: usize, mask: u32, location: &Location<'_>) -> ! {
 }
 
 /// Called before a memory access. In a random order, it sometimes lets other lanes of the block run.
-#[inline]
+#[inline(always)]
 pub(super) fn yield_at_access(context: &Context, lane: usize) {
     match context.accesses_to_yield.get() {
         0 => {}

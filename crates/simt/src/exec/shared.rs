@@ -16,6 +16,8 @@ pub(crate) struct SharedMemory {
     /// The maximum shared memory of a block, allocated once. A kernel may keep an array's handle beyond its block: an
     /// access through the handle is still inside this allocation.
     units: Box<[Unit]>,
+    /// The address of `units`: computing it takes several calls without optimization.
+    start: usize,
     arrays: RefCell<Vec<Array>>,
     used: Cell<usize>,
     dynamic_bytes: Cell<usize>,
@@ -54,7 +56,8 @@ impl Default for SharedMemory {
         let units: Box<[u128]> = vec![0; MAX_BYTES / 16].into();
         // SAFETY: `UnsafeCell<u128>` has the layout of `u128`.
         let units = unsafe { Box::from_raw(Box::into_raw(units) as *mut [Unit]) };
-        Self { units, arrays: RefCell::default(), used: Cell::new(0), dynamic_bytes: Cell::new(0) }
+        let start = units.as_ptr().addr();
+        Self { units, start, arrays: RefCell::default(), used: Cell::new(0), dynamic_bytes: Cell::new(0) }
     }
 }
 
@@ -99,8 +102,9 @@ impl SharedMemory {
     }
 
     /// The offset of an address from the start.
+    #[inline(always)]
     pub(crate) fn offset(&self, address: usize) -> usize {
-        address.wrapping_sub(self.address(0).addr())
+        address.wrapping_sub(self.start)
     }
 
     /// The element at an offset. Dynamic shared memory counts in bytes, because a kernel may use it as any type.

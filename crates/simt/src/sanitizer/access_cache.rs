@@ -68,7 +68,7 @@ impl AccessCache {
     pub fn record(&self, thread: usize, element: ElementAccess, address: usize) -> bool {
         let slot = self.slot(element);
         let lane = self.lanes[thread % MAX_THREADS].get();
-        if slot.element.get() != element || lane == PackedStamp::NONE {
+        if !slot.element.get().is(element) || lane.0 == 0 {
             return false;
         }
         // SAFETY: the caller of `remember` promises that the window's words stay until `forget`, which empties the
@@ -182,11 +182,12 @@ impl Window {
     pub unsafe fn record(&self, address: usize, word: ShadowWord) -> bool {
         let index = self.index(address);
         if index < self.unshared as usize {
-            // SAFETY: `index` is less than the number of words.
-            word.record(unsafe { &*self.words.add(index) })
+            // SAFETY: `index` is less than the number of words. `add` would check that without optimization, which takes
+            // as long as the rest.
+            word.record(unsafe { &*self.words.wrapping_add(index) })
         } else if index < self.shared as usize {
             // SAFETY: as above.
-            word.record_locked(unsafe { &*self.words.add(index) })
+            word.record_locked(unsafe { &*self.words.wrapping_add(index) })
         } else {
             false
         }

@@ -8,7 +8,6 @@
 
 use std::iter;
 use std::sync::OnceLock;
-use std::sync::atomic::AtomicU64;
 
 use super::access_cache::Window;
 use super::cell_pool::{self, CHUNK, ShadowCells};
@@ -90,13 +89,20 @@ impl ArgumentShadow {
             return false;
         }
         let shadow = ShadowWord::new(own, is_read);
-        let record =
-            |word: &AtomicU64| if self.has_one_core { shadow.record(word) } else { shadow.record_locked(word) };
-        let mut at = address;
-        while at < address + bytes && record(array.cell(at).word()) {
+        let first = (address - array.start) >> array.shift;
+        let (mut at, mut index, mut words) = (address, first, &*array.chunk(first).words);
+        while at < address + bytes {
+            if index != first && index % CHUNK == 0 {
+                words = &*array.chunk(index).words;
+            }
+            let word = &words[index % CHUNK];
+            if !(if self.has_one_core { shadow.record(word) } else { shadow.record_locked(word) }) {
+                return false;
+            }
             at += array.step;
+            index += 1;
         }
-        at >= address + bytes
+        true
     }
 
     /// Records a plain access and returns its first conflict. `happens_before` says whether an earlier access happens
@@ -142,9 +148,18 @@ impl ArgumentShadow {
     }
 
     /// The array that holds all of the bytes. A linear search: kernels have few arguments.
-    #[inline]
+    #[inline(always)]
     fn array_at(&self, address: usize, bytes: usize) -> Option<&Array> {
-        self.arrays.iter().find(|array| array.start <= address && address + bytes <= array.end)
+        // A loop without an iterator, and slices without calls, for builds without optimization.
+        let arrays = &*self.arrays;
+        let mut i = 0;
+        while i < arrays.len() {
+            if arrays[i].start <= address && address + bytes <= arrays[i].end {
+                return Some(&arrays[i]);
+            }
+            i += 1;
+        }
+        None
     }
 }
 
@@ -167,9 +182,12 @@ impl Array {
     }
 
     /// The chunk of an element.
-    #[inline]
+    #[inline(always)]
     fn chunk(&self, index: usize) -> &Chunk {
-        self.chunks[index / CHUNK].get().unwrap_or_else(|| self.allocate(index / CHUNK))
+        match self.chunks[index / CHUNK].get() {
+            Some(chunk) => chunk,
+            None => self.allocate(index / CHUNK),
+        }
     }
 
     #[cold]

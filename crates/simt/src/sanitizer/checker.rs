@@ -55,7 +55,7 @@ impl Checker {
         element_of_shared: impl Fn(usize) -> Option<Element>,
     ) {
         let effect = Effect::of(access.kind.access());
-        if access.kind.space() == Space::Shared {
+        if matches!(access.kind.space(), Space::Shared) {
             self.shared(access, site, effect, element_of_shared);
         } else if !self.record_if_alone(access, site, cache) {
             self.global(access, site, effect);
@@ -66,12 +66,14 @@ impl Checker {
     fn record_if_alone(&mut self, access: &MemoryAccess, site: SiteId, cache: &AccessCache) -> bool {
         let MemoryAccess { thread, kind, address, location } = *access;
         let launch = &*self.launch;
-        let element = ElementAccess::new(kind.access(), kind.bytes(), location).filter(|_| launch.may_cache);
-        if element.is_some_and(|element| cache.covers(thread, element, address)) {
+        let element = if launch.may_cache { ElementAccess::new(kind.access(), kind.bytes(), location) } else { None };
+        if let Some(element) = element
+            && cache.covers(thread, element, address)
+        {
             return false;
         }
         let Some(epoch) = self.clocks.epoch(thread / 32, &launch.epochs) else { return false };
-        let is_read = kind.access() == Access::Load;
+        let is_read = matches!(kind.access(), Access::Load);
         if let Some(element) = element
             && let Some(window) = launch.arguments.window_at(address, kind.bytes())
         {
@@ -106,13 +108,22 @@ impl Checker {
         element_of_shared: impl Fn(usize) -> Option<Element>,
     ) {
         let MemoryAccess { thread, kind, address, .. } = *access;
+        let bytes = kind.bytes();
         // An atomic operation on shared memory orders no other access: no thread acquires by it.
-        let strength = if kind.access() == Access::Atomic { Strength::Block } else { Strength::Plain };
-        let own = self.clocks.stamp(thread, strength, site);
+        let is_atomic = matches!(effect, Effect::ReadWrite);
+        let own = self.clocks.stamp(thread, if is_atomic { Strength::Block } else { Strength::Plain }, site);
+        let mut recorded = address;
+        if !is_atomic {
+            let (is_read, first_phase) = (matches!(effect, Effect::Read), self.clocks.first_phase());
+            recorded = self.shared_memory.record_while_settled(address, bytes, &own, is_read, first_phase);
+            if recorded == address + bytes {
+                return;
+            }
+        }
         let clocks = &self.clocks;
         let found = self.shared_memory.access(
-            address,
-            kind.bytes(),
+            recorded,
+            address + bytes - recorded,
             own,
             effect,
             |stamp| clocks.is_of_block(stamp),

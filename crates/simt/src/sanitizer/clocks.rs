@@ -130,6 +130,12 @@ impl Clocks {
         cache.end_epochs();
     }
 
+    /// The block's first phase.
+    #[inline(always)]
+    pub fn first_phase(&self) -> u32 {
+        self.first_phase
+    }
+
     /// Whether a stamp of shared memory is of this block, not of an earlier one.
     #[inline(always)]
     pub fn is_of_block(&self, stamp: Stamp) -> bool {

@@ -57,14 +57,16 @@ impl Checker {
         self.report(Check::MissingLane, hint, reader, None);
     }
 
-    /// A barrier of the block, with all of its threads, in order.
-    pub fn barrier(&mut self, mut participants: impl Iterator<Item = Participant>, cache: &AccessCache) {
-        let first = participants.next();
-        if let Some(first) = first
-            && let Some(other) = participants.find(|other| !other.is_at_line_of(&first))
-        {
+    /// A barrier of the block, with all of its threads.
+    pub fn barrier(&mut self, threads: usize, participant: impl Fn(usize) -> Participant, cache: &AccessCache) {
+        // A loop, because iterators are slow without optimization.
+        let (first, mut thread) = (participant(0), 1);
+        while thread < threads && participant(thread).is_at_line_of(&first) {
+            thread += 1;
+        }
+        if thread < threads {
             let hint = "all threads of the block must meet in the same barrier";
-            self.report(Check::DivergentBarrier, hint, other, Some(first));
+            self.report(Check::DivergentBarrier, hint, participant(thread), Some(first));
         }
         self.clocks.sync_block(cache);
     }

@@ -63,26 +63,31 @@ impl ShadowWord {
         let is_alone = PackedStamp(word).is_of_lane(PackedStamp(self.0)) && word & (MOVED | HAS_SECOND) == 0;
         // A read by the last writer adds nothing to its write.
         let is_read_after_write = self.0 & !word & IS_READ != 0;
-        is_alone.then_some(if is_read_after_write { word } else { self.0 })
+        if is_alone { Some(if is_read_after_write { word } else { self.0 }) } else { None }
     }
 
     /// Records the access if it cannot conflict, and returns whether it did. For launches on one core.
     #[inline(always)]
     pub fn record(self, word: &AtomicU64) -> bool {
-        let next = self.after(word.load(Ordering::Relaxed));
-        if let Some(next) = next {
-            word.store(next, Ordering::Relaxed);
+        match self.after(word.load(Ordering::Relaxed)) {
+            Some(next) => {
+                word.store(next, Ordering::Relaxed);
+                true
+            }
+            None => false,
         }
-        next.is_some()
     }
 
     /// [`Self::record`] for launches on several cores. Returns false if another core has locked the cell.
     #[inline(always)]
     pub fn record_locked(self, word: &AtomicU64) -> bool {
         let Some(before) = try_lock(word) else { return false };
-        let next = self.after(before);
-        word.store(next.unwrap_or(before), Ordering::Release);
-        next.is_some()
+        let (next, is_recorded) = match self.after(before) {
+            Some(next) => (next, true),
+            None => (before, false),
+        };
+        word.store(next, Ordering::Release);
+        is_recorded
     }
 }
 
@@ -220,9 +225,13 @@ fn lock(cell: &AtomicU64) -> u64 {
 #[inline]
 fn try_lock(cell: &AtomicU64) -> Option<u64> {
     let word = cell.load(Ordering::Relaxed);
-    let is_free = word & LOCKED == 0;
-    let locked = word | LOCKED;
-    (is_free && cell.compare_exchange_weak(word, locked, Ordering::Acquire, Ordering::Relaxed).is_ok()).then_some(word)
+    if word & LOCKED != 0 {
+        return None;
+    }
+    match cell.compare_exchange_weak(word, word | LOCKED, Ordering::Acquire, Ordering::Relaxed) {
+        Ok(_) => Some(word),
+        Err(_) => None,
+    }
 }
 
 #[cold]

@@ -66,6 +66,27 @@ impl ExactRange {
         }
     }
 
+    /// Records a plain access to whole words of shared memory up to the first word with an earlier access that may
+    /// conflict. Returns the offset of that word, or the end of the access. See [`ExactCell::record_if_settled`].
+    #[inline(always)]
+    pub fn record_while_settled(
+        &mut self,
+        start: usize,
+        bytes: usize,
+        own: &Stamp,
+        is_read: bool,
+        first_phase: u32,
+    ) -> usize {
+        if (start | bytes) & 3 != 0 {
+            return start;
+        }
+        let (mut word, end) = (start / 4, (start + bytes) / 4);
+        while word < end && self.words[word].record_if_settled(own, is_read, first_phase) {
+            word += 1;
+        }
+        word * 4
+    }
+
     /// Records an access and returns its first conflict, with the offset. For `is_current` and `happens_before` see
     /// [`ExactCell::access`].
     #[inline]

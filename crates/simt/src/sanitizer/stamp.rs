@@ -45,13 +45,16 @@ impl Stamp {
         self.block == NO_BLOCK
     }
 
-    /// Whether this is no access, or one of the same block that happens before another one, by their stamps alone: in
-    /// an earlier phase, or by the same thread.
+    /// Whether two accesses of one block are by one thread.
     #[inline(always)]
-    pub fn is_obviously_before(&self, other: &Self) -> bool {
-        let is_same_block = self.block == other.block;
-        self.block == NO_BLOCK
-            || is_same_block && (self.phase < other.phase || (self.packed ^ other.packed) & THREAD == 0)
+    pub fn is_by_thread_of(&self, other: &Self) -> bool {
+        (self.packed ^ other.packed) & THREAD == 0
+    }
+
+    /// Whether two accesses of one block are by threads of one warp.
+    #[inline(always)]
+    pub fn is_by_warp_of(&self, other: &Self) -> bool {
+        (self.packed ^ other.packed) & (THREAD & !31) == 0
     }
 
     /// The thread's linear index in its block.
@@ -82,15 +85,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_accesses_of_the_block_are_obviously_before() {
-        let stamp = |block, phase, thread| Stamp::new(block, phase, 9, thread, Strength::Plain, thread as u32);
-        let own = stamp(3, 5, 40);
-        assert!(Stamp::NONE.is_obviously_before(&own));
-        assert!(stamp(3, 4, 41).is_obviously_before(&own), "an earlier phase");
-        assert!(stamp(3, 5, 40).is_obviously_before(&own), "the same thread");
-        assert!(!stamp(3, 5, 41).is_obviously_before(&own), "another thread in the same phase");
-        assert!(!stamp(2, 4, 40).is_obviously_before(&own), "another block");
-        // The thread is compared without the strength and the site.
-        assert!(Stamp::new(3, 5, 1, 40, Strength::Device, 7).is_obviously_before(&own));
+    fn threads_are_compared_without_the_strength_and_the_site() {
+        let stamp = |thread, strength, site| Stamp::new(3, 5, 9, thread, strength, site);
+        let own = stamp(40, Strength::Plain, 1);
+        let of = |thread| (own.is_by_thread_of(&thread), own.is_by_warp_of(&thread));
+        assert_eq!(of(stamp(40, Strength::Device, 7)), (true, true));
+        assert_eq!(of(stamp(63, Strength::Plain, 1)), (false, true));
+        assert_eq!(of(stamp(64, Strength::Plain, 1)), (false, false));
     }
 }
