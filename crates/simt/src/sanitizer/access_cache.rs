@@ -182,7 +182,7 @@ impl Window {
     pub unsafe fn record(&self, address: usize, word: ShadowWord) -> bool {
         let index = self.index(address);
         if index < self.unshared as usize {
-            // SAFETY: `index` is less than the number of words. `add` would check that without optimization, which takes
+            // SAFETY: `index` is less than the number of words. Without optimization, `add` would check that, and take
             // as long as the rest.
             word.record(unsafe { &*self.words.wrapping_add(index) })
         } else if index < self.shared as usize {

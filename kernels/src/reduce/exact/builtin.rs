@@ -81,8 +81,8 @@ macro_rules! in_element_type {
 
             fn kernels(self) -> Kernels<$type, u64, $type> {
                 let finish = O::FINISH | IN_OTHER_FORMAT;
-                // SAFETY: `ExactKernels` gives the handles out only by an unsafe call. They are those of the terms, whose
-                // other format is the elements'.
+                // SAFETY: `ExactKernels` gives the handles out only by an unsafe call. They are those of the terms,
+                // whose other format is the elements'.
                 Kernels::Exact(unsafe { ExactKernels::new::<O::Terms>(finish, O::handles()) })
             }
         }
