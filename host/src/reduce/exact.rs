@@ -6,7 +6,7 @@ use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, WORDS_OF_TICK
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, MAX_THREADS, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
-use kernels::reduce::tuning::exact_rows::COALESCED_LANES;
+use kernels::reduce::tuning::exact_rows::{BLOCKS_OF_SEVERAL_STEPS, COALESCED_LANES};
 
 use super::Shape;
 use super::lane_memory::{lane_memory_bytes, required_lane_memory_bytes};
@@ -138,12 +138,23 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
-                let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
+                let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles).with_steps(rows);
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
-                let (lanes_log, vectors_log) = (lanes.ilog2(), vectors.ilog2());
+                let rows_of_lane = rows_per_block / (rows::BLOCK / lanes as usize);
+                let (lanes_log, vectors_log, rows_log) = (lanes.ilog2(), vectors.ilog2(), rows_of_lane.ilog2());
                 let has_singles = u32::from(has_singles);
-                let arguments =
-                    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output };
+                let arguments = ExactRowArgs {
+                    input,
+                    rows,
+                    len,
+                    pitch,
+                    lanes_log,
+                    vectors_log,
+                    rows_log,
+                    has_singles,
+                    finish,
+                    output,
+                };
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
@@ -243,11 +254,30 @@ impl Lanes {
         let rows_per_block = rows::BLOCK / lanes * rows::VECTORS / vectors;
         Self { lanes: lanes as u32, vectors: vectors as u32, rows_per_block }
     }
+
+    /// The same lanes. If there are enough of `rows` rows, each lane has as many of them as it loads vectors.
+    fn with_steps(self, rows: usize) -> Self {
+        let blocks = rows.div_ceil(self.rows_per_block);
+        let steps = if blocks < BLOCKS_OF_SEVERAL_STEPS { 1 } else { self.vectors as usize };
+        Self { rows_per_block: self.rows_per_block * steps, ..self }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_take_several_rows_where_there_are_many() {
+        let rows_of_lane = |len, rows| {
+            let lanes = Lanes::of(len, 4, false).with_steps(rows);
+            lanes.rows_per_block * lanes.lanes as usize / rows::BLOCK
+        };
+        // 16 lanes, 8 rows for each block and step.
+        assert_eq!([1 << 10, 1 << 13, 1 << 14, 1 << 20].map(|rows| rows_of_lane(256, rows)), [1, 1, 4, 4]);
+        // Each vector is of another row.
+        assert_eq!([2, 1 << 24].map(|rows| rows_of_lane(16, rows)), [4, 4]);
+    }
 
     #[test]
     fn lanes_hold_a_row() {

@@ -15,6 +15,7 @@
 //! | `builtin`, [`custom`] | the kernels of built-in sums; sums of custom terms |
 //! | [`long_rows`](mod@long_rows) | whole inputs and long rows, of one input or two |
 //! | [`rows`], `full_range_rows` | short rows; short rows whose elements are not in their warp's window |
+//! | `lane_rows` | the sums of a lane's share of its rows |
 //! | `loaded` | the elements of a row that a lane loads |
 //! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements do not fit in a window |
 //! | `column_share` | a block's share of a matrix |
@@ -39,6 +40,7 @@ pub mod formula;
 mod full_range_rows;
 pub mod global_superaccumulators;
 pub mod grid;
+mod lane_rows;
 pub mod lane_superaccumulators;
 mod loaded;
 pub mod long_rows;

@@ -1,22 +1,21 @@
 //! Exact sums of short rows, each by a few lanes.
 
-use cuda_std::global::issue_loads;
 use cuda_std::hint::{compute_anew, keep_rolled};
 use cuda_std::prelude::*;
-use cuda_std::warp::{FULL_MASK, WarpReduceValue, lane_id, sync_warp, warp_vote_any, warp_vote_ballot};
-use exact_sum::{Bins, Leading};
+use cuda_std::warp::{FULL_MASK, lane_id, sync_warp, warp_vote_any, warp_vote_ballot};
+use exact_sum::Leading;
 use half::{bf16, f16};
 
 use super::format::{Format, Value};
 use super::full_range_rows::{RowPlace, VECTORS_LOG, sum_full_range, takes_rows_of};
 use super::grid::Grid;
-use super::loaded::Loaded;
+use super::lane_rows::OfRows;
 use super::partial::fold_warp;
 use super::result::{ExactOperator, Finish, Results, result_of};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
-use super::warp_sum::{WarpSum, items_of_vector, terms, window_above};
+use super::warp_sum::{WarpSum, items_of_vector};
 use crate::ops::{Sum, SumOfSquares};
 pub use crate::reduce::tuning::exact_rows::{BLOCK, VECTORS};
 
@@ -40,6 +39,9 @@ pub struct ExactRowArgs<T: Plain> {
     pub lanes_log: u32,
     /// The base-2 logarithm of the vectors of a row that a lane has: 0, or that of [`VECTORS`].
     pub vectors_log: u32,
+    /// The base-2 logarithm of the rows of a lane: that of [`VECTORS`] if each vector is of another row, and otherwise
+    /// that or 0.
+    pub rows_log: u32,
     /// Whether some row begins or ends within a vector: 0 or 1.
     pub has_singles: u32,
     /// How results are computed from sums: see [`result`](super::result).
@@ -51,8 +53,10 @@ pub struct ExactRowArgs<T: Plain> {
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and the warp's groups of lanes take different rows. A lane
-/// has [`VECTORS`] vectors, all of one row, or each of another row. All rows of a warp share a window. A row that does
-/// not fit it is summed again.
+/// loads [`VECTORS`] vectors in a step, each of another row, or all of one row; then it may have several steps. All rows
+/// of a step share a window, that of the step before if they fit. A row that does not fit is summed again.
+///
+/// A lane has up to four rows, because rounding takes as long for one row of a warp as for one row of each lane.
 ///
 /// # Safety
 /// The views have all elements that the arguments describe, because accesses are not checked. The vectors of a row's
@@ -65,17 +69,26 @@ pub struct ExactRowArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
-    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, has_singles, finish, output }: ExactRowArgs<T>,
+    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, rows_log, has_singles, finish, output }: ExactRowArgs<
+        T,
+    >,
 ) {
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log, rows_log);
     sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
 }
 
-/// The value of `min_blocks`. Elements with two terms need twice the registers.
+/// The value of `min_blocks`: as many as leave a thread the registers that its elements and sums need.
 pub const fn min_blocks<O: ExactOperator<T>, T: Element>() -> usize {
-    if GridOf::<O, T>::HAS_LOW { 4 } else { 8 }
+    let has_long_terms = size_of::<Float<O::Terms>>() == 8;
+    let has_many_terms = items_of_vector::<O::Terms>() == 8 && <O::Terms as Terms>::WINDOW.is_none();
+    match (has_long_terms, has_many_terms) {
+        _ if GridOf::<O, T>::HAS_LOW => 4,
+        (true, true) => 5,
+        (true, false) | (false, true) => 7,
+        (false, false) => 8,
+    }
 }
 
 /// Writes the results of a warp's rows.
@@ -99,14 +112,14 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     // Separate functions, since code that only one of them needs would slow the others. If all vectors of a lane are of
     // one row, a warp executes a third fewer instructions.
     let again = match (has_singles, rows.vectors_log) {
-        (false, 0) => sum_rows::<O, T, false>(input, &rows.with_vectors(0), &put),
-        (true, 0) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_vectors(0), &put),
-        (false, _) => sum_rows::<O, T, false>(input, &rows.computed_anew().with_vectors(VECTORS_LOG), &put),
-        (true, _) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_vectors(VECTORS_LOG), &put),
+        (false, 0) => sum_rows::<O, T, false>(input, &rows.with_single_vectors(), &put),
+        (true, 0) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_single_vectors(), &put),
+        (false, _) => sum_rows::<O, T, false>(input, &rows.computed_anew().with_all_vectors(), &put),
+        (true, _) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_all_vectors(), &put),
     };
     if warp_vote_any(FULL_MASK, again != 0) {
-        let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
-        resum_rows::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, again, superacc, results);
+        let Rows { rows, len, pitch, lanes_log, vectors_log, rows_log, .. } = rows;
+        resum_rows::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, rows_log, again, superacc, results);
     }
 }
 
@@ -126,7 +139,7 @@ fn result_of_two<O: ExactOperator<T>, T: Element>(
 pub(super) type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 
 /// The integers in which a lane sums.
-type ValueOf<O, T> = <<GridOf<O, T> as Grid>::Format as Format>::Value;
+pub(super) type ValueOf<O, T> = <<GridOf<O, T> as Grid>::Format as Format>::Value;
 
 /// The rows of a warp.
 #[derive(Clone, Copy)]
@@ -136,22 +149,16 @@ pub(super) struct Rows {
     pub pitch: usize,
     pub lanes_log: u32,
     pub vectors_log: u32,
+    pub rows_log: u32,
     first: usize,
 }
 
 impl Rows {
     /// The rows of this warp; the parameters are the kernel's.
     #[inline(always)]
-    pub fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, vectors_log: u32) -> Self {
+    pub fn of_warp(rows: usize, len: usize, pitch: usize, lanes_log: u32, vectors_log: u32, rows_log: u32) -> Self {
         let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread::thread_idx_x() as usize / 32;
-        Self {
-            rows,
-            len,
-            pitch,
-            lanes_log,
-            vectors_log,
-            first: warp << (5 - lanes_log + VECTORS.ilog2() - vectors_log),
-        }
+        Self { rows, len, pitch, lanes_log, vectors_log, rows_log, first: warp << (5 - lanes_log + rows_log) }
     }
 
     /// The same rows, opaque to the compiler, which then recomputes derived values.
@@ -161,26 +168,32 @@ impl Rows {
         Self { lanes_log, first: compute_anew(self.first), ..self }
     }
 
-    /// The same rows, with the logarithm of their vectors as a constant.
+    /// The same rows, with a lane's vectors each of another row, as a constant.
     #[inline(always)]
-    fn with_vectors(self, vectors_log: u32) -> Self {
-        Self { vectors_log, ..self }
+    fn with_single_vectors(self) -> Self {
+        Self { vectors_log: 0, rows_log: VECTORS_LOG, ..self }
     }
 
-    /// The row of vector `k` of group `group` of lanes.
+    /// The same rows, with all vectors of a lane of one row, as a constant.
+    #[inline(always)]
+    fn with_all_vectors(self) -> Self {
+        Self { vectors_log: VECTORS_LOG, ..self }
+    }
+
+    /// Row `k` of group `group` of lanes.
     #[inline(always)]
     pub fn row(&self, k: usize, group: u32) -> usize {
-        self.first + ((k as u32 >> self.vectors_log << (5 - self.lanes_log)) + group) as usize
+        self.first + (((k as u32) << (5 - self.lanes_log)) + group) as usize
     }
 
-    /// The index of this lane's vector `k` in its row.
+    /// The index in its row of vector `k` of this lane in a step.
     #[inline(always)]
-    fn vector(&self, k: usize) -> u32 {
-        (lane_id() & (self.lanes() - 1)) + ((k as u32 & ((1 << self.vectors_log) - 1)) << self.lanes_log)
+    pub fn vector(&self, k: u32) -> u32 {
+        (lane_id() & (self.lanes() - 1)) + (k << self.lanes_log)
     }
 
     #[inline(always)]
-    fn lanes(&self) -> u32 {
+    pub fn lanes(&self) -> u32 {
         1 << self.lanes_log
     }
 
@@ -193,15 +206,8 @@ impl Rows {
     /// The number of lanes that round different rows: one for each row of a lane, if the group has enough lanes.
     #[inline(always)]
     fn distance(&self) -> u32 {
-        let rows = VECTORS as u32 >> self.vectors_log;
+        let rows = 1 << self.rows_log;
         if rows < self.lanes() { rows } else { self.lanes() }
-    }
-
-    /// The bins of a lane's rows: of all vectors, in the first place, if these are of one row.
-    #[inline(always)]
-    fn merged<F: Format>(&self, [a, b, c, d]: [Bins<F>; VECTORS]) -> [Bins<F>; VECTORS] {
-        let first = if self.vectors_log > 0 { a.merge(b).merge(c.merge(d)) } else { a };
-        [first, b, c, d]
     }
 
     /// Sums each row over a group's lanes. While a lane has several rows, it gives half of them to another lane and
@@ -233,72 +239,37 @@ impl Rows {
 }
 
 /// Sums a warp's rows. Calls `put` with a row's index and its sum: two integers, of first and second terms, each with
-/// the position of its unit. Returns a bit for each of the lane's vectors: whether the row that begins with it must be
-/// summed again.
+/// the position of its unit. Returns a bit for each of the lane's rows: whether it must be summed again.
 #[inline(always)]
 pub(super) fn sum_rows<O: ExactOperator<T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
     put: &impl Fn(usize, [(i128, u32); 2]),
 ) -> u32 {
-    let group = lane_id() >> rows.lanes_log;
-    let load = |k: usize| {
-        let (start, len) = rows.place_of(rows.row(k, group));
-        // SAFETY: the row is inside the input, as the kernel's caller has promised.
-        unsafe { Loaded::<T>::load::<SINGLES>(input, start, len, rows.vector(k), rows.lanes()) }
+    let of_rows = match rows.vectors_log {
+        0 => OfRows::of_single_vectors::<SINGLES>(input, rows),
+        _ => OfRows::of_all_vectors::<SINGLES>(input, rows),
     };
-    let of_lane = [load(0), load(1), load(2), load(3)];
-    issue_loads();
-    let exponent = match O::Terms::WINDOW {
-        Some(exponent) => exponent,
-        None => {
-            let mut largest = 0.0_f32;
-            each::<VECTORS>(|k| largest = largest.max(of_lane[k].largest::<O::Factors, SINGLES>()));
-            let largest = u32::reduce_max(FULL_MASK, largest.to_bits());
-            window_above::<Float<O::Factors>>(largest) * O::Terms::DEGREE
-        }
-    };
-    let window = GridOf::<O, T>::window(exponent);
-    let windows = [window, GridOf::<O, T>::window_of_low(window)];
-    let (mut bins, mut low_bins) = ([Bins::EMPTY; VECTORS], [Bins::EMPTY; VECTORS]);
-    each::<VECTORS>(|k| (bins[k], low_bins[k]) = of_lane[k].bins::<O::Terms, SINGLES>(windows));
-    let (bins, low_bins) = (rows.merged(bins), rows.merged(low_bins));
-    let items = items_of_vector::<O::Terms>() + if SINGLES { 2 } else { 0 };
-    // The number of terms in each bin.
-    let terms = if GridOf::<O, T>::HAS_LOW { items as u32 } else { terms::<O::Terms>(items) } << rows.vectors_log;
-    let mut again = 0;
-    let (mut sums, mut lows) = ([ValueOf::<O, T>::ZERO; VECTORS], [ValueOf::<O, T>::ZERO; VECTORS]);
-    each::<VECTORS>(|k| {
-        if k & ((1 << rows.vectors_log) - 1) == 0 {
-            let mut is_exact = bins[k].is_exact();
-            sums[k] = Value::of(window.drain(bins[k].upper, bins[k].lower, terms));
-            if GridOf::<O, T>::HAS_LOW {
-                is_exact &= low_bins[k].is_exact();
-                lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, terms));
-            }
-            let is_again = warp_vote_ballot(FULL_MASK, !is_exact) & rows.mask(group) != 0;
-            again |= if is_again { 1 << k } else { 0 };
-        }
-    });
-    sums = rows.distribute_rows(sums);
-    if GridOf::<O, T>::HAS_LOW {
-        lows = rows.distribute_rows(lows);
-    }
-    let (lane, distance) = (lane_id(), rows.distance());
-    // The first vector of the first row that this lane rounds.
+    let OfRows::<O, T> { sums, lows, exponents, again } = of_rows;
+    let mut sums = rows.distribute_rows(sums);
+    let mut lows = if GridOf::<O, T>::HAS_LOW { rows.distribute_rows(lows) } else { lows };
+    let (group, lane, distance) = (lane_id() >> rows.lanes_log, lane_id(), rows.distance());
+    // The first row that this lane rounds.
     let own = if distance > 1 && lane & 1 != 0 { 2 } else { 0 } + if distance > 2 && lane & 2 != 0 { 1 } else { 0 };
+    let window = GridOf::<O, T>::window(exponents.get(own));
     let is_first = lane & (rows.lanes() - 1) < distance;
-    let of_lane = if rows.vectors_log > 0 { 1 } else { VECTORS as u32 / distance };
+    let of_lane = (1 << rows.rows_log) / distance;
     let mut k = 0;
     loop {
         k = keep_rolled(k);
         let row = rows.row(own + k as usize, group);
         if is_first && row < rows.rows && again >> (own as u32 + k) & 1 == 0 {
             let of = |sum: ValueOf<O, T>, window| (sum.wide(), GridOf::<O, T>::position(window));
-            put(row, [of(sums[0], windows[0]), of(lows[0], windows[1])]);
+            put(row, [of(sums[0], window), of(lows[0], GridOf::<O, T>::window_of_low(window))]);
         }
         k += 1;
-        if k >= of_lane {
+        // If a lane's vectors are of one row, the group has a lane for each of its rows.
+        if rows.vectors_log > 0 || k >= of_lane {
             return again;
         }
         // Rotated, because if an entry stayed unchanged, LLVM would unroll the loop and the code before it.
@@ -327,11 +298,12 @@ fn resum_rows<O: ExactOperator<T>, T: Element>(
     pitch: usize,
     lanes_log: u32,
     vectors_log: u32,
+    rows_log: u32,
     again: u32,
     superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, O::Terms>,
 ) {
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log, rows_log);
     let by_warp = !takes_rows_of::<O::Terms>() || results.finish.is_long_root();
     let mut k = 0;
     while k < VECTORS {

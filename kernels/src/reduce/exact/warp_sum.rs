@@ -39,17 +39,18 @@ type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
 /// The [high word](Format::high_word) of the largest term of a warp's vectors, without those that [`largest`] ignores.
 #[inline(always)]
 pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> u32 {
-    let mut of_vectors = [0.0_f32; 4];
+    let mut of_vectors = [f32::NAN; 4];
     each::<N>(|k| of_vectors[k % 4] = of_vectors[k % 4].max(largest::<K, I>(vectors[k])));
     let [a, b, c, d] = of_vectors;
-    u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).to_bits())
+    u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).max(0.0).to_bits())
 }
 
-/// The [`upper`](Format::upper) of the largest of a vector's terms, without NaN and the largest `f64`. A window for it
-/// may be too low for these, and then does not take them.
+/// The [`upper`](Format::upper) of the largest of a vector's terms, without NaN and the largest `f64`; NaN if there are
+/// no others. A window for it may be too low for these, and then does not take them.
 #[inline(always)]
 pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> f32 {
-    let mut of_pairs = [0.0_f32; 4];
+    // The maximum of NaN and a number is the number.
+    let mut of_pairs = [f32::NAN; 4];
     I::each(vectors, |i, item| {
         let of_pair = &mut of_pairs[i / 2 % 4];
         *of_pair = of_pair.max(K::term(item).upper());

@@ -28,7 +28,9 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     states: GlobalMut<i64>,
 ) {
     let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
+    // One step.
+    let rows_log = VECTORS.ilog2() - vectors_log;
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log, rows_log);
     let put = |row: usize, [(value, position), _]: [(i128, u32); 2]| {
         let states = States::<T::Grid>::new(states);
         states.add(row, value, position);
@@ -60,7 +62,7 @@ fn add_again<T: Summand>(
     superacc: Superaccumulator<T::Grid>,
     states: GlobalMut<i64>,
 ) {
-    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log);
+    let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log, VECTORS.ilog2() - vectors_log);
     let states = States::<T::Grid>::new(states);
     let mut k = 0;
     while k < VECTORS {
