@@ -5,6 +5,7 @@ use kernels::reduce::columns::BLOCK;
 use kernels::reduce::exact::columns::{ExactColumnArgs, WORDS_OF_TICKET, exact_columns, lane_memory, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use kernels::reduce::exact::long_segments::{ExactLongSegmentArgs, exact_long_segments};
+use kernels::reduce::exact::rows::{self, ExactRowArgs, exact_rows};
 use kernels::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
 use kernels::reduce::exact::terms::Elements;
 use rand::rngs::SmallRng;
@@ -29,6 +30,8 @@ pub fn check_columns<T: Launched>(gpu: &Gpu, elements: &[T], shape: [usize; 3], 
 pub trait Launched: Exact<Sum = Self> + Binary {
     /// The sums of the segments between offsets, with this many in each warp.
     fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], segments_per_warp: u32) -> Vec<Self>;
+    /// The sums of rows of `len` elements, `pitch` elements apart, by `lanes` lanes with `rows_of_lane` rows each.
+    fn of_rows(gpu: &Gpu, elements: &[Self], len: usize, pitch: usize, lanes: u32, rows_of_lane: u32) -> Vec<Self>;
     /// The sums of the columns of some matrices, by a plan: lanes, splits, and folded rows.
     fn of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3]) -> Vec<Self> {
         Self::results_of_columns(gpu, elements, shape, plan, 0)
@@ -57,6 +60,36 @@ macro_rules! launched {
                     output: sums.view_mut(),
                 };
                 gpu.launch(kernel, (segments as u32).div_ceil(8 * segments_per_warp), arguments).unwrap();
+                let bytes = gpu.download(&sums).unwrap();
+                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+            }
+            fn of_rows(
+                gpu: &Gpu,
+                elements: &[Self],
+                len: usize,
+                pitch: usize,
+                lanes: u32,
+                rows_of_lane: u32,
+            ) -> Vec<Self> {
+                let (input, rows) = (gpu.upload(elements).unwrap(), elements.len() / pitch);
+                let mut sums = gpu.zeroed::<u8>(rows * size_of::<Self>()).unwrap();
+                // SAFETY: the lanes' vectors cover a row, and the blocks have all rows.
+                let kernel = unsafe { exact_rows::handle::<Sum, $type>() };
+                let vector = 16 / size_of::<Self>();
+                let arguments = ExactRowArgs {
+                    input: input.view(),
+                    rows,
+                    len,
+                    pitch,
+                    lanes_log: lanes.ilog2(),
+                    vectors_log: rows::VECTORS.ilog2(),
+                    rows_log: rows_of_lane.ilog2(),
+                    has_singles: u32::from(!(len.is_multiple_of(vector) && pitch.is_multiple_of(vector))),
+                    finish: 0,
+                    output: sums.view_mut(),
+                };
+                let rows_of_block = rows::BLOCK as u32 / lanes * rows_of_lane;
+                gpu.launch(kernel, (rows as u32).div_ceil(rows_of_block), arguments).unwrap();
                 let bytes = gpu.download(&sums).unwrap();
                 bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
             }
@@ -132,6 +165,38 @@ fn warps_have_a_segment_for_each_lane() {
         }
     }
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(71));
+    for _ in 0..3 {
+        of::<f32>(&gpu, &mut source);
+        of::<f64>(&gpu, &mut source);
+    }
+}
+
+/// Plans give a lane several rows only if there are thousands of rows. Here each row has other data, so that some rows
+/// need another window than the row before, and some do not fit any.
+#[test]
+fn lanes_have_several_rows() {
+    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
+        let vector = 16 / size_of::<T>();
+        for lanes in [4, 8, 16, 32] {
+            let most = 4 * lanes * vector;
+            for (len, pitch) in [(most, most), (most - vector, most), (most - 1, most + 3)] {
+                let mut elements: Vec<T> = Vec::new();
+                for _ in 0..45 {
+                    let data = exact::ALL[source.random_range(0..exact::ALL.len())];
+                    elements.extend(exact::numbers::<T>(data, pitch, source));
+                }
+                for rows_of_lane in [1, 4] {
+                    let sums = T::of_rows(gpu, &elements, len, pitch, lanes as u32, rows_of_lane);
+                    for (i, (row, sum)) in elements.chunks_exact(pitch).zip(sums).enumerate() {
+                        let right: ExactSum<T> = row[..len].iter().copied().collect();
+                        let case = format!("row {i} of {len} {}, {lanes} lanes of {rows_of_lane} rows", T::NAME);
+                        exact::same(sum, right.value(), &case).unwrap();
+                    }
+                }
+            }
+        }
+    }
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(76));
     for _ in 0..3 {
         of::<f32>(&gpu, &mut source);
         of::<f64>(&gpu, &mut source);
