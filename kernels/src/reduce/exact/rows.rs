@@ -53,8 +53,8 @@ pub struct ExactRowArgs<T: Plain> {
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
 ///
 /// `2^lanes_log` lanes of a warp take a row, up to all 32, and the warp's groups of lanes take different rows. A lane
-/// loads [`VECTORS`] vectors in a step, each of another row, or all of one row; then it may have several steps. All rows
-/// of a step share a window, that of the step before if they fit. A row that does not fit is summed again.
+/// loads [`VECTORS`] vectors in a step, each of another row, or all of one row; then it may have several steps. Rows of
+/// a step share a window: that of the step before, if they fit. A row that does not fit is summed again.
 ///
 /// A lane has up to four rows, because rounding takes as long for one row of a warp as for one row of each lane.
 ///
@@ -68,11 +68,8 @@ pub struct ExactRowArgs<T: Plain> {
     min_blocks = min_blocks::<O, T>(),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(
-    ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, rows_log, has_singles, finish, output }: ExactRowArgs<
-        T,
-    >,
-) {
+pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(args: ExactRowArgs<T>) {
+    let ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, rows_log, has_singles, finish, output } = args;
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log, rows_log);
