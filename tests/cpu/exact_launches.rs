@@ -14,7 +14,7 @@ use rand::{Rng, SeedableRng};
 use test_support::exact::{self, Data, Exact, power};
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Dot, Sum, SumOfSquares};
-use warpfold::{Gpu, Shape};
+use warpfold::{Buffer, Gpu, Shape};
 
 /// Compares the sums of matrices' columns with the host's. The shape is the batches, rows and columns.
 pub fn check_columns<T: Launched>(gpu: &Gpu, elements: &[T], shape: [usize; 3], plan: [u32; 3]) {
@@ -38,11 +38,17 @@ pub trait Launched: Exact<Sum = Self> + Binary {
     }
     /// The results of the columns that `finish` selects: sums, or means.
     fn results_of_columns(gpu: &Gpu, elements: &[Self], shape: [usize; 3], plan: [u32; 3], finish: u32) -> Vec<Self>;
+    /// Sums as the kernels have stored them.
+    fn download(gpu: &Gpu, sums: &Buffer<u8>) -> Vec<Self>;
 }
 
 macro_rules! launched {
     ($($type:ident)*) => {$(
         impl Launched for $type {
+            fn download(gpu: &Gpu, sums: &Buffer<u8>) -> Vec<Self> {
+                let bytes = gpu.download(sums).unwrap();
+                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+            }
             fn of_segments(gpu: &Gpu, elements: &[Self], offsets: &[u64], segments_per_warp: u32) -> Vec<Self> {
                 let (input, of_device) = (gpu.upload(elements).unwrap(), gpu.upload(offsets).unwrap());
                 let (mut chunks, mut status) = (gpu.zeroed(0).unwrap(), gpu.zeroed(2).unwrap());
@@ -60,8 +66,7 @@ macro_rules! launched {
                     output: sums.view_mut(),
                 };
                 gpu.launch(kernel, (segments as u32).div_ceil(8 * segments_per_warp), arguments).unwrap();
-                let bytes = gpu.download(&sums).unwrap();
-                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+                Self::download(gpu, &sums)
             }
             fn of_rows(
                 gpu: &Gpu,
@@ -90,8 +95,7 @@ macro_rules! launched {
                 };
                 let rows_of_block = rows::BLOCK as u32 / lanes * rows_of_lane;
                 gpu.launch(kernel, (rows as u32).div_ceil(rows_of_block), arguments).unwrap();
-                let bytes = gpu.download(&sums).unwrap();
-                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+                Self::download(gpu, &sums)
             }
             fn results_of_columns(
                 gpu: &Gpu,
@@ -133,8 +137,7 @@ macro_rules! launched {
                 gpu.launch(kernel, tiles * splits * batches as u32, arguments).unwrap();
                 assert!(gpu.download(&tickets).unwrap().iter().all(|&word| word == 0), "tickets are cleared");
                 assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&word| word == 0), "limbs are cleared");
-                let bytes = gpu.download(&sums).unwrap();
-                bytes.chunks_exact(size_of::<Self>()).map(|sum| Self::from_le_bytes(sum.try_into().unwrap())).collect()
+                Self::download(gpu, &sums)
             }
         }
     )*};
@@ -165,38 +168,6 @@ fn warps_have_a_segment_for_each_lane() {
         }
     }
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(71));
-    for _ in 0..3 {
-        of::<f32>(&gpu, &mut source);
-        of::<f64>(&gpu, &mut source);
-    }
-}
-
-/// Plans give a lane several rows only if there are thousands of rows. Here each row has other data, so that some rows
-/// need another window than the row before, and some do not fit any.
-#[test]
-fn lanes_have_several_rows() {
-    fn of<T: Launched>(gpu: &Gpu, source: &mut SmallRng) {
-        let vector = 16 / size_of::<T>();
-        for lanes in [4, 8, 16, 32] {
-            let most = 4 * lanes * vector;
-            for (len, pitch) in [(most, most), (most - vector, most), (most - 1, most + 3)] {
-                let mut elements: Vec<T> = Vec::new();
-                for _ in 0..45 {
-                    let data = exact::ALL[source.random_range(0..exact::ALL.len())];
-                    elements.extend(exact::numbers::<T>(data, pitch, source));
-                }
-                for rows_of_lane in [1, 4] {
-                    let sums = T::of_rows(gpu, &elements, len, pitch, lanes as u32, rows_of_lane);
-                    for (i, (row, sum)) in elements.chunks_exact(pitch).zip(sums).enumerate() {
-                        let right: ExactSum<T> = row[..len].iter().copied().collect();
-                        let case = format!("row {i} of {len} {}, {lanes} lanes of {rows_of_lane} rows", T::NAME);
-                        exact::same(sum, right.value(), &case).unwrap();
-                    }
-                }
-            }
-        }
-    }
-    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(76));
     for _ in 0..3 {
         of::<f32>(&gpu, &mut source);
         of::<f64>(&gpu, &mut source);

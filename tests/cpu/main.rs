@@ -37,6 +37,7 @@ mod exact_columns;
 mod exact_consequences;
 mod exact_edges;
 mod exact_launches;
+mod exact_rows;
 mod exact_segments;
 mod exact_sums;
 mod exact_ways;

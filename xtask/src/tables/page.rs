@@ -80,7 +80,7 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
         all.dedup();
         (!all.is_empty()).then(|| all.into_iter().map(String::as_str).collect::<Vec<_>>().join(" and "))
     };
-    let mut text = format!("One {card}: {multiprocessors} multiprocessors");
+    let mut text = format!("{card}: {multiprocessors} multiprocessors");
     if device.backend != "cuda" {
         text = format!("The executor on a CPU ({card}): the times are a CPU's, and say nothing about a GPU");
     }
