@@ -149,6 +149,14 @@ impl<'a, T: Plain> Global<'a, T> {
 }
 
 impl<T: Element> Global<'_, T> {
+    /// Prefetches the 128 bytes around element `i` to L2. Does nothing if there is no such element.
+    #[inline(always)]
+    pub fn prefetch_line(&self, i: usize) {
+        if i < self.len {
+            backend::prefetch_line(self.start.wrapping_add(i).cast());
+        }
+    }
+
     /// Loads the vector that starts at `i`. Traps if it is not wholly inside the view, or not aligned.
     #[inline(always)]
     #[track_caller]

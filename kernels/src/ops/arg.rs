@@ -3,6 +3,7 @@
 //! Of equal elements the first wins; -0.0 equals 0.0. NaN ranks before every number, and the first NaN wins, as in
 //! NumPy. An empty segment gives `u64::MAX`.
 
+use cuda_std::element::VectorVisitor;
 use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
@@ -62,9 +63,26 @@ fn highest_of<O: Ordered, const LEN: usize>(
     candidate: impl Fn(usize) -> O,
     index_of: impl Fn(usize) -> u64,
 ) -> Candidate {
-    let leaf = |i: usize| (candidate(i), i as u32);
-    let (best, position) = tree::<_, LEN>(leaf, |a, b| if b.0.is_above(a.0) { b } else { a });
+    let (best, position) = tree::<_, LEN>(|i| (candidate(i), i as u32), first_highest);
     [best.descending_key(), index_of(position as usize)]
+}
+
+/// The higher of two elements and its position; of equal ones, the first.
+#[inline(always)]
+fn first_highest<O: Ordered>(a: (O, u32), b: (O, u32)) -> (O, u32) {
+    if b.0.is_above(a.0) { b } else { a }
+}
+
+/// Returns the highest element of a vector and its position.
+struct HighestAndPosition;
+
+impl<T: Scalar> VectorVisitor<T> for HighestAndPosition {
+    type Result = (T::Ordered, u32);
+
+    #[inline(always)]
+    fn elements<const LEN: usize>(self, elements: [T; LEN]) -> (T::Ordered, u32) {
+        tree::<_, LEN>(|i| (elements[i].ordered(), i as u32), first_highest)
+    }
 }
 
 /// The key of an element: the higher the flipped element, the lower the key.
@@ -107,6 +125,20 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
     fn reduce_vector(self, vector: T::Vector, first: u64) -> Candidate {
         // The vector is flipped already, so `ReduceVector` flips nothing.
         flip_vector::<T>(vector, self.flip).visit(ReduceVector { first, operator: Self { flip: 0 } })
+    }
+    #[inline(always)]
+    fn reduce_vectors<const VECTORS: usize>(
+        self,
+        vectors: [T::Vector; VECTORS],
+        index_of: impl Fn(usize) -> u64,
+    ) -> Candidate {
+        let leaf = |k: usize| {
+            let (highest, position) = flip_vector::<T>(vectors[k], self.flip).visit(HighestAndPosition);
+            (highest, (k * T::Vector::LEN) as u32 + position)
+        };
+        let (highest, position) = tree::<_, VECTORS>(leaf, first_highest);
+        let (k, i) = (position as usize / T::Vector::LEN, position as usize % T::Vector::LEN);
+        [highest.descending_key(), index_of(k) + i as u64]
     }
     #[inline(always)]
     fn reduce_to_partial_index<const VECTORS: usize>(

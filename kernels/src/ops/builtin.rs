@@ -92,7 +92,7 @@ macro_rules! builtin_operators {
             ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MAX }) in_any_order
                 of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
         }
-        // The kernels of these compare an element's bits with a threshold, and so serve all floats of one size.
+        // The kernels of these compare an element's bits with a limit, and so serve all floats of one size.
         Any, "whether any is nonzero" [] {
             AnyOrAll(AnyOrAll { is_all: false }) in_any_order
                 of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u8;
@@ -102,15 +102,15 @@ macro_rules! builtin_operators {
                 of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u8;
         }
         CountNonzero, "the number of nonzero elements" [] {
-            Count(Count { threshold: 2, is_below: false }) in_any_order
+            Count(Count { limit: 0, is_at_most: false }) in_any_order
                 of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
         }
         CountNan, "the number of NaN" [] {
-            Count(Count { threshold: T::INFINITY_SHIFTED + 2, is_below: false }) in_any_order
+            Count(Count { limit: T::INFINITY_BITS, is_at_most: false }) in_any_order
                 of f32, f64, f16 for bf16 -> u64;
         }
         CountFinite, "the number of finite elements" [] {
-            Count(Count { threshold: T::INFINITY_SHIFTED, is_below: true }) in_any_order
+            Count(Count { limit: T::INFINITY_BITS - 1, is_at_most: true }) in_any_order
                 of f32, f64, f16 for bf16 -> u64;
         }
     }};

@@ -184,17 +184,25 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
 
     /// The state of several vectors in a thread's registers. `index_of` gives the index of each vector's first element,
     /// in rising order.
-    ///
-    /// The state's index may be partial: the first of the right vector, not yet the right element.
-    /// [`Operator::resolve_index`] resolves the index of a block's final state. An operator that returns an index
-    /// overrides both, since carrying each element's index costs more than comparing it.
+    #[inline(always)]
+    fn reduce_vectors<const VECTORS: usize>(
+        self,
+        vectors: [T::Vector; VECTORS],
+        index_of: impl Fn(usize) -> u64,
+    ) -> Self::State {
+        tree::<_, VECTORS>(|k| self.reduce_vector(vectors[k], index_of(k)), Self::combine)
+    }
+
+    /// [`Operator::reduce_vectors`], but the state's index may be partial: the first of the right vector, not yet the
+    /// right element. [`Operator::resolve_index`] resolves the index of a block's final state. An operator that returns
+    /// an index overrides both, since carrying each element's index costs more than comparing it.
     #[inline(always)]
     fn reduce_to_partial_index<const VECTORS: usize>(
         self,
         vectors: [T::Vector; VECTORS],
         index_of: impl Fn(usize) -> u64,
     ) -> Self::State {
-        tree::<_, VECTORS>(|k| self.reduce_vector(vectors[k], index_of(k)), Self::combine)
+        self.reduce_vectors(vectors, index_of)
     }
 
     /// Resolves the state's partial index; `element` loads an element by its index.

@@ -33,11 +33,11 @@ pub struct AnyOrAll {
 /// [`CountNonzero`], [`CountNan`] or [`CountFinite`]; of integers always [`CountNonzero`], whatever the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// A float counts if its bits, shifted left by one to drop the sign, are at least this number. The number is even,
-    /// as shifted bits are, so that bit 0 of the operator's word can hold `is_below`.
-    pub threshold: u64,
-    /// Whether the elements below the threshold count instead.
-    pub is_below: bool,
+    /// A float counts if the bits of its magnitude are above this number, the bits of a magnitude. So bit 63 of the
+    /// operator's word can hold `is_at_most`.
+    pub limit: u64,
+    /// Whether the elements up to the limit count instead.
+    pub is_at_most: bool,
 }
 
 /// The state for whether some element is 0, and whether some element is not.
@@ -85,15 +85,15 @@ impl<T: Scalar> Operator<T> for Count {
     const ANY_ORDER: bool = true;
 
     fn to_word(self) -> u64 {
-        self.threshold | u64::from(self.is_below)
+        self.limit | u64::from(self.is_at_most) << 63
     }
     #[inline(always)]
     fn from_word(word: u64) -> Self {
-        Self { threshold: word & !1, is_below: word & 1 != 0 }
+        Self { limit: word & !(1 << 63), is_at_most: word >> 63 != 0 }
     }
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> u64 {
-        u64::from(element.is_at_least(self.threshold))
+        u64::from(element.has_magnitude_above(self.limit))
     }
     #[inline(always)]
     fn combine(a: u64, b: u64) -> u64 {
@@ -101,10 +101,10 @@ impl<T: Scalar> Operator<T> for Count {
     }
     #[inline(always)]
     fn finish(self, state: u64, count: u64) -> u64 {
-        if self.is_below { count - state } else { state }
+        if self.is_at_most { count - state } else { state }
     }
     #[inline(always)]
     fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u64 {
-        u64::from(tree::<_, LEN>(|i| u32::from(elements[i].is_at_least(self.threshold)), |a, b| a + b))
+        u64::from(tree::<_, LEN>(|i| u32::from(elements[i].has_magnitude_above(self.limit)), |a, b| a + b))
     }
 }

@@ -57,9 +57,9 @@ pub trait Scalar: Element {
     fn has_nonzero<const LEN: usize>(elements: [Self; LEN]) -> bool {
         tree::<_, LEN>(|i| elements[i].is_nonzero(), |a, b| a | b)
     }
-    /// Whether the bits of the magnitude, shifted left by one, are at least `threshold`, an even number. Of an integer:
-    /// whether it is not 0.
-    fn is_at_least(self, threshold: u64) -> bool;
+    /// Whether the bits of the magnitude are above `limit`, the bits of a number; true of NaN, unless `limit` is. Of an
+    /// integer: whether it is not 0.
+    fn has_magnitude_above(self, limit: u64) -> bool;
 }
 
 /// A [`Scalar`] whose arithmetic wraps.
@@ -213,8 +213,9 @@ macro_rules! ordered_floats {
                 float::Float::maximum(self, other)
             }
             #[inline(always)]
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is above")]
             fn is_above(self, other: Self) -> bool {
-                (self > other) | (self.is_nan() & !other.is_nan())
+                !(self <= other) & !other.is_nan()
             }
             #[inline(always)]
             fn with_canonical_nan(self) -> Self {
@@ -322,7 +323,7 @@ macro_rules! integers {
                 tree::<_, LEN>(|i| elements[i], |a, b| a | b) != 0
             }
             #[inline(always)]
-            fn is_at_least(self, _threshold: u64) -> bool {
+            fn has_magnitude_above(self, _limit: u64) -> bool {
                 self != 0
             }
         }
@@ -422,8 +423,14 @@ macro_rules! floats {
                 self.to_bits() << 1 != 0
             }
             #[inline(always)]
-            fn is_at_least(self, threshold: u64) -> bool {
-                self.to_bits() << 1 >= threshold as $bits
+            #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is above")]
+            fn has_magnitude_above(self, limit: u64) -> bool {
+                // One instruction for `f32` and `f64`. The halves share a kernel, which has to compare bits.
+                if size_of::<Self>() == 2 {
+                    return self.to_bits() & !(1 << ($bits::BITS - 1)) > limit as $bits;
+                }
+                let magnitude = ($to)(Self::from_bits(self.to_bits() & !(1 << ($bits::BITS - 1))));
+                !(magnitude <= ($to)(Self::from_bits(limit as $bits)))
             }
         }
     )*};

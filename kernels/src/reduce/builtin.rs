@@ -97,14 +97,14 @@ flips! {
 
 /// Floats. Infinity has all bits of the exponent set, and no others.
 pub trait Infinite {
-    /// The bits of infinity, shifted left by one.
-    const INFINITY_SHIFTED: u64;
+    /// The bits of infinity. Those of the largest number are one less.
+    const INFINITY_BITS: u64;
 }
 
 macro_rules! infinite {
     ($($type:ident)*) => {$(
         impl Infinite for $type {
-            const INFINITY_SHIFTED: u64 = ($type::INFINITY.to_bits() as u64) << 1;
+            const INFINITY_BITS: u64 = $type::INFINITY.to_bits() as u64;
         }
     )*};
 }

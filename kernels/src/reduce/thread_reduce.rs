@@ -2,7 +2,7 @@
 
 use cuda_std::prelude::*;
 
-use crate::ops::{Operator, tree};
+use crate::ops::Operator;
 
 /// The state of `VECTORS` vectors; the first begins at index `first`, each other one `stride` elements after the
 /// previous.
@@ -13,7 +13,7 @@ pub fn reduce_vectors<O: Operator<T>, T: Element, const VECTORS: usize>(
     first: usize,
     stride: usize,
 ) -> O::State {
-    tree::<_, VECTORS>(|k| operator.reduce_vector(vectors[k], (first + k * stride) as u64), O::combine)
+    operator.reduce_vectors(vectors, |k| (first + k * stride) as u64)
 }
 
 /// [`reduce_vectors`] with a partial index, which [`Operator::resolve_index`] resolves.

@@ -16,8 +16,6 @@
 //! `round`, `trunc`, `fract`, `abs`, `signum`, `copysign`, `mul_add`, `sqrt`) have the same bits either way.
 //! clippy finds the others if a kernel crate's `clippy.toml` lists them as `disallowed-methods`.
 
-use core::hint::select_unpredictable;
-
 use half::{bf16, f16};
 
 use crate::backend;
@@ -61,6 +59,12 @@ pub fn multiply_add(a: f64, b: f64, c: f64) -> f64 {
     backend::multiply_add_f64(a, b, c)
 }
 
+/// `a * b - c`, rounded once.
+#[inline(always)]
+pub fn multiply_subtract(a: f64, b: f64, c: f64) -> f64 {
+    backend::multiply_subtract_f64(a, b, c)
+}
+
 /// A float with the operations that `core` lacks.
 pub trait Float: Copy + PartialOrd {
     /// The square root, rounded to nearest; NaN for a negative number.
@@ -95,11 +99,11 @@ impl Float for f64 {
     }
     #[inline(always)]
     fn minimum(self, other: Self) -> Self {
-        minimum_portable(self, other)
+        backend::minimum_f64(self, other)
     }
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
-        maximum_portable(self, other)
+        backend::maximum_f64(self, other)
     }
 }
 
@@ -108,48 +112,4 @@ mod private {
     pub trait Sealed {}
     impl Sealed for f32 {}
     impl Sealed for f64 {}
-}
-
-/// Bitwise operations that combine the signs of zeros, and NaN.
-#[doc(hidden)]
-pub trait SignBits: Copy + PartialOrd {
-    const NAN: Self;
-    fn or_bits(self, other: Self) -> Self;
-    fn and_bits(self, other: Self) -> Self;
-}
-
-macro_rules! sign_bits {
-    ($($type:ident),*) => {$(
-        impl SignBits for $type {
-            const NAN: Self = $type::NAN;
-            #[inline(always)]
-            fn or_bits(self, other: Self) -> Self {
-                Self::from_bits(self.to_bits() | other.to_bits())
-            }
-            #[inline(always)]
-            fn and_bits(self, other: Self) -> Self {
-                Self::from_bits(self.to_bits() & other.to_bits())
-            }
-        }
-    )*};
-}
-
-sign_bits!(f32, f64);
-
-/// [`Float::minimum`] without an instruction for it. If neither is less, the two are equal numbers, which differ at
-/// most in the sign of zero, or one is NaN, and a NaN OR any bits is a NaN. Branch-free, so that lanes do not diverge.
-#[inline(always)]
-#[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
-pub(crate) fn minimum_portable<T: SignBits>(a: T, b: T) -> T {
-    let if_not_less = select_unpredictable(b < a, b, a.or_bits(b));
-    select_unpredictable(a < b, a, if_not_less)
-}
-
-/// [`Float::maximum`] without an instruction for it.
-#[inline(always)]
-#[allow(dead_code, reason = "sm_80 and later have an instruction for f32")]
-pub(crate) fn maximum_portable<T: SignBits>(a: T, b: T) -> T {
-    let if_equal = select_unpredictable(a == b, a.and_bits(b), T::NAN);
-    let if_not_more = select_unpredictable(b > a, b, if_equal);
-    select_unpredictable(a > b, a, if_not_more)
 }

@@ -68,6 +68,7 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
             if GridOf::<O, T>::HAS_LOW {
                 lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, terms));
                 is_exact &= low_bins[k].is_exact();
+                is_exact &= Loaded::all_have_exact_low::<O::Terms, SINGLES, 1>(&[of_lane[k]]);
             }
             let is_again = warp_vote_ballot(FULL_MASK, !is_exact) & rows.mask(group) != 0;
             again |= if is_again { 1 << k } else { 0 };
@@ -102,7 +103,10 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
             let bins_of = |k: usize| of_lane[k].bins::<O::Terms, SINGLES>(windows);
             let [(a, x), (b, y), (c, z), (d, w)] = [bins_of(0), bins_of(1), bins_of(2), bins_of(3)];
             let (bins, low_bins) = (a.merge(b).merge(c.merge(d)), x.merge(y).merge(z.merge(w)));
-            let is_exact = bins.is_exact() & (!GridOf::<O, T>::HAS_LOW || low_bins.is_exact());
+            let mut is_exact = bins.is_exact();
+            if GridOf::<O, T>::HAS_LOW {
+                is_exact &= low_bins.is_exact() & Loaded::all_have_exact_low::<O::Terms, SINGLES, VECTORS>(&of_lane);
+            }
             let not_exact = warp_vote_ballot(FULL_MASK, !is_exact);
             if not_exact != 0 && !is_new && O::Terms::WINDOW.is_none() {
                 // The step is loaded again, since its elements would take registers until here.

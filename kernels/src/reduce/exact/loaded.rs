@@ -4,7 +4,7 @@ use cuda_std::prelude::*;
 use exact_sum::{Bins, Window};
 
 use super::format::Format;
-use super::terms::{Float, Inputs, One, Terms};
+use super::terms::{Float, Inputs, One, Terms, all_have_exact_low};
 use super::unrolled::each;
 use super::warp_sum::{extract_both, largest};
 use crate::reduce::tile_range::elements_to_alignment;
@@ -57,6 +57,20 @@ impl<T: Element> Loaded<T> {
         }
         let [a, b] = self.singles.map(|single| K::term(single).upper());
         of_vector.max(a.max(b))
+    }
+
+    /// [`all_have_exact_low`] for all items of some of these.
+    #[inline(always)]
+    pub fn all_have_exact_low<K: Terms<Element = T, Item = T>, const SINGLES: bool, const N: usize>(
+        some: &[Self; N],
+    ) -> bool {
+        let mut vectors = [some[0].vector; N];
+        each::<N>(|k| vectors[k] = some[k].vector);
+        let mut all = all_have_exact_low::<K, One<'_, T>, N>(&vectors);
+        if SINGLES {
+            each::<N>(|k| each::<2>(|i| all &= K::has_exact_low(some[k].singles[i])));
+        }
+        all
     }
 
     /// The sums of first and second terms, each in the bins of its window.

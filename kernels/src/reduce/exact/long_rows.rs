@@ -307,6 +307,22 @@ const fn headroom_of<K: Terms>() -> i32 {
     if <Float<K> as Format>::HAS_BELOW { 0 } else { 4 }
 }
 
+/// Whether the next step is prefetched to L2, not loaded: pairs of terms leave no registers for its elements.
+const fn prefetches<K: Terms, I: Inputs<K>>() -> bool {
+    K::Grid::HAS_LOW && I::COUNT == 1
+}
+
+/// Prefetches a warp's step, whose elements before `end` are in the input. `i` is this lane's first element of it.
+#[inline(always)]
+fn prefetch_step<K: Terms, I: Inputs<K>, const VECTORS: usize>(inputs: I, i: usize, end: usize) {
+    const LINE: usize = 128;
+    let (lane, lines) = (lane_id() as usize, VECTORS * 32 * 16 / LINE);
+    let own = i - lane * items_of_vector::<K>() + lane * (LINE / size_of::<K::Element>());
+    if lane < lines && own < end {
+        inputs.prefetch_line(own);
+    }
+}
+
 /// [`sum_tiles`]. Steps that do not fit in the window are added `FEW` vectors at a time, which have `TERMS` terms.
 #[inline(always)]
 fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
@@ -353,7 +369,17 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
     });
     let mut lanes = LaneSuperaccumulators::begin();
     loop {
-        // Steps whose elements are in the window, with the next one's in flight.
+        // Steps whose elements are in the window, with the next one's in flight; or only prefetched, except the last.
+        while const { prefetches::<K, I>() } && left > 1 {
+            prefetch_step::<K, I, VECTORS>(inputs, i + step, end);
+            if !sum.take::<K, I, VECTORS>(vectors) {
+                break;
+            }
+            left -= 1;
+            i += step;
+            vectors = load_step(i);
+            issue_loads();
+        }
         let is_taken = loop {
             let next = if left <= 1 {
                 vectors

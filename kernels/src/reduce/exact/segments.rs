@@ -17,7 +17,7 @@ use super::grid::Grid;
 use super::result::{ExactOperator, Results};
 use super::rows::{GridOf, min_lanes, sum_by_warp};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use super::terms::{Float, Inputs, One, Terms};
+use super::terms::{Float, Inputs, One, Terms, all_have_exact_low};
 use super::unrolled::each;
 use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
 use crate::ops::{Sum, SumOfSquares};
@@ -307,7 +307,8 @@ fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Element>(
         });
     });
     let value = window.drain(bins.upper, bins.lower, terms::<K>(VECTORS * items_of_vector::<K>()));
-    (Value::of(value), warp_vote_ballot(FULL_MASK, bins.is_exact()))
+    let is_exact = bins.is_exact() & all_have_exact_low::<K, One<'_, T>, VECTORS>(vectors);
+    (Value::of(value), warp_vote_ballot(FULL_MASK, is_exact))
 }
 
 /// The sum over this lane and the `followers` lanes after it.

@@ -3,7 +3,7 @@
 use core::marker::PhantomData;
 
 use cuda_std::element::VectorVisitor;
-use cuda_std::float::{f32_from_bf16, f32_from_f16, multiply_add};
+use cuda_std::float::{f32_from_bf16, f32_from_f16, multiply_subtract};
 use cuda_std::prelude::*;
 use exact_sum::Binary;
 use half::{bf16, f16};
@@ -38,11 +38,17 @@ pub trait Terms: Copy + 'static {
 
     /// The term.
     fn term(item: Self::Item) -> Float<Self>;
-    /// The second term. NaN if the two terms do not add up to the exact product: see [`Terms::out_of_range`].
+    /// The second term. Meaningless if the two terms do not add up to the exact product: see [`Terms::has_exact_low`].
     #[inline(always)]
     fn low(item: Self::Item, term: Float<Self>) -> Float<Self> {
         let _ = item;
         term
+    }
+    /// Whether the two terms add up to the exact product, unless the product is not finite.
+    #[inline(always)]
+    fn has_exact_low(item: Self::Item) -> bool {
+        let _ = item;
+        true
     }
     /// The number that is summed instead of an item's terms, if these are out of range.
     #[inline(always)]
@@ -89,6 +95,12 @@ pub trait Summand: Element {
     fn low(self, other: Self, product: <Self::Products as Grid>::Format) -> <Self::Products as Grid>::Format {
         let _ = other;
         product
+    }
+    /// [`Terms::has_exact_low`] of products.
+    #[inline(always)]
+    fn has_exact_low(self, other: Self) -> bool {
+        let _ = other;
+        true
     }
     /// [`Terms::out_of_range`] of products.
     #[inline(always)]
@@ -164,24 +176,21 @@ impl Summand for f64 {
     }
     #[inline(always)]
     fn low(self, other: Self, product: f64) -> f64 {
+        multiply_subtract(self, other, product)
+    }
+    #[inline(always)]
+    fn has_exact_low(self, other: Self) -> bool {
         // The rounding error of a product below this may be below the smallest number.
         const TINY: f64 = f64::from_bits((1023 - 960) << 52);
-        let low = multiply_add(self, other, -product);
-        let is_zero = self == 0.0 || other == 0.0;
-        if product.abs() >= TINY || product.is_nan() {
-            low
-        } else if is_zero {
-            0.0
-        } else {
-            f64::NAN
-        }
+        let is_tiny = (self * other).abs() < TINY;
+        !is_tiny | (self == 0.0) | (other == 0.0)
     }
     #[inline(always)]
     fn out_of_range(self, other: Self) -> Option<OutOfRange> {
         let product = self * other;
         // A product below this, and its rounding error, are not above all windows.
         const HUGE: f64 = f64::from_bits((1023 + 1000) << 52);
-        if product.abs() < HUGE && !self.low(other, product).is_nan() {
+        if product.abs() < HUGE && self.has_exact_low(other) {
             return None;
         }
         Some(match (self.decompose(), other.decompose()) {
@@ -234,6 +243,10 @@ impl<T: Summand> Terms for Squares<T> {
         item.low(item, term)
     }
     #[inline(always)]
+    fn has_exact_low(item: T) -> bool {
+        item.has_exact_low(item)
+    }
+    #[inline(always)]
     fn out_of_range(item: T) -> Option<OutOfRange> {
         item.out_of_range(item)
     }
@@ -261,13 +274,30 @@ impl<T: Summand> Terms for Products<T> {
         a.low(b, term)
     }
     #[inline(always)]
+    fn has_exact_low([a, b]: [T; 2]) -> bool {
+        a.has_exact_low(b)
+    }
+    #[inline(always)]
     fn out_of_range([a, b]: [T; 2]) -> Option<OutOfRange> {
         a.out_of_range(b)
     }
 }
 
+/// Whether [`Terms::has_exact_low`] holds for each item of the vectors.
+#[inline(always)]
+pub fn all_have_exact_low<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> bool {
+    if !K::Grid::HAS_LOW {
+        return true;
+    }
+    let mut all = true;
+    each::<N>(|k| I::each(vectors[k], |_, item| all &= K::has_exact_low(item)));
+    all
+}
+
 /// One input, or two whose elements at the same places form pairs.
 pub trait Inputs<K: Terms>: Copy {
+    /// The number of inputs.
+    const COUNT: usize;
     /// A vector of each input: 16 bytes of elements.
     type Vectors: Copy;
 
@@ -287,6 +317,9 @@ pub trait Inputs<K: Terms>: Copy {
     /// As for [`Inputs::load_before`].
     unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [Self::Vectors; N];
 
+    /// Prefetches the line around element `i` of each input.
+    fn prefetch_line(self, i: usize);
+
     /// The item at `i`.
     ///
     /// # Safety
@@ -302,6 +335,7 @@ pub trait Inputs<K: Terms>: Copy {
 pub struct One<'a, T: Element>(pub &'a Global<'a, T>);
 
 impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
+    const COUNT: usize = 1;
     type Vectors = T::Vector;
 
     #[inline(always)]
@@ -317,6 +351,10 @@ impl<K: Terms<Item = T, Element = T>, T: Element> Inputs<K> for One<'_, T> {
     unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [T::Vector; N] {
         // SAFETY: as promised by the caller.
         unsafe { self.0.load_aligned_vectors_unchecked::<N>(i, stride) }
+    }
+    #[inline(always)]
+    fn prefetch_line(self, i: usize) {
+        self.0.prefetch_line(i);
     }
     #[inline(always)]
     unsafe fn item(self, i: usize) -> T {
@@ -345,6 +383,7 @@ impl<T: Copy, F: FnMut(usize, T)> VectorVisitor<T> for Each<F> {
 pub struct Two<'a, T: Element>(pub &'a Global<'a, T>, pub &'a Global<'a, T>);
 
 impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> {
+    const COUNT: usize = 2;
     type Vectors = [T::Vector; 2];
 
     /// The first input's head. Unless vectors of the second input are then aligned, too, each is taken from two aligned
@@ -368,6 +407,11 @@ impl<K: Terms<Item = [T; 2], Element = T>, T: Element> Inputs<K> for Two<'_, T> 
             (self.0.load_aligned_vectors_unchecked::<N>(i, stride), self.1.load_vectors_unchecked::<N>(i, stride))
         };
         zip(a, b)
+    }
+    #[inline(always)]
+    fn prefetch_line(self, i: usize) {
+        self.0.prefetch_line(i);
+        self.1.prefetch_line(i);
     }
     #[inline(always)]
     unsafe fn item(self, i: usize) -> [T; 2] {

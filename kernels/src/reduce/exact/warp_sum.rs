@@ -11,7 +11,7 @@ use super::lane_superaccumulators::LaneSuperaccumulators;
 use super::partial::{OfLanes, add_lanes_to_superacc};
 use super::superaccumulator::{IN_LIMBS, Superaccumulator};
 use super::superaccumulator_words::Special;
-use super::terms::{Float, Inputs, OutOfRange, Terms};
+use super::terms::{Float, Inputs, OutOfRange, Terms, all_have_exact_low};
 use super::unrolled::each;
 use crate::reduce::tuning::exact_long_rows::MAX_EXPONENTS_IN_WINDOWS;
 
@@ -125,6 +125,9 @@ impl<G: Grid> WarpSum<G> {
         if !self.own.has_capacity(count) {
             *self = self.drained();
             has_capacity = !(self.value.is_full() | self.low.is_full());
+        }
+        if G::HAS_LOW {
+            has_capacity &= all_have_exact_low::<K, I, N>(&vectors);
         }
         let (window, mut bins) = (self.own.window(), Bins::EMPTY);
         let (window_of_low, mut low) = (self.own_low.window(), Bins::EMPTY);

@@ -35,6 +35,9 @@ pub(crate) unsafe fn load<T: Plain>(pointer: *const T) -> T {
     unsafe { read(pointer) }
 }
 
+/// A hint for GPUs.
+pub(crate) fn prefetch_line(_pointer: *const u8) {}
+
 /// Loads 16 bytes if `predicate`, else returns zeros.
 ///
 /// # Safety

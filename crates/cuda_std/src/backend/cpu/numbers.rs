@@ -47,32 +47,45 @@ pub(crate) fn multiply_add_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, c)
 }
 
-// `minimum_portable` and `maximum_portable` call functions, which are slow in a build without optimization.
-
-/// The minimum; NaN if either is NaN.
-#[inline]
-pub(crate) fn minimum_f32(a: f32, b: f32) -> f32 {
-    if a < b {
-        a
-    } else if b < a {
-        b
-    } else {
-        f32::from_bits(a.to_bits() | b.to_bits())
-    }
+/// `a * b - c`, rounded once.
+pub(crate) fn multiply_subtract_f64(a: f64, b: f64, c: f64) -> f64 {
+    a.mul_add(b, -c)
 }
 
-/// The maximum; NaN if either is NaN.
-#[inline]
-pub(crate) fn maximum_f32(a: f32, b: f32) -> f32 {
-    if a > b {
-        a
-    } else if b > a {
-        b
-    } else if a == b {
-        f32::from_bits(a.to_bits() & b.to_bits())
-    } else {
-        f32::NAN
-    }
+macro_rules! extremes {
+    ($($minimum:ident, $maximum:ident: $type:ident;)*) => {$(
+        /// The minimum; NaN if either is NaN.
+        #[inline]
+        pub(crate) fn $minimum(a: $type, b: $type) -> $type {
+            if a < b {
+                a
+            } else if b < a {
+                b
+            } else {
+                // Equal numbers differ at most in the sign of zero. NaN with any more bits is NaN.
+                $type::from_bits(a.to_bits() | b.to_bits())
+            }
+        }
+
+        /// The maximum; NaN if either is NaN.
+        #[inline]
+        pub(crate) fn $maximum(a: $type, b: $type) -> $type {
+            if a > b {
+                a
+            } else if b > a {
+                b
+            } else if a == b {
+                $type::from_bits(a.to_bits() & b.to_bits())
+            } else {
+                $type::NAN
+            }
+        }
+    )*};
+}
+
+extremes! {
+    minimum_f32, maximum_f32: f32;
+    minimum_f64, maximum_f64: f64;
 }
 
 pub(crate) fn f16_from_f32(value: f32) -> u16 {
@@ -141,16 +154,26 @@ pub(crate) fn funnel_vector<P: VectorType>(low: P, high: P, off: usize, _size: u
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::float::{maximum_portable, minimum_portable};
 
     #[test]
-    fn minima_and_maxima_have_the_bits_of_the_portable_ones() {
-        let nan = f32::from_bits(0x7fa0_0001);
-        let numbers = [0.0, -0.0, 1.5, -1.5, f32::MIN_POSITIVE, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, -nan, nan];
-        for a in numbers {
-            for b in numbers {
-                assert_eq!(minimum_f32(a, b).to_bits(), minimum_portable(a, b).to_bits(), "{a} {b}");
-                assert_eq!(maximum_f32(a, b).to_bits(), maximum_portable(a, b).to_bits(), "{a} {b}");
+    fn minima_and_maxima_have_the_order_of_zeros_and_nan() {
+        // In rising order.
+        let numbers = [f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, -0.0, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY];
+        for (i, a) in numbers.into_iter().enumerate() {
+            for (j, b) in numbers.into_iter().enumerate() {
+                let (low, high) = (numbers[i.min(j)], numbers[i.max(j)]);
+                assert_eq!(minimum_f64(a, b).to_bits(), low.to_bits(), "{a} {b}");
+                assert_eq!(maximum_f64(a, b).to_bits(), high.to_bits(), "{a} {b}");
+                let (a, b) = (a as f32, b as f32);
+                assert_eq!(minimum_f32(a, b).to_bits(), (low as f32).to_bits(), "{a} {b}");
+                assert_eq!(maximum_f32(a, b).to_bits(), (high as f32).to_bits(), "{a} {b}");
+            }
+            for nan in [f64::NAN, -f64::NAN] {
+                assert!(minimum_f64(a, nan).is_nan() && minimum_f64(nan, a).is_nan(), "{a}");
+                assert!(maximum_f64(a, nan).is_nan() && maximum_f64(nan, a).is_nan(), "{a}");
+                let (a, nan) = (a as f32, nan as f32);
+                assert!(minimum_f32(a, nan).is_nan() && minimum_f32(nan, a).is_nan(), "{a}");
+                assert!(maximum_f32(a, nan).is_nan() && maximum_f32(nan, a).is_nan(), "{a}");
             }
         }
     }

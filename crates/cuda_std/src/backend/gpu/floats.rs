@@ -71,6 +71,22 @@ multiply_adds! {
     multiply_add_f64: f64, reg64, "fma.rn.f64";
 }
 
+/// `a * b - c`, rounded once. The negation is inside because `ptxas` makes both one instruction: a negation by the
+/// compiler takes three more, since it is one of bits.
+#[inline(always)]
+pub(crate) fn multiply_subtract_f64(a: f64, b: f64, c: f64) -> f64 {
+    let difference: f64;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!(
+            "{{ .reg .f64 minus; neg.f64 minus, {}; fma.rn.f64 {}, {}, {}, minus; }}",
+            in(reg64) c, out(reg64) difference, in(reg64) a, in(reg64) b,
+            options(pure, nomem, nostack)
+        );
+    }
+    difference
+}
+
 /// `f16` to `f32`, in one instruction. Exact.
 #[inline(always)]
 pub(crate) fn f32_from_f16(bits: u16) -> f32 {
@@ -103,4 +119,67 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
     {
         half::bf16::from_f32(value).to_bits()
     }
+}
+
+macro_rules! extremes {
+    ($($name:ident: $type:ident, $reg:ident, $format:literal, $high:literal, $sign:literal, $than:literal;)*) => {$(
+        /// The minimum or the maximum. Each comparison continues the previous one's predicate, because LLVM would select
+        /// a value after each.
+        #[inline(always)]
+        pub(crate) fn $name(a: $type, b: $type) -> $type {
+            let extreme: $type;
+            // SAFETY: arithmetic only.
+            unsafe {
+                asm!(
+                    "{{ .reg .pred is_a; .reg .b32 low, high;",
+                    $high,
+                    // Equal numbers differ at most in the sign of zero.
+                    concat!("setp.", $sign, ".s32 is_a, high, 0;"),
+                    concat!("setp.", $than, "e.and.", $format, " is_a, {a}, {b}, is_a;"),
+                    concat!("setp.", $than, "t.or.", $format, " is_a, {a}, {b}, is_a;"),
+                    concat!("setp.nan.or.", $format, " is_a, {a}, {a}, is_a;"),
+                    concat!("selp.", $format, " {extreme}, {a}, {b}, is_a; }}"),
+                    extreme = out($reg) extreme, a = in($reg) a, b = in($reg) b,
+                    options(pure, nomem, nostack)
+                );
+            }
+            extreme
+        }
+    )*};
+}
+
+extremes! {
+    minimum_f64: f64, reg64, "f64", "mov.b64 {{low, high}}, {a};", "lt", "l";
+    maximum_f64: f64, reg64, "f64", "mov.b64 {{low, high}}, {a};", "ge", "g";
+}
+
+#[cfg(not(cuda_arch_at_least = "80"))]
+extremes! {
+    minimum_f32: f32, reg32, "f32", "mov.b32 high, {a};", "lt", "l";
+    maximum_f32: f32, reg32, "f32", "mov.b32 high, {a};", "ge", "g";
+}
+
+macro_rules! extreme_instructions {
+    ($($name:ident = $instruction:literal;)*) => {$(
+        /// The minimum or the maximum.
+        #[cfg(cuda_arch_at_least = "80")]
+        #[inline(always)]
+        pub(crate) fn $name(a: f32, b: f32) -> f32 {
+            let extreme: f32;
+            // SAFETY: arithmetic only.
+            unsafe {
+                asm!(
+                    concat!($instruction, " {}, {}, {};"),
+                    out(reg32) extreme, in(reg32) a, in(reg32) b,
+                    options(pure, nomem, nostack, preserves_flags)
+                );
+            }
+            extreme
+        }
+    )*};
+}
+
+extreme_instructions! {
+    minimum_f32 = "min.NaN.f32";
+    maximum_f32 = "max.NaN.f32";
 }

@@ -76,6 +76,18 @@ pub(crate) unsafe fn load_vector<P: VectorType>(pointer: *const P, prefetch: L2P
     })
 }
 
+/// Prefetches the 128 bytes around an address of global memory to L2.
+#[inline(always)]
+pub(crate) fn prefetch_line(pointer: *const u8) {
+    // SAFETY: changes no memory that the program sees.
+    unsafe {
+        asm!(
+            "{{ .reg .b64 global; cvta.to.global.u64 global, {}; prefetch.global.L2 [global]; }}",
+            in(reg64) pointer, options(nostack, preserves_flags)
+        );
+    }
+}
+
 /// Loads 16 bytes if `predicate`, else returns zeros. The load is predicated; LLVM would make a branch and wait at its
 /// end for the loaded value.
 ///

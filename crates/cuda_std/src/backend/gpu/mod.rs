@@ -447,34 +447,3 @@ pub(crate) fn compute_anew(number: usize) -> usize {
     unsafe { asm!("// {}", inlateout(reg64) number, options(nomem, nostack, preserves_flags)) };
     number
 }
-
-macro_rules! extremes {
-    ($($name:ident = $instruction:literal, or $portable:ident;)*) => {$(
-        /// The minimum or the maximum; NaN if either is NaN. One instruction from sm_80 on.
-        #[inline(always)]
-        pub(crate) fn $name(a: f32, b: f32) -> f32 {
-            #[cfg(cuda_arch_at_least = "80")]
-            {
-                let extreme: f32;
-                // SAFETY: arithmetic only.
-                unsafe {
-                    asm!(
-                        concat!($instruction, " {}, {}, {};"),
-                        out(reg32) extreme, in(reg32) a, in(reg32) b,
-                        options(pure, nomem, nostack, preserves_flags)
-                    );
-                }
-                extreme
-            }
-            #[cfg(not(cuda_arch_at_least = "80"))]
-            {
-                crate::float::$portable(a, b)
-            }
-        }
-    )*};
-}
-
-extremes! {
-    minimum_f32 = "min.NaN.f32", or minimum_portable;
-    maximum_f32 = "max.NaN.f32", or maximum_portable;
-}
