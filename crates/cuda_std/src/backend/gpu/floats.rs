@@ -123,8 +123,8 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
 
 macro_rules! extremes {
     ($($name:ident: $type:ident, $reg:ident, $format:literal, $high:literal, $sign:literal, $than:literal;)*) => {$(
-        /// The minimum or the maximum. Each comparison continues the previous one's predicate, because LLVM would select
-        /// a value after each.
+        /// The minimum or the maximum. Each comparison continues the previous one's predicate, because LLVM would
+        /// select a value after each.
         #[inline(always)]
         pub(crate) fn $name(a: $type, b: $type) -> $type {
             let extreme: $type;
