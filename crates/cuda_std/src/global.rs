@@ -149,11 +149,12 @@ impl<'a, T: Plain> Global<'a, T> {
 }
 
 impl<T: Element> Global<'_, T> {
-    /// Prefetches the 128 bytes around element `i` to L2. Does nothing if there is no such element.
+    /// Prefetches the 128-byte line of element `i` to L2. Does nothing if there is no such element, or on the CPU.
     #[inline(always)]
     pub fn prefetch_line(&self, i: usize) {
         if i < self.len {
-            backend::prefetch_line(self.start.wrapping_add(i).cast());
+            // SAFETY: the element is inside the view.
+            unsafe { backend::prefetch_line(self.start.add(i).cast()) };
         }
     }
 

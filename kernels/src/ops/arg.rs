@@ -63,8 +63,14 @@ fn highest_of<O: Ordered, const LEN: usize>(
     candidate: impl Fn(usize) -> O,
     index_of: impl Fn(usize) -> u64,
 ) -> Candidate {
-    let (best, position) = tree::<_, LEN>(|i| (candidate(i), i as u32), first_highest);
+    let (best, position) = highest_and_position::<_, LEN>(candidate);
     [best.descending_key(), index_of(position as usize)]
+}
+
+/// The highest of `LEN` elements, and its position; of equal ones, the first.
+#[inline(always)]
+fn highest_and_position<O: Ordered, const LEN: usize>(candidate: impl Fn(usize) -> O) -> (O, u32) {
+    tree::<_, LEN>(|i| (candidate(i), i as u32), first_highest)
 }
 
 /// The higher of two elements and its position; of equal ones, the first.
@@ -81,7 +87,7 @@ impl<T: Scalar> VectorVisitor<T> for HighestAndPosition {
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> (T::Ordered, u32) {
-        tree::<_, LEN>(|i| (elements[i].ordered(), i as u32), first_highest)
+        highest_and_position::<_, LEN>(|i| elements[i].ordered())
     }
 }
 
@@ -151,5 +157,46 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
     #[inline(always)]
     fn resolve_index(self, state: Candidate, element: impl Fn(u64) -> T) -> Candidate {
         first_of_key(state, |i| key(element(i), self.flip))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The index that is found in the vectors of four lanes' worth of elements; lane 1 of 4, so its vectors are 16
+    /// elements apart.
+    fn index_in(elements: [f32; 16], flip: u64) -> u64 {
+        let vector = |k: usize| {
+            let of_vector = |i: usize| elements[4 * k + i].to_bits();
+            <f32 as Element>::Vector::from_words([of_vector(0), of_vector(1), of_vector(2), of_vector(3)])
+        };
+        let vectors = [vector(0), vector(1), vector(2), vector(3)];
+        let operator = ArgMinOrMax { flip };
+        let found = Operator::<f32>::reduce_vectors(operator, vectors, |k| 4 + 16 * k as u64);
+        let best = Operator::<f32>::finish(operator, found, 16);
+        // The same elements one by one.
+        let each = (0..16_usize).map(|i| {
+            let index = 4 + 16 * (i / 4) + i % 4;
+            Operator::<f32>::lift(operator, elements[i], index as u64)
+        });
+        let one_by_one = each.reduce(<ArgMinOrMax as Operator<f32>>::combine).unwrap();
+        assert_eq!(found, one_by_one, "{elements:?}");
+        best
+    }
+
+    #[test]
+    fn the_first_of_equal_elements_in_several_vectors_is_found() {
+        let mut elements = [0.0_f32; 16];
+        elements[0] = -0.0;
+        assert_eq!(index_in(elements, 0), 4);
+        (elements[6], elements[13]) = (3.0, 3.0);
+        assert_eq!(index_in(elements, 0), 4 + 16 + 2);
+        assert_eq!(index_in(elements, 1 << 31), 4);
+        elements[9] = -1.0;
+        assert_eq!(index_in(elements, 1 << 31), 4 + 2 * 16 + 1);
+        (elements[11], elements[12]) = (f32::NAN, -f32::NAN);
+        assert_eq!(index_in(elements, 0), 4 + 2 * 16 + 3);
+        assert_eq!(index_in(elements, 1 << 31), 4 + 2 * 16 + 3);
     }
 }

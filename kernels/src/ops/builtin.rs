@@ -92,7 +92,7 @@ macro_rules! builtin_operators {
             ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MAX }) in_any_order
                 of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
         }
-        // The kernels of these compare an element's bits with a limit, and so serve all floats of one size.
+        // The kernels of these compare bits of floats of 16 bits, and so serve both `f16` and `bf16`.
         Any, "whether any is nonzero" [] {
             AnyOrAll(AnyOrAll { is_all: false }) in_any_order
                 of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u8;

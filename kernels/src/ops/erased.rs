@@ -38,6 +38,7 @@ struct Table<T: Element, S, U> {
     combine: fn(S, S) -> S,
     finish: fn(u64, S, u64) -> U,
     reduce_elements: fn(u64, &[T], IndexOf<'_>) -> S,
+    reduce_vectors: fn(u64, &[T::Vector], IndexOf<'_>) -> S,
     reduce_to_partial_index: fn(u64, &[T::Vector], IndexOf<'_>) -> S,
     resolve_index: fn(u64, S, &dyn Fn(u64) -> T) -> S,
 }
@@ -61,6 +62,7 @@ const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() 
         combine: combine::<O, T, S>,
         finish: finish::<O, T, S, U>,
         reduce_elements: reduce_elements::<O, T, B, S>,
+        reduce_vectors: reduce_vectors::<O, T, B, S>,
         reduce_to_partial_index: reduce_to_partial_index::<O, T, B, S>,
         resolve_index: resolve_index::<O, T, B, S>,
     }
@@ -96,6 +98,19 @@ fn reduce_elements<O: Operator<T>, T: Element, B: Element, S: Plain>(
         8 => operator.reduce_elements(elements_of::<T, B, 8>(elements), index_of),
         16 if T::Vector::LEN == 16 => operator.reduce_elements(elements_of::<T, B, 16>(elements), index_of),
         len => unreachable!("{len} elements are neither a vector nor rows of columns"),
+    })
+}
+
+fn reduce_vectors<O: Operator<T>, T: Element, B: Element, S: Plain>(
+    word: u64,
+    vectors: &[B::Vector],
+    index_of: IndexOf<'_>,
+) -> S {
+    let operator = O::from_word(word);
+    same_bits(match vectors.len() {
+        1 => operator.reduce_vectors(vectors_of::<T, B, 1>(vectors), index_of),
+        4 => operator.reduce_vectors(vectors_of::<T, B, 4>(vectors), index_of),
+        len => unreachable!("no kernel reduces {len} vectors through the table"),
     })
 }
 
@@ -173,6 +188,15 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
             _ => (table::<T, S, U>().reduce_elements)(self.word, &elements, &index_of),
         }
     }
+    fn reduce_vectors<const VECTORS: usize>(self, vectors: [T::Vector; VECTORS], index_of: impl Fn(usize) -> u64) -> S {
+        match VECTORS {
+            1 | 4 => (table::<T, S, U>().reduce_vectors)(self.word, &vectors, &index_of),
+            _ => tree::<_, VECTORS>(
+                |k| Operator::<T>::reduce_vector(self, vectors[k], index_of(k)),
+                <Self as Operator<T>>::combine,
+            ),
+        }
+    }
     fn reduce_to_partial_index<const VECTORS: usize>(
         self,
         vectors: [T::Vector; VECTORS],
@@ -180,10 +204,7 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
     ) -> S {
         match VECTORS {
             1 | 4 => (table::<T, S, U>().reduce_to_partial_index)(self.word, &vectors, &index_of),
-            _ => tree::<_, VECTORS>(
-                |k| Operator::<T>::reduce_vector(self, vectors[k], index_of(k)),
-                <Self as Operator<T>>::combine,
-            ),
+            _ => Operator::<T>::reduce_vectors(self, vectors, index_of),
         }
     }
     fn resolve_index(self, state: S, element: impl Fn(u64) -> T) -> S {

@@ -195,7 +195,7 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
 
     /// [`Operator::reduce_vectors`], but the state's index may be partial: the first of the right vector, not yet the
     /// right element. [`Operator::resolve_index`] resolves the index of a block's final state. An operator that returns
-    /// an index overrides both, since carrying each element's index costs more than comparing it.
+    /// an index overrides this and `resolve_index`, since carrying each element's index costs more than comparing it.
     #[inline(always)]
     fn reduce_to_partial_index<const VECTORS: usize>(
         self,

@@ -33,8 +33,8 @@ pub struct AnyOrAll {
 /// [`CountNonzero`], [`CountNan`] or [`CountFinite`]; of integers always [`CountNonzero`], whatever the fields.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Count {
-    /// A float counts if the bits of its magnitude are above this number, the bits of a magnitude. So bit 63 of the
-    /// operator's word can hold `is_at_most`.
+    /// A float counts if the bits of its magnitude are above this limit. The limit has no sign bit, so bit 63 of the
+    /// operator's word holds `is_at_most`.
     pub limit: u64,
     /// Whether the elements up to the limit count instead.
     pub is_at_most: bool,

@@ -57,7 +57,7 @@ pub trait Scalar: Element {
     fn has_nonzero<const LEN: usize>(elements: [Self; LEN]) -> bool {
         tree::<_, LEN>(|i| elements[i].is_nonzero(), |a, b| a | b)
     }
-    /// Whether the bits of the magnitude are above `limit`, the bits of a number; true of NaN, unless `limit` is. Of an
+    /// Whether the bits of the magnitude are above `limit`, the bits of a magnitude that is not NaN. True of NaN. Of an
     /// integer: whether it is not 0.
     fn has_magnitude_above(self, limit: u64) -> bool;
 }
@@ -425,7 +425,8 @@ macro_rules! floats {
             #[inline(always)]
             #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is above")]
             fn has_magnitude_above(self, limit: u64) -> bool {
-                // One instruction for `f32` and `f64`. The halves share a kernel, which has to compare bits.
+                // `f32` and `f64` are compared as floats, in one instruction. `f16` and `bf16` share a kernel, so their
+                // bits are compared.
                 if size_of::<Self>() == 2 {
                     return self.to_bits() & !(1 << ($bits::BITS - 1)) > limit as $bits;
                 }

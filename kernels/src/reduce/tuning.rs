@@ -138,7 +138,7 @@ pub mod segments {
 
 /// Exact sums of whole inputs and long rows.
 pub mod exact_long_rows {
-    /// Vectors of a tile that each thread loads; those of the next tile are in flight meanwhile.
+    /// Vectors of a tile that each thread loads; those of the next tile are in flight, or prefetched to L2, meanwhile.
     pub const VECTORS_IN_FLIGHT: usize = 4;
 
     /// The same for each of two inputs.

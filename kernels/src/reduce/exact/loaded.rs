@@ -59,16 +59,16 @@ impl<T: Element> Loaded<T> {
         of_vector.max(a.max(b))
     }
 
-    /// [`all_have_exact_low`] for all items of some of these.
+    /// Whether [`all_have_exact_low`] holds for what was loaded.
     #[inline(always)]
     pub fn all_have_exact_low<K: Terms<Element = T, Item = T>, const SINGLES: bool, const N: usize>(
-        some: &[Self; N],
+        loaded: &[Self; N],
     ) -> bool {
-        let mut vectors = [some[0].vector; N];
-        each::<N>(|k| vectors[k] = some[k].vector);
+        let mut vectors = [loaded[0].vector; N];
+        each::<N>(|k| vectors[k] = loaded[k].vector);
         let mut all = all_have_exact_low::<K, One<'_, T>, N>(&vectors);
         if SINGLES {
-            each::<N>(|k| each::<2>(|i| all &= K::has_exact_low(some[k].singles[i])));
+            each::<N>(|k| each::<2>(|i| all &= K::has_exact_low(loaded[k].singles[i])));
         }
         all
     }

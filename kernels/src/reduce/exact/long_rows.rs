@@ -307,15 +307,17 @@ const fn headroom_of<K: Terms>() -> i32 {
     if <Float<K> as Format>::HAS_BELOW { 0 } else { 4 }
 }
 
-/// Whether the next step is prefetched to L2, not loaded: pairs of terms leave no registers for its elements.
+/// Whether the next step is prefetched to L2 instead of loaded. Squares of `f64` leave no registers for its elements.
+/// Dot products of `f64` gain nothing (`docs/notes/exact-sums.md`).
 const fn prefetches<K: Terms, I: Inputs<K>>() -> bool {
     K::Grid::HAS_LOW && I::COUNT == 1
 }
 
-/// Prefetches a warp's step, whose elements before `end` are in the input. `i` is this lane's first element of it.
+/// Prefetches the part before `end` of a warp's step. `i` is the index of this lane's first element in the step.
 #[inline(always)]
 fn prefetch_step<K: Terms, I: Inputs<K>, const VECTORS: usize>(inputs: I, i: usize, end: usize) {
     const LINE: usize = 128;
+    const { assert!(VECTORS * 32 * 16 <= 32 * LINE, "a line for each lane") };
     let (lane, lines) = (lane_id() as usize, VECTORS * 32 * 16 / LINE);
     let own = i - lane * items_of_vector::<K>() + lane * (LINE / size_of::<K::Element>());
     if lane < lines && own < end {
@@ -369,7 +371,8 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
     });
     let mut lanes = LaneSuperaccumulators::begin();
     loop {
-        // Steps whose elements are in the window, with the next one's in flight; or only prefetched, except the last.
+        // Adds steps whose elements are in the window. The next step is in flight, or prefetched to L2. A step that the
+        // first loop does not take is tried again in the second one, which adds at most 4,095 terms to a full value.
         while const { prefetches::<K, I>() } && left > 1 {
             prefetch_step::<K, I, VECTORS>(inputs, i + step, end);
             if !sum.take::<K, I, VECTORS>(vectors) {

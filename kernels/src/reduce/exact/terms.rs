@@ -44,7 +44,8 @@ pub trait Terms: Copy + 'static {
         let _ = item;
         term
     }
-    /// Whether the two terms add up to the exact product, unless the product is not finite.
+    /// Whether the two terms add up to the exact product. Also true if the product is infinite or NaN, which no window
+    /// takes.
     #[inline(always)]
     fn has_exact_low(item: Self::Item) -> bool {
         let _ = item;
@@ -180,7 +181,7 @@ impl Summand for f64 {
     }
     #[inline(always)]
     fn has_exact_low(self, other: Self) -> bool {
-        // The rounding error of a product below this may be below the smallest number.
+        // The rounding error of a product below this may have bits below 2^-1074, the smallest number.
         const TINY: f64 = f64::from_bits((1023 - 960) << 52);
         let is_tiny = (self * other).abs() < TINY;
         !is_tiny | (self == 0.0) | (other == 0.0)
@@ -286,7 +287,7 @@ impl<T: Summand> Terms for Products<T> {
 /// Whether [`Terms::has_exact_low`] holds for each item of the vectors.
 #[inline(always)]
 pub fn all_have_exact_low<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> bool {
-    if !K::Grid::HAS_LOW {
+    if !K::HAS_LOW {
         return true;
     }
     let mut all = true;
@@ -317,7 +318,7 @@ pub trait Inputs<K: Terms>: Copy {
     /// As for [`Inputs::load_before`].
     unsafe fn load<const N: usize>(self, i: usize, stride: usize) -> [Self::Vectors; N];
 
-    /// Prefetches the line around element `i` of each input.
+    /// Prefetches the 128-byte line of element `i` of each input to L2.
     fn prefetch_line(self, i: usize);
 
     /// The item at `i`.

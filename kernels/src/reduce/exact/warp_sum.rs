@@ -121,13 +121,13 @@ impl<G: Grid> WarpSum<G> {
     pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
         let items = N * items_of_vector::<K>();
         let count = if G::HAS_LOW { items as u32 } else { terms::<K>(items) };
-        let mut has_capacity = true;
+        let mut can_take = true;
         if !self.own.has_capacity(count) {
             *self = self.drained();
-            has_capacity = !(self.value.is_full() | self.low.is_full());
+            can_take = !(self.value.is_full() | self.low.is_full());
         }
         if G::HAS_LOW {
-            has_capacity &= all_have_exact_low::<K, I, N>(&vectors);
+            can_take &= all_have_exact_low::<K, I, N>(&vectors);
         }
         let (window, mut bins) = (self.own.window(), Bins::EMPTY);
         let (window_of_low, mut low) = (self.own_low.window(), Bins::EMPTY);
@@ -146,7 +146,7 @@ impl<G: Grid> WarpSum<G> {
         if G::HAS_LOW {
             self.own_low = self.own_low.with(low, count).map_words(G::Format::compute_now);
         }
-        if warp_vote_any(FULL_MASK, !(bins.is_exact() & low.is_exact() & has_capacity)) {
+        if warp_vote_any(FULL_MASK, !(bins.is_exact() & low.is_exact() & can_take)) {
             self.own = self.own.without(bins, count);
             if G::HAS_LOW {
                 self.own_low = self.own_low.without(low, count);

@@ -35,8 +35,11 @@ pub(crate) unsafe fn load<T: Plain>(pointer: *const T) -> T {
     unsafe { read(pointer) }
 }
 
-/// A hint for GPUs.
-pub(crate) fn prefetch_line(_pointer: *const u8) {}
+/// Does nothing, because it is a hint for GPUs.
+///
+/// # Safety
+/// None is needed here.
+pub(crate) unsafe fn prefetch_line(_pointer: *const u8) {}
 
 /// Loads 16 bytes if `predicate`, else returns zeros.
 ///

@@ -62,7 +62,7 @@ macro_rules! extremes {
             } else if b < a {
                 b
             } else {
-                // Equal numbers differ at most in the sign of zero. NaN with any more bits is NaN.
+                // Equal numbers differ at most in the sign of zero. The OR of NaN and any bits is NaN.
                 $type::from_bits(a.to_bits() | b.to_bits())
             }
         }

@@ -71,8 +71,8 @@ multiply_adds! {
     multiply_add_f64: f64, reg64, "fma.rn.f64";
 }
 
-/// `a * b - c`, rounded once. The negation is inside because `ptxas` makes both one instruction: a negation by the
-/// compiler takes three more, since it is one of bits.
+/// `a * b - c`, rounded once. The negation is in the assembly, where `ptxas` makes it a part of the `fma`. LLVM negates
+/// by integer operations on the bits: three more instructions.
 #[inline(always)]
 pub(crate) fn multiply_subtract_f64(a: f64, b: f64, c: f64) -> f64 {
     let difference: f64;
@@ -123,8 +123,8 @@ pub(crate) fn bf16_from_f32(value: f32) -> u16 {
 
 macro_rules! extremes {
     ($($name:ident: $type:ident, $reg:ident, $format:literal, $high:literal, $sign:literal, $than:literal;)*) => {$(
-        /// The minimum or the maximum. Each comparison continues the previous one's predicate, because LLVM would
-        /// select a value after each.
+        /// The minimum or the maximum; NaN if either is NaN; -0.0 is below 0.0. Each comparison continues the
+        /// predicate of the previous one, because LLVM would select a value after each.
         #[inline(always)]
         pub(crate) fn $name(a: $type, b: $type) -> $type {
             let extreme: $type;
@@ -161,7 +161,7 @@ extremes! {
 
 macro_rules! extreme_instructions {
     ($($name:ident = $instruction:literal;)*) => {$(
-        /// The minimum or the maximum.
+        /// The minimum or the maximum; NaN if either is NaN; -0.0 is below 0.0.
         #[cfg(cuda_arch_at_least = "80")]
         #[inline(always)]
         pub(crate) fn $name(a: f32, b: f32) -> f32 {

@@ -76,10 +76,13 @@ pub(crate) unsafe fn load_vector<P: VectorType>(pointer: *const P, prefetch: L2P
     })
 }
 
-/// Prefetches the 128 bytes around an address of global memory to L2.
+/// Prefetches the 128-byte line of an address to L2.
+///
+/// # Safety
+/// The address is inside an allocation of global memory.
 #[inline(always)]
-pub(crate) fn prefetch_line(pointer: *const u8) {
-    // SAFETY: changes no memory that the program sees.
+pub(crate) unsafe fn prefetch_line(pointer: *const u8) {
+    // SAFETY: the address is one of global memory, as promised by the caller. Nothing is loaded or stored.
     unsafe {
         asm!(
             "{{ .reg .b64 global; cvta.to.global.u64 global, {}; prefetch.global.L2 [global]; }}",
