@@ -164,8 +164,8 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
 mod tests {
     use super::*;
 
-    /// The index that is found in the vectors of four lanes' worth of elements; lane 1 of 4, so its vectors are 16
-    /// elements apart.
+    /// The index of the best element of a lane's four vectors. The first begins at index 4, and each other one 16
+    /// elements after the previous.
     fn index_in(elements: [f32; 16], flip: u64) -> u64 {
         let vector = |k: usize| {
             let of_vector = |i: usize| elements[4 * k + i].to_bits();
@@ -174,15 +174,13 @@ mod tests {
         let vectors = [vector(0), vector(1), vector(2), vector(3)];
         let operator = ArgMinOrMax { flip };
         let found = Operator::<f32>::reduce_vectors(operator, vectors, |k| 4 + 16 * k as u64);
-        let best = Operator::<f32>::finish(operator, found, 16);
-        // The same elements one by one.
         let each = (0..16_usize).map(|i| {
             let index = 4 + 16 * (i / 4) + i % 4;
             Operator::<f32>::lift(operator, elements[i], index as u64)
         });
         let one_by_one = each.reduce(<ArgMinOrMax as Operator<f32>>::combine).unwrap();
         assert_eq!(found, one_by_one, "{elements:?}");
-        best
+        Operator::<f32>::finish(operator, found, 16)
     }
 
     #[test]
