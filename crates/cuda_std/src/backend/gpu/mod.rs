@@ -9,6 +9,7 @@
 //! `ld.shared` and `st.shared` access it.
 
 mod atomic;
+mod bits;
 mod floats;
 mod global;
 mod shared;
@@ -17,6 +18,7 @@ use core::arch::asm;
 use core::arch::nvptx;
 
 pub(crate) use atomic::*;
+pub(crate) use bits::*;
 pub(crate) use floats::*;
 pub(crate) use global::*;
 pub(crate) use shared::*;
