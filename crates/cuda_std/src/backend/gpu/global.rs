@@ -3,6 +3,7 @@
 use core::arch::asm;
 use core::mem::{size_of, transmute_copy};
 
+use super::funnel;
 use crate::element::{Plain, VectorType};
 use crate::global::L2Prefetch;
 
