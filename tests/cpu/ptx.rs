@@ -186,7 +186,7 @@ fn single_launch_loads_16_bytes_at_once() {
 fn aligned_rows_have_one_path() {
     for name in [
         "long_rows_Product_f32",
-        "long_rows_MinOrMax_f16",
+        "long_rows_MaxOfFloats_f16",
         "long_rows_Mean_i64",
         "long_rows_Norm_i16",
         "long_rows_Sum_i32",
@@ -202,7 +202,7 @@ fn aligned_rows_have_one_path() {
 fn short_kernels_prefetch_parameters_before_they_wait() {
     let short = [
         "long_rows_Product_f32",
-        "rows_MinOrMax_f16",
+        "rows_MaxOfFloats_f16",
         "columns_Mean_i64",
         "register_tiles_u8_128",
         "narrow_tiles_u32_1024",

@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
 use super::vectors::{Highest, ReduceVector, flip_vector};
-use super::{Operator, tree};
+use super::{Fixed, Operator, tree};
 
 /// The index of the smallest element.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +25,12 @@ pub struct ArgMinOrMax {
     /// The bits to flip.
     pub flip: u64,
 }
+
+/// [`ArgMin`] of floats: [`ArgMinOrMax`] that flips all bits that can be flipped.
+pub type ArgMinOfFloats = Fixed<ArgMinOrMax, { u64::MAX }>;
+
+/// [`ArgMax`] of floats: [`ArgMinOrMax`] that flips no bits.
+pub type ArgMaxOfFloats = Fixed<ArgMinOrMax, 0>;
 
 /// An element's key (lower is better) and its index. The best is the lowest pair.
 type Candidate = [u64; 2];

@@ -3,8 +3,8 @@
 pub(crate) use half::{bf16, f16};
 
 pub(crate) use super::{
-    AnyOrAll, ArgMinOrMax, Count, Mean, MinAndMax, MinOrMax, Norm, Product, SquaresOrNorm, Sum, SumOfSquares,
-    SumOrMean, WrappingSum,
+    AnyOrAll, ArgMaxOfFloats, ArgMinOfFloats, ArgMinOrMax, Count, CountNonzeroFloats, Fixed, MaxOfFloats, Mean,
+    MinAndMax, MinOfFloats, MinOrMax, Norm, Product, SquaresOrNorm, Sum, SumOfSquares, SumOrMean, WrappingSum,
 };
 
 /// The table, as the argument of another macro: `builtin_operators! { { callback } { ... } }` expands to
@@ -73,24 +73,28 @@ macro_rules! builtin_operators {
             Product(Product) in_any_order of i8, i16, i32, i64 for u64, u8, u16, u32 -> <T as Scalar>::Wide;
         }
         Min, "the minimum" [] {
+            MinOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> T;
             MinOrMax(MinOrMax { flip: T::FLIP_OF_MIN }) in_any_order
-                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
+                of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
         }
         Max, "the maximum" [] {
+            MaxOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> T;
             MinOrMax(MinOrMax { flip: T::FLIP_OF_MAX }) in_any_order
-                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
+                of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
         }
         MinMax, "the minimum and maximum" [] {
             MinAndMax(MinAndMax { flip: T::FLIP_OF_MAX }) in_any_order
                 of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> <T as Scalar>::Pair;
         }
         ArgMin, "the index of the minimum" [] {
+            ArgMinOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> u64;
             ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MIN }) in_any_order
-                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
+                of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
         }
         ArgMax, "the index of the maximum" [] {
+            ArgMaxOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> u64;
             ArgMinOrMax(ArgMinOrMax { flip: T::FLIP_OF_MAX }) in_any_order
-                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
+                of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
         }
         // The kernels of these compare bits of floats of 16 bits, and so serve both `f16` and `bf16`.
         Any, "whether any is nonzero" [] {
@@ -102,8 +106,9 @@ macro_rules! builtin_operators {
                 of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u8;
         }
         CountNonzero, "the number of nonzero elements" [] {
+            CountNonzeroFloats(Fixed::default()) in_any_order of f32, f64, f16 for bf16 -> u64;
             Count(Count { limit: 0, is_at_most: false }) in_any_order
-                of f32, f64, f16 for bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
+                of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> u64;
         }
         CountNan, "the number of NaN" [] {
             Count(Count { limit: T::INFINITY_BITS, is_at_most: false }) in_any_order

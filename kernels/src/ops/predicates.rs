@@ -1,7 +1,7 @@
 //! Predicates on elements, and counts of the elements that satisfy them.
 
 use super::scalar::Scalar;
-use super::{Operator, tree};
+use super::{Fixed, Operator, tree};
 
 /// Whether some element is not 0. NaN is not 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +39,9 @@ pub struct Count {
     /// Whether the elements up to the limit count instead.
     pub is_at_most: bool,
 }
+
+/// [`CountNonzero`] of floats: [`Count`] with a limit of 0, in kernels of its own.
+pub type CountNonzeroFloats = Fixed<Count, 0>;
 
 /// The state for whether some element is 0, and whether some element is not.
 #[inline(always)]

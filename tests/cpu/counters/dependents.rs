@@ -9,7 +9,7 @@ use kernels::reduce::exact::terms::Elements;
 use kernels::reduce::{long_rows, pairs};
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
-use warpfold::ops::{Dot, MinOrMax, Sum};
+use warpfold::ops::{Dot, MaxOfFloats, Sum};
 use warpfold::{Gpu, KernelProfile, Shape, ops};
 
 /// Whether all blocks of a kernel launch dependents, or none: the next grid starts only after all have done so.
@@ -27,7 +27,7 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let len = elements(long_rows::VECTORS_IN_FLIGHT);
     let ones = gpu.upload(&vec![1.0_f32; len]).unwrap();
     // SAFETY: the arguments describe one segment, the whole input, folded by one block of one warp.
-    let kernel = unsafe { long_rows::long_rows::handle::<MinOrMax, f32>() }.with_block(32);
+    let kernel = unsafe { long_rows::long_rows::handle::<MaxOfFloats, f32>() }.with_block(32);
     let arguments = long_rows::LongRowArgs {
         operator: 0,
         input: ones.view(),
@@ -97,14 +97,14 @@ fn short_grids_of_rows_and_columns_launch_dependents() {
 
 #[test]
 fn blocks_of_columns_with_few_rows_launch_dependents() {
-    type State = <MinOrMax as Operator<f32>>::State;
+    type State = <MaxOfFloats as Operator<f32>>::State;
     let gpu = executor();
     let starts = |rows: usize| {
         let input = gpu.upload(&vec![1.0_f32; rows * 256]).unwrap();
         let (mut partials, mut tickets) = (gpu.zeroed::<State>(1).unwrap(), gpu.zeroed::<u32>(1).unwrap());
         let mut maxima = gpu.zeroed::<f32>(256).unwrap();
         // SAFETY: the arguments describe one matrix, the whole input, that is one tile of one block.
-        let kernel = unsafe { columns::handle::<MinOrMax, f32>() };
+        let kernel = unsafe { columns::handle::<MaxOfFloats, f32>() };
         let arguments = ColumnArgs {
             operator: 0,
             input: input.view(),
