@@ -136,7 +136,7 @@ impl<'a, T: Plain> Global<'a, T> {
     /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
     #[inline(always)]
     pub fn is_aligned_to(&self, i: usize, bytes: usize) -> bool {
-        (self.start as usize).wrapping_add(i * size_of::<T>()).is_multiple_of(bytes)
+        (self.start as usize).wrapping_add(i * size_of::<T>()) & bytes.wrapping_sub(1) == 0
     }
 
     /// The number of elements before the first 16-byte-aligned one, at most [`Global::len`].

@@ -25,9 +25,13 @@ impl Matrix {
     /// registers.
     #[inline(always)]
     pub fn recomputed(&self) -> Self {
-        let Self { folded_rows, lanes, tiles, splits, .. } = *self;
-        let [folded_rows, lanes, tiles, splits] = [folded_rows, lanes, tiles, splits].map(compute_now);
-        Self { folded_rows, lanes, tiles, splits, ..*self }
+        Self {
+            folded_rows: compute_now(self.folded_rows),
+            lanes: compute_now(self.lanes),
+            tiles: compute_now(self.tiles),
+            splits: compute_now(self.splits),
+            ..*self
+        }
     }
 
     /// The share of this block.
@@ -44,13 +48,13 @@ impl Matrix {
         };
         // Accesses are vectorized in every row of every matrix, or in none, so that all threads use the same access.
         let access = if size_of::<T>() < 4 { size_of::<T>() * COLUMNS } else { 16 };
-        let is_even = |columns: usize, pitch: usize| {
-            columns.is_multiple_of(COLUMNS) && (pitch * size_of::<T>()).is_multiple_of(access)
-        };
+        // Both are powers of two. Without optimization, `is_multiple_of` is a call.
+        let is_even =
+            |columns: usize, pitch: usize| columns & (COLUMNS - 1) == 0 && (pitch * size_of::<T>()) & (access - 1) == 0;
         let at_once = folded_rows as usize;
         // Accesses may cross into the next row if no gap separates the rows.
         let is_vectorized = input.is_aligned_to(0, access)
-            && (batch_pitch * size_of::<T>()).is_multiple_of(access)
+            && (batch_pitch * size_of::<T>()) & (access - 1) == 0
             && (is_even(columns, pitch) || (pitch == columns && is_even(columns * at_once, pitch * at_once)));
         let (begin, whole) = (split as usize * rows_of_split, rows & !(folded_rows as usize - 1));
         let end = match splits {
