@@ -152,7 +152,7 @@ impl Gpu {
         let batch_pitch = side * pitch;
         for range in grids(batch, pairs) {
             let matrix = matrices.reborrow().skip(range.start * batch_pitch)?;
-            let arguments = InPlaceArgs { matrix, side, pitch, batch: batch_pitch };
+            let arguments = InPlaceArgs { matrix, side, pitch, batch_pitch };
             self.launch(kernel, (pairs * range.len()) as u32, arguments)?;
         }
         Ok(())

@@ -170,6 +170,8 @@ impl Gpu {
     /// | small matrices: in registers | tall-skinny and short-wide matrices: packed |
     /// | rows of one or two vectors: packed | tall enough, and enough tiles: sector-aligned tiles |
     /// | tiles of vectors | narrow tiles |
+    ///
+    /// What is enough, [`sector_aligned_if_enough`] decides.
     fn launch_best<T: Plain>(
         &self,
         kernels: Kernels<T>,
@@ -206,11 +208,19 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+        let Strides { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } = strides;
         let (kernel, grid) = strides.register_kernel(size_of::<T>(), kernels);
         let (rows, columns) = (rows as u32, columns as u32);
-        let arguments =
-            register_tiles::Args { input, output, rows, columns, input_pitch, output_pitch, input_batch, output_batch };
+        let arguments = register_tiles::Args {
+            input,
+            output,
+            rows,
+            columns,
+            input_pitch,
+            output_pitch,
+            input_batch_pitch,
+            output_batch_pitch,
+        };
         self.launch(kernel, grid, arguments)
     }
 
@@ -223,7 +233,8 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         strides.in_panels(tiling, input, output, |strides, input, output| {
-            let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+            let Strides { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } =
+                strides;
             let (log2_across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
             let log2_partitions = strides.partitions(size_of::<T>());
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
@@ -234,8 +245,8 @@ impl Gpu {
                     columns,
                     input_pitch,
                     output_pitch,
-                    input_batch,
-                    output_batch,
+                    input_batch_pitch,
+                    output_batch_pitch,
                     log2_across,
                     tiles_down,
                     tiles_across,

@@ -94,8 +94,8 @@ impl Transposition {
         let Self { rows, columns, batch, .. } = *self;
         let input_pitch = if batch * rows == 1 { columns } else { self.input_pitch };
         let output_pitch = if batch * columns == 1 { rows } else { self.output_pitch };
-        let (input_batch, output_batch) = (rows * input_pitch, columns * output_pitch);
-        Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch }
+        let (input_batch_pitch, output_batch_pitch) = (rows * input_pitch, columns * output_pitch);
+        Strides { rows, columns, batch, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch }
     }
 
     /// Checks that both views belong to the device and are long enough for the shape. Returns the number of the input's

@@ -67,7 +67,8 @@ impl Gpu {
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch, output_batch } = strides;
+        let Strides { rows, columns, batch, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch } =
+            strides;
         let size = size_of::<T>();
         match packed {
             Packed::TallSkinny => {
@@ -80,8 +81,8 @@ impl Gpu {
                         rows,
                         columns: columns as u32,
                         output_pitch,
-                        input_batch,
-                        output_batch,
+                        input_batch_pitch,
+                        output_batch_pitch,
                         height: height as u32,
                         blocks: blocks as u32,
                     };
@@ -99,8 +100,8 @@ impl Gpu {
                         rows: rows as u32,
                         columns,
                         input_pitch,
-                        input_batch,
-                        output_batch,
+                        input_batch_pitch,
+                        output_batch_pitch,
                         width: width as u32,
                         blocks: blocks as u32,
                         vectors_per_segment: vectors as u32,

@@ -116,8 +116,8 @@ fn choose_method(shape: [usize; 3], axes: [usize; 3], size: usize) -> Method {
                 batch,
                 input_pitch: batch * columns,
                 output_pitch: batch * rows,
-                input_batch: columns,
-                output_batch: rows,
+                input_batch_pitch: columns,
+                output_batch_pitch: rows,
             })
         }
         _ => Method::Copy,
@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(method(shape, [1, 0, 2]), Method::Segments(SegmentMatrix { rows: 2, columns: 3, len: 5 }));
         let Method::Transpose(transposed) = method(shape, [2, 1, 0]) else { panic!("no transpose") };
         assert_eq!((transposed.rows, transposed.columns, transposed.batch), (2, 5, 3));
-        assert_eq!((transposed.input_pitch, transposed.input_batch), (15, 5));
-        assert_eq!((transposed.output_pitch, transposed.output_batch), (6, 2));
+        assert_eq!((transposed.input_pitch, transposed.input_batch_pitch), (15, 5));
+        assert_eq!((transposed.output_pitch, transposed.output_batch_pitch), (6, 2));
         let Method::Interleaved(interleaved) = method([200, 3, 5], [2, 1, 0]) else { panic!("not interleaved") };
         assert_eq!((interleaved.rows, interleaved.columns, interleaved.output_ways), (200, 15, 5));
         // Axes of one element are left out.

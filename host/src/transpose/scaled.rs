@@ -226,7 +226,7 @@ impl Gpu {
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
         let (kernels, size) = (T::kernels(), size_of::<T>());
         let address = input.device_address() | output.device_address();
-        let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+        let Strides { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } = strides;
         if strides.is_small(size) && strides.is_aligned(address, size) {
             let (rows, columns) = (rows as u32, columns as u32);
             let arguments = ScaledRegisterTileArgs {
@@ -236,8 +236,8 @@ impl Gpu {
                 columns,
                 input_pitch,
                 output_pitch,
-                input_batch,
-                output_batch,
+                input_batch_pitch,
+                output_batch_pitch,
                 operations,
                 real,
                 imaginary,
@@ -247,7 +247,8 @@ impl Gpu {
         }
         let (kernel, tiling) = kernels.for_matrices(&strides, address);
         strides.in_panels(tiling, input, output, |strides, input, output| {
-            let Strides { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = strides;
+            let Strides { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } =
+                strides;
             let (log2_across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
             let log2_partitions = strides.partitions(size);
             strides.in_grids(tiling.tiles(rows, columns), input, output, |grid, input, output| {
@@ -258,8 +259,8 @@ impl Gpu {
                     columns,
                     input_pitch,
                     output_pitch,
-                    input_batch,
-                    output_batch,
+                    input_batch_pitch,
+                    output_batch_pitch,
                     log2_across,
                     tiles_down,
                     tiles_across,

@@ -20,8 +20,8 @@ pub(super) struct Strides {
     pub batch: usize,
     pub input_pitch: usize,
     pub output_pitch: usize,
-    pub input_batch: usize,
-    pub output_batch: usize,
+    pub input_batch_pitch: usize,
+    pub output_batch_pitch: usize,
 }
 
 /// The maximum number of blocks of a grid.
@@ -53,17 +53,17 @@ impl Strides {
             batch: 1,
             input_pitch: columns,
             output_pitch: rows,
-            input_batch: elements,
-            output_batch: elements,
+            input_batch_pitch: elements,
+            output_batch_pitch: elements,
         }
     }
 
     /// Whether all rows of both sides begin and end at multiples of 16 bytes. `address` is the OR of both sides'
     /// addresses.
     pub(super) fn is_aligned(&self, address: u64, size: usize) -> bool {
-        let Self { rows, columns, input_pitch, output_pitch, input_batch, output_batch, .. } = *self;
+        let Self { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } = *self;
         address.is_multiple_of(16)
-            && [rows, columns, input_pitch, output_pitch, input_batch, output_batch]
+            && [rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch]
                 .iter()
                 .all(|elements| (elements * size).is_multiple_of(16))
     }
@@ -117,9 +117,9 @@ impl Strides {
         mut output: ViewMut<'_, T>,
         mut launch: impl FnMut(u32, View<'_, T>, ViewMut<'_, T>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let Self { batch, input_batch, output_batch, .. } = *self;
+        let Self { batch, input_batch_pitch, output_batch_pitch, .. } = *self;
         for matrices in grids(batch, blocks_of_matrix) {
-            let (from, to) = (matrices.start * input_batch, matrices.start * output_batch);
+            let (from, to) = (matrices.start * input_batch_pitch, matrices.start * output_batch_pitch);
             let grid = (blocks_of_matrix * matrices.len()) as u32;
             launch(grid, input.skip(from)?, output.reborrow().skip(to)?)?;
         }
@@ -188,8 +188,8 @@ mod tests {
             batch: MAX_BLOCKS + 5,
             input_pitch: 2,
             output_pitch: 2,
-            input_batch: 0,
-            output_batch: 0,
+            input_batch_pitch: 0,
+            output_batch_pitch: 0,
         };
         let mut grids = Vec::new();
         strides

@@ -213,11 +213,17 @@ impl Strides {
             return launch(self, input, output);
         };
         let batch = self.rows / height - 1;
-        let panels = Self { rows: height, batch, input_batch: height * self.input_pitch, output_batch: height, ..self };
+        let panels = Self {
+            rows: height,
+            batch,
+            input_batch_pitch: height * self.input_pitch,
+            output_batch_pitch: height,
+            ..self
+        };
         let last = Self { rows: self.rows - batch * height, batch: 1, ..self };
         for matrix in 0..self.batch {
-            let (from, to) = (matrix * self.input_batch, matrix * self.output_batch);
-            let last_start = (from + batch * panels.input_batch, to + batch * height);
+            let (from, to) = (matrix * self.input_batch_pitch, matrix * self.output_batch_pitch);
+            let last_start = (from + batch * panels.input_batch_pitch, to + batch * height);
             for (strides, (from, to)) in [(panels, (from, to)), (last, last_start)] {
                 launch(strides, input.skip(from)?, output.reborrow().skip(to)?)?;
             }

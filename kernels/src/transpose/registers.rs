@@ -150,8 +150,8 @@ macro_rules! by_vectors {
 by_vectors!(u32, u64, u128);
 
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
-/// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart. Sides, pitches and
-/// addresses are multiples of 16 bytes.
+/// and `output_pitch` in the output; matrices begin `input_batch_pitch` and `output_batch_pitch` elements apart. Sides,
+/// pitches and addresses are multiples of 16 bytes.
 ///
 /// A block takes [`REGISTER_TILES_ACROSS`] micro-tiles of [`rows()`] x [`columns()`] elements across, and one down for
 /// each row of threads. The grid covers a matrix in x and y, and the batch in z.
@@ -170,10 +170,10 @@ pub unsafe fn register_tiles<T: RegisterTile, const BLOCK: usize>(
     columns: u32,
     input_pitch: usize,
     output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
+    input_batch_pitch: usize,
+    output_batch_pitch: usize,
 ) {
-    let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
+    let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch };
     transpose_micro_tile::<T, BLOCK>(&input, &output, &layout, |column| column);
 }
 
@@ -193,9 +193,9 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     /// The same for the output.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
-    pub input_batch: usize,
+    pub input_batch_pitch: usize,
     /// The same for the output.
-    pub output_batch: usize,
+    pub output_batch_pitch: usize,
     /// The operations on each element: see [`Scaling`].
     pub operations: u32,
     /// The real part of the factor.
@@ -222,14 +222,14 @@ pub unsafe fn scaled_register_tiles<N: Scale<Bits: RegisterTile>, const BLOCK: u
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         operations,
         real,
         imaginary,
     }: ScaledRegisterTileArgs<<N as Scale>::Bits>,
 ) {
-    let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch };
+    let layout = Layout { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch };
     let scaled = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     transpose_micro_tile::<N::Bits, BLOCK>(&input, &output, &layout, |column| {
         N::Bits::map(column, |x| scaled.apply_to_element(x))
@@ -242,8 +242,8 @@ struct Layout {
     columns: u32,
     input_pitch: usize,
     output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
+    input_batch_pitch: usize,
+    output_batch_pitch: usize,
 }
 
 /// Transposes this thread's micro-tile and applies the epilogue to its columns.
@@ -255,7 +255,7 @@ fn transpose_micro_tile<T: RegisterTile, const BLOCK: usize>(
     epilogue: impl Fn(T::Column) -> T::Column,
 ) {
     thread::launch_dependents();
-    let Layout { rows, columns, input_pitch, output_pitch, input_batch, output_batch } = *layout;
+    let Layout { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch } = *layout;
     let size = size_of::<T>();
     let (high, wide, lanes) = (self::rows(size), self::columns(size), register_tiles_across_warp(size) as u32);
     let thread = thread::index_in_block::<BLOCK>() as u32;
@@ -267,14 +267,14 @@ fn transpose_micro_tile<T: RegisterTile, const BLOCK: usize>(
         return;
     }
     let batch = thread::block_idx_z() as usize;
-    let from = batch * input_batch + row as usize * input_pitch + column as usize;
+    let from = batch * input_batch_pitch + row as usize * input_pitch + column as usize;
     // SAFETY: the matrix's sides are multiples of a micro-tile's, so a micro-tile is inside it or outside.
     let load_row = |i: usize| unsafe { T::load(input, from + i * input_pitch) };
     // A micro-tile has one row, two, or four.
     let first = load_row(0);
     let further = |i: usize| if i < high { load_row(i) } else { first };
     let transposed = T::transpose([first, further(1), further(2), further(3)]);
-    let to = batch * output_batch + column as usize * output_pitch + row as usize;
+    let to = batch * output_batch_pitch + column as usize * output_pitch + row as usize;
     let mut i = 0;
     while i < wide {
         // SAFETY: as above.

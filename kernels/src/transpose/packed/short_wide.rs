@@ -55,7 +55,7 @@ pub const fn max_columns(rows: usize, size: usize) -> usize {
 }
 
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows of the input begin `input_pitch` elements apart;
-/// the output has no gaps; matrices begin `input_batch` and `output_batch` elements apart.
+/// the output has no gaps; matrices begin `input_batch_pitch` and `output_batch_pitch` elements apart.
 ///
 /// `rows` is 2 to 128. A block takes `width` columns, at most [`max_columns`], and writes the same number of rows of
 /// the output, counted from the start of the sector in which the first row begins. Each matrix takes `blocks` blocks.
@@ -76,8 +76,8 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     rows: u32,
     columns: usize,
     input_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
+    input_batch_pitch: usize,
+    output_batch_pitch: usize,
     width: u32,
     blocks: u32,
     vectors_per_segment: u32,
@@ -86,7 +86,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![T; LEN];
     let (matrix, block) = (thread::block_idx_x() / blocks, thread::block_idx_x() % blocks);
-    let start = matrix as usize * output_batch;
+    let start = matrix as usize * output_batch_pitch;
     let past = output.elements_past(start, SECTOR) as u32;
     let left = block as usize * width as usize;
     let first = left.saturating_sub(past.div_ceil(rows) as usize);
@@ -97,7 +97,7 @@ pub unsafe fn short_wide<T: WordAccess, const LEN: usize>(
     }
     let segments = AlignedRows {
         input: &input,
-        begin: matrix as usize * input_batch + first,
+        begin: matrix as usize * input_batch_pitch + first,
         pitch: input_pitch,
         rows,
         len: (last - first) as u32,

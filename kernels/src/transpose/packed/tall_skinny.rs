@@ -41,7 +41,8 @@ pub const fn allocation(size: usize) -> usize {
 }
 
 /// Transposes a batch of matrices of `rows` x `columns` elements. The input has no gaps between rows; rows of the
-/// output begin `output_pitch` elements apart; matrices begin `input_batch` and `output_batch` elements apart.
+/// output begin `output_pitch` elements apart; matrices begin `input_batch_pitch` and `output_batch_pitch` elements
+/// apart.
 ///
 /// `columns` is at least 2. A block writes `height` positions of each row of the output: whole sectors, at most
 /// [`max_positions`], counted from the start of the sector in which the row begins. Each matrix takes `blocks` blocks.
@@ -61,8 +62,8 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     rows: usize,
     columns: u32,
     output_pitch: usize,
-    input_batch: usize,
-    output_batch: usize,
+    input_batch_pitch: usize,
+    output_batch_pitch: usize,
     height: u32,
     blocks: u32,
 ) {
@@ -72,8 +73,11 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
     let top = block as usize * height as usize;
     let first = top.saturating_sub(halo_rows(size_of::<T>()));
     let last = if top + (height as usize) < rows { top + height as usize } else { rows };
-    let segment =
-        Segment::new(&input, matrix as usize * input_batch + first * columns as usize, (last - first) as u32 * columns);
+    let segment = Segment::new(
+        &input,
+        matrix as usize * input_batch_pitch + first * columns as usize,
+        (last - first) as u32 * columns,
+    );
     let vectors: [T::Vector; PACKED_VECTORS] = [
         segment.load(0),
         segment.load(1),
@@ -100,7 +104,7 @@ pub unsafe fn tall_skinny<T: WordAccess, const LEN: usize>(
         past: segment.past,
         columns,
         per_row: Divisor::new(height / elements_per_store(size_of::<T>())),
-        begin: matrix as usize * output_batch + top,
+        begin: matrix as usize * output_batch_pitch + top,
         pitch: output_pitch,
         halo_rows: (top - first) as u32,
         rows: (last - first) as u32,

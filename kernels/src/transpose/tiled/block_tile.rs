@@ -151,13 +151,16 @@ impl Tile {
     /// The tile's rows in the input.
     #[inline(always)]
     pub fn rows_of_input(&self, input: &Layout) -> PitchedRows {
-        PitchedRows { first: self.batch * input.batch + self.top * input.pitch + self.left, pitch: input.pitch }
+        PitchedRows { first: self.batch * input.batch_pitch + self.top * input.pitch + self.left, pitch: input.pitch }
     }
 
     /// The rows of its transpose in the output.
     #[inline(always)]
     pub fn rows_of_output(&self, output: &Layout) -> PitchedRows {
-        PitchedRows { first: self.batch * output.batch + self.left * output.pitch + self.top, pitch: output.pitch }
+        PitchedRows {
+            first: self.batch * output.batch_pitch + self.left * output.pitch + self.top,
+            pitch: output.pitch,
+        }
     }
 
     /// Where vector `q` of column `column` begins in shared memory.

@@ -42,11 +42,11 @@ pub struct InPlaceArgs<T: Plain> {
     /// Elements from the start of a row to that of the next one.
     pub pitch: usize,
     /// Elements from the start of a matrix to that of the next one.
-    pub batch: usize,
+    pub batch_pitch: usize,
 }
 
 /// Transposes a batch of matrices of `side` x `side` elements in place. Rows begin `pitch` elements apart, matrices
-/// `batch`. `LEN` is [`elements_of_tile`] of the size.
+/// `batch_pitch`. `LEN` is [`elements_of_tile`] of the size.
 ///
 /// A block exchanges two tiles, or transposes one on the diagonal. Both tiles are in shared memory before either is
 /// overwritten, and no other block has an element of them. With two [`in_place_halves`], each half of the threads takes
@@ -61,10 +61,10 @@ pub struct InPlaceArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
-    InPlaceArgs { matrix, side, pitch, batch }: InPlaceArgs<T>,
+    InPlaceArgs { matrix, side, pitch, batch_pitch }: InPlaceArgs<T>,
 ) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
-    let layout = Layout { pitch, batch };
+    let layout = Layout { pitch, batch_pitch };
     let own = thread::thread_idx_y();
     let are_both_own = in_place_halves(size_of::<T>()) == 1;
     let (half, other) = (Half::new::<T, LEN>(side, own), Half::new::<T, LEN>(side, 1));
@@ -104,11 +104,11 @@ pub unsafe fn in_place_tiles<T: Transpose, const LEN: usize>(
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn aligned_in_place_tiles<T: Transpose, const LEN: usize>(
-    InPlaceArgs { matrix, side, pitch, batch }: InPlaceArgs<T>,
+    InPlaceArgs { matrix, side, pitch, batch_pitch }: InPlaceArgs<T>,
 ) {
     let tiles = [shared_array![T; LEN], shared_array![T; LEN]];
     let tile = if thread::thread_idx_y() == 0 { tiles[0] } else { tiles[1] };
-    let layout = Layout { pitch, batch };
+    let layout = Layout { pitch, batch_pitch };
     let Half { shape, is_needed } = Half::new::<T, LEN>(side, thread::thread_idx_y());
     if is_needed {
         aligned::load_tile(&matrix.as_global(), shape.rows_of_input(&layout), Identity, &shape, &tile);

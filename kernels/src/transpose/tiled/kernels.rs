@@ -33,26 +33,28 @@ pub struct TileArgs<T: Plain> {
     pub columns: usize,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same for the output.
+    /// Elements from the start of a row of the output to that of the next one.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
-    pub input_batch: usize,
-    /// The same for the output.
-    pub output_batch: usize,
+    pub input_batch_pitch: usize,
+    /// Elements from the start of a matrix of the output to that of the next one.
+    pub output_batch_pitch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix. Sector-aligned tiles cover its [positions](sector_aligned::positions), which may be more
-    /// than its rows.
+    /// Tiles down a matrix. Sector-aligned tiles cover more than its rows: also the elements by which rows of the
+    /// output begin past a sector ([`positions`](sector_aligned::positions)).
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the number of partitions: blocks take columns of tiles from each of them in turn. See
-    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
+    /// The base-2 logarithm of the number of partitions, parts of equal width of a matrix of the input. Consecutive
+    /// blocks take a column of tiles from each partition in turn, if the pitch is one of
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES); otherwise there is one
+    /// partition.
     pub log2_partitions: u32,
 }
 
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
-/// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
+/// and `output_pitch` in the output; matrices begin `input_batch_pitch` and `output_batch_pitch` elements apart.
 ///
 /// `LEN` is [`tile_elements`] or [`small_tile_elements`] of the element's size. A
 /// [tile](crate::transpose::tiled::block_tile) is `1 << log2_across` micro-tiles wide. Each matrix has `tiles_down` x
@@ -95,8 +97,8 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -106,8 +108,8 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
     launch_dependents();
     let tile = shared_array![T; LEN];
     let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
-    let from = Layout { pitch: input_pitch, batch: input_batch };
-    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let from = Layout { pitch: input_pitch, batch_pitch: input_batch_pitch };
+    let to = Layout { pitch: output_pitch, batch_pitch: output_batch_pitch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<T>()), size_of::<T>());
     aligned::load_tile(&input, shape.rows_of_input(&from), Identity, &shape, &tile);
     thread::sync_threads();
@@ -115,9 +117,9 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
 }
 
 /// [`tiles`](fn@tiles) for any side, pitch and address, if there are many tiles: by [sector-aligned](sector_aligned)
-/// tiles. Neighbouring tiles overlap, so that each writes whole sectors: a tile of 64 x 64 `f32` writes 56 x 60, and a
-/// matrix of 8191 x 8193 has 147 x 137. The grid covers the [positions](sector_aligned::positions) of a row of the
-/// output.
+/// tiles. Neighbouring tiles overlap, so that each writes whole sectors: of 64 x 64 `f32` of the input a tile writes 56
+/// rows of 60 columns, and a matrix of 8191 x 8193 has 147 tiles down and 137 across. The grid covers the
+/// [positions](sector_aligned::positions) of a row of the output.
 ///
 /// # Safety
 /// The arguments are as described for [`tiles`](fn@tiles), and the views have every element that they name: accesses
@@ -137,8 +139,8 @@ pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -148,8 +150,8 @@ pub unsafe fn sector_aligned_tiles<T: Transpose, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![T; LEN];
     let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
-    let from = Layout { pitch: input_pitch, batch: input_batch };
-    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let from = Layout { pitch: input_pitch, batch_pitch: input_batch_pitch };
+    let to = Layout { pitch: output_pitch, batch_pitch: output_batch_pitch };
     let size = size_of::<T>();
     let shape = sector_aligned::tile_of_block(rows, columns, grid, LEN, size);
     sector_aligned::load_tile(&input, (rows, columns), &from, Identity, &shape, &tile);
@@ -172,21 +174,23 @@ pub struct ScaledTileArgs<T: Plain> {
     pub columns: usize,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same for the output.
+    /// Elements from the start of a row of the output to that of the next one.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
-    pub input_batch: usize,
-    /// The same for the output.
-    pub output_batch: usize,
+    pub input_batch_pitch: usize,
+    /// Elements from the start of a matrix of the output to that of the next one.
+    pub output_batch_pitch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix. Sector-aligned tiles cover its [positions](sector_aligned::positions), which may be more
-    /// than its rows.
+    /// Tiles down a matrix. Sector-aligned tiles cover more than its rows: also the elements by which rows of the
+    /// output begin past a sector ([`positions`](sector_aligned::positions)).
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the number of partitions: blocks take columns of tiles from each of them in turn. See
-    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
+    /// The base-2 logarithm of the number of partitions, parts of equal width of a matrix of the input. Consecutive
+    /// blocks take a column of tiles from each partition in turn, if the pitch is one of
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES); otherwise there is one
+    /// partition.
     pub log2_partitions: u32,
     /// The operations on each element: see [`Scaling`].
     pub operations: u32,
@@ -214,8 +218,8 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -228,8 +232,8 @@ pub unsafe fn scaled_tiles<N: Scale, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
-    let from = Layout { pitch: input_pitch, batch: input_batch };
-    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let from = Layout { pitch: input_pitch, batch_pitch: input_batch_pitch };
+    let to = Layout { pitch: output_pitch, batch_pitch: output_batch_pitch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
     let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     unaligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
@@ -256,8 +260,8 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -270,8 +274,8 @@ pub unsafe fn aligned_scaled_tiles<N: Scale, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
-    let from = Layout { pitch: input_pitch, batch: input_batch };
-    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let from = Layout { pitch: input_pitch, batch_pitch: input_batch_pitch };
+    let to = Layout { pitch: output_pitch, batch_pitch: output_batch_pitch };
     let shape = Tile::of_block(rows, columns, grid, micro_tiles(LEN, size_of::<N>()), size_of::<N>());
     let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     aligned::load_tile(&input, shape.rows_of_input(&from), epilogue, &shape, &tile);
@@ -297,8 +301,8 @@ pub unsafe fn sector_aligned_scaled_tiles<N: Scale, const LEN: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -311,8 +315,8 @@ pub unsafe fn sector_aligned_scaled_tiles<N: Scale, const LEN: usize>(
     launch_dependents();
     let tile = shared_array![<N as Scale>::Bits; LEN];
     let grid = TileGrid { log2_across, tiles_down, tiles_across, log2_partitions };
-    let from = Layout { pitch: input_pitch, batch: input_batch };
-    let to = Layout { pitch: output_pitch, batch: output_batch };
+    let from = Layout { pitch: input_pitch, batch_pitch: input_batch_pitch };
+    let to = Layout { pitch: output_pitch, batch_pitch: output_batch_pitch };
     let size = size_of::<N>();
     let shape = sector_aligned::tile_of_block(rows, columns, grid, LEN, size);
     let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });

@@ -5,10 +5,10 @@ use crate::transpose::tuning::LINE_PAIR;
 
 /// The strides of a batch of matrices, on the input's or the output's side.
 pub(in crate::transpose) struct Layout {
-    /// Elements from the start of a row to that of the next row, and from the start of a matrix to that of the next
-    /// matrix.
+    /// Elements from the start of a row to that of the next row.
     pub pitch: usize,
-    pub batch: usize,
+    /// Elements from the start of a matrix to that of the next matrix.
+    pub batch_pitch: usize,
 }
 
 /// Maps a row of the tile to its address.

@@ -22,11 +22,7 @@ pub mod value;
 use half::{bf16, f16};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
-use warpfold::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Product, Sum,
-    SumInF64, SumOfSquares, WrappingSum,
-};
-use warpfold::{Element, Error, Gpu, Reduction};
+use warpfold::{Element, Error, Gpu, Reduction, ops};
 
 use data::{Kind, Random};
 use reference::Operator;
@@ -131,7 +127,7 @@ macro_rules! pairs {
     ($($operator:ident, $name:literal of $([$type:ident])*;)*) => {
         /// Every operator with every type that it has kernels for.
         pub const PAIRS: &[Pair] = &[$($(
-            Pair { operator: Operator::$operator, dtype: stringify!($type), run: run::<$operator, $type> },
+            Pair { operator: Operator::$operator, dtype: stringify!($type), run: run::<ops::$operator, $type> },
         )*)*];
     };
 }

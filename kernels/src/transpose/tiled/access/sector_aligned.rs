@@ -110,7 +110,7 @@ pub(in crate::transpose) fn load_tile<T: Transpose, C: Epilogue<T>, const LEN: u
     let (x, y) = (stack & ((1 << shape.log2_across) - 1), stack >> shape.log2_across);
     let column = x * side as u32 + part * width as u32;
     let row = (shape.top + y as usize * height).wrapping_sub(SECTOR / size_of::<T>());
-    let first = shape.batch * layout.batch + shape.left + column as usize;
+    let first = shape.batch * layout.batch_pitch + shape.left + column as usize;
     let index = first.wrapping_add(row.wrapping_mul(layout.pitch));
     // A row of the halo above the matrix has a wrapped index.
     let above = row.wrapping_neg();
@@ -252,7 +252,7 @@ pub(in crate::transpose) fn store_tile<T: Transpose, const LEN: usize>(
 ) {
     let thread = thread::thread_idx_x();
     let (column, k) = (thread >> shape.log2_down, thread & ((1 << shape.log2_down) - 1));
-    let row = shape.batch * layout.batch + (shape.left + column as usize) * layout.pitch;
+    let row = shape.batch * layout.batch_pitch + (shape.left + column as usize) * layout.pitch;
     let vectors = VectorsOfThread {
         output,
         shape,

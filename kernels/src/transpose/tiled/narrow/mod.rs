@@ -56,7 +56,7 @@ pub const fn positions(rows: usize, size: usize) -> usize {
 }
 
 /// Transposes a batch of matrices of `rows` x `columns` elements. Rows begin `input_pitch` elements apart in the input
-/// and `output_pitch` in the output; matrices begin `input_batch` and `output_batch` elements apart.
+/// and `output_pitch` in the output; matrices begin `input_batch_pitch` and `output_batch_pitch` elements apart.
 ///
 /// `LEN` is [`narrow_tile_words`] of the word's size. A tile is `1 << log2_across` words wide and at least two rows of
 /// micro-tiles high; neither side exceeds the block's threads. Each matrix has `tiles_down` x `tiles_across` tiles, and
@@ -78,8 +78,8 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -90,10 +90,10 @@ pub unsafe fn narrow_tiles<T: WordAccess, const LEN: usize>(
     let tile = shared_array![<T as WordAccess>::Word; LEN];
     let shape =
         Tile::of_block::<T, LEN>(rows, columns, TileGrid { log2_across, tiles_down, tiles_across, log2_partitions });
-    let words = load_tile::<T, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
+    let words = load_tile::<T, LEN>(&input, shape.batch * input_batch_pitch + shape.left, input_pitch, &shape);
     unroll_16(&MicroTiles::<T, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
-    store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
+    store_tile(&output, shape.batch * output_batch_pitch + shape.left * output_pitch, output_pitch, &shape, &tile);
 }
 
 /// [`narrow_tiles`](fn@narrow_tiles) of elements of a word's size, with the
@@ -115,8 +115,8 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
         columns,
         input_pitch,
         output_pitch,
-        input_batch,
-        output_batch,
+        input_batch_pitch,
+        output_batch_pitch,
         log2_across,
         tiles_down,
         tiles_across,
@@ -133,12 +133,12 @@ pub unsafe fn scaled_narrow_tiles<N: ScaledWordAccess, const LEN: usize>(
         columns,
         TileGrid { log2_across, tiles_down, tiles_across, log2_partitions },
     );
-    let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch + shape.left, input_pitch, &shape);
+    let words = load_tile::<N::Word, LEN>(&input, shape.batch * input_batch_pitch + shape.left, input_pitch, &shape);
     let epilogue = Scaled::<N>::new(Scaling { factor: [real, imaginary], operations });
     let words = unroll_16(&AfterEpilogue { words, epilogue });
     unroll_16(&MicroTiles::<N::Word, LEN>::of_thread(words, &shape, &tile));
     thread::sync_threads();
-    store_tile(&output, shape.batch * output_batch + shape.left * output_pitch, output_pitch, &shape, &tile);
+    store_tile(&output, shape.batch * output_batch_pitch + shape.left * output_pitch, output_pitch, &shape, &tile);
 }
 
 /// Loads the thread's words; the tile's first row begins at `first`.
