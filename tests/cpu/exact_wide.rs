@@ -1,6 +1,6 @@
 //! Exact sums of wide data in the executor, in the lanes' superaccumulators.
 
-use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::lane_memory::LaneMemory;
 use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::terms::{Elements, Terms};
 use rand::rngs::SmallRng;

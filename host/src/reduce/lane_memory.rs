@@ -1,6 +1,6 @@
 //! The dynamic shared memory of kernels that sum wide data in superaccumulators of their lanes.
 
-use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::lane_memory::LaneMemory;
 
 use crate::Gpu;
 use crate::backend::SharedMemory;

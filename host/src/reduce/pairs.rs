@@ -4,7 +4,7 @@ use cuda_std::element::{Element, Plain};
 use cuda_std::tile_state;
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Operator};
-use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::lane_memory::LaneMemory;
 use kernels::reduce::exact::long_rows::{
     MAX_THREADS, PAIRS_IN_FLIGHT, exact_pairs, lane_memory, states_per_split_of_pairs, words_of_pairs_superaccumulator,
 };

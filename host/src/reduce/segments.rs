@@ -1,7 +1,7 @@
 //! Segments of any lengths, with offsets in device memory.
 
 use cuda_std::element::{Element, Plain};
-use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::lane_memory::LaneMemory;
 use kernels::reduce::exact::long_segments::{self, ExactLongSegmentArgs, RESIDENT_THREADS, max_superaccumulators};
 use kernels::reduce::exact::segments::ExactSegmentArgs;
 use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles};

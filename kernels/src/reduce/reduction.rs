@@ -9,7 +9,7 @@ use exact_sum::Binary;
 use super::columns::ColumnArgs;
 use super::exact::columns::{self, ExactColumnArgs};
 use super::exact::custom::ExactTerm;
-use super::exact::lane_superaccumulators::LaneMemory;
+use super::exact::lane_memory::LaneMemory;
 use super::exact::long_rows::{ExactLongRowArgs, lane_memory, states_per_split, words_of_superaccumulator};
 use super::exact::long_segments::ExactLongSegmentArgs;
 use super::exact::result::ExactOperator;

@@ -8,7 +8,7 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::{ExactSum, MAX_ELEMENTS, Specials, Summand, TooManyElements};
 use half::{bf16, f16};
 use kernels::ops::Sum;
-use kernels::reduce::exact::lane_superaccumulators::LaneMemory;
+use kernels::reduce::exact::lane_memory::LaneMemory;
 use kernels::reduce::exact::long_rows::{MAX_THREADS, VECTORS_IN_FLIGHT, lane_memory};
 use kernels::reduce::exact::result::DERIVED;
 use kernels::reduce::exact::states::all::{BLOCK, exact_state_values, exact_states_merge};

@@ -16,7 +16,7 @@ use super::columns_full_range::sum_full_range;
 use super::format::Format;
 use super::global_superaccumulators::{GlobalSuperaccumulators, WordRange};
 use super::grid::Grid;
-use super::lane_superaccumulators::LaneMemory;
+use super::lane_memory::LaneMemory;
 use super::result::{ExactOperator, Results};
 use super::terms::{Float, Terms};
 use super::unrolled::each;

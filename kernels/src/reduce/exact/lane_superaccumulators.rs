@@ -12,7 +12,6 @@ use super::format::{Format, Value, largest_of};
 use super::grid::Grid;
 use super::superaccumulator::{Superaccumulator, warp_id};
 use super::superaccumulator_words::Special;
-use super::terms::Terms;
 use super::unrolled::each;
 use crate::reduce::tuning::exact_long_rows::MAX_UNCHECKED;
 
@@ -51,41 +50,6 @@ pub struct LaneSlot<G> {
     /// Which of these lanes this one is.
     turn: u32,
     grid: PhantomData<G>,
-}
-
-/// The dynamic shared memory that a kernel needs for [`LaneSuperaccumulators`].
-#[derive(Clone, Copy)]
-pub struct LaneMemory {
-    bytes_of_each: usize,
-    /// The minimum and maximum number of lanes that share a superaccumulator: 1, 2, 4 or 8.
-    min_lanes: u32,
-    max_lanes: u32,
-    static_bytes: usize,
-}
-
-impl LaneMemory {
-    /// For sums of terms `K`, in a kernel with at most `static_bytes` bytes of shared arrays. If lanes can share a
-    /// superaccumulator, at least `min_lanes` lanes do: a power of two.
-    pub const fn of<K: Terms>(static_bytes: usize, min_lanes: u32) -> Self {
-        let bytes_of_each = size_of::<i64>() * LaneSuperaccumulators::<K::Grid>::WORDS;
-        let max_lanes = LaneSuperaccumulators::<K::Grid>::MAX_LANES;
-        let min_lanes = if min_lanes < max_lanes { min_lanes } else { max_lanes };
-        Self { bytes_of_each, min_lanes, max_lanes, static_bytes }
-    }
-
-    /// The bytes for a block of `threads` threads that may have `available` bytes of shared memory in total: a
-    /// superaccumulator for each lane, or for as few lanes as fit. 0 if none fit.
-    pub const fn bytes(self, threads: usize, available: usize) -> usize {
-        let mut lanes = self.min_lanes;
-        while lanes <= self.max_lanes {
-            let bytes = threads / lanes as usize * self.bytes_of_each;
-            if self.static_bytes + bytes <= available {
-                return bytes;
-            }
-            lanes *= 2;
-        }
-        0
-    }
 }
 
 impl<G: Grid> LaneSuperaccumulators<G> {
@@ -127,12 +91,12 @@ impl<G: Grid> LaneSuperaccumulators<G> {
 
     /// The maximum number of lanes that can share a superaccumulator. Those of one digit for each term fit in any
     /// device's memory.
-    const MAX_LANES: u32 = if Self::HAS_TWO { 8 } else { 1 };
+    pub(super) const MAX_LANES: u32 = if Self::HAS_TWO { 8 } else { 1 };
 
     /// The number of words of a superaccumulator: digits, and one for non-finite terms. Pairs of terms are summed only
     /// in windows: with superaccumulators, the sums of squares of ordinary `f64` take up to twice as long, because
     /// there are too few registers.
-    const WORDS: usize = if G::HAS_LOW { 0 } else { Self::DIGITS + 1 };
+    pub(super) const WORDS: usize = if G::HAS_LOW { 0 } else { Self::DIGITS + 1 };
 
     /// The number of terms that fit in a digit, of less than `2^DIGIT` after carries were propagated.
     const CAPACITY: u32 = {
@@ -330,6 +294,23 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let Some(slot) = slot.filter(|_| self.taken != u32::MAX) else {
             return false;
         };
+        if Self::DIGITS > 32 {
+            Self::add_up_by_digits(self.taken, slot, superacc);
+        } else {
+            Self::add_up_by_lanes(slot, superacc);
+        }
+        // Not a loop, which would keep an array in local memory.
+        let add_special = |special| superacc.add_special(special, self.specials >> special as u32 & 1 == 1);
+        add_special(Special::Nan);
+        add_special(Special::Infinity);
+        add_special(Special::NegativeInfinity);
+        sync_warp(FULL_MASK);
+        true
+    }
+
+    /// Adds up the lanes' superaccumulators, digit by digit over all lanes.
+    #[inline(always)]
+    fn add_up_by_lanes(slot: LaneSlot<G>, superacc: &Superaccumulator<G>) {
         Self::propagate_by_warp(slot);
         let mut digit = 0;
         while digit < Self::DIGITS as u32 {
@@ -342,13 +323,24 @@ impl<G: Grid> LaneSuperaccumulators<G> {
             }
             digit += 1;
         }
-        // Not a loop, which would keep an array in local memory.
-        let add_special = |special| superacc.add_special(special, self.specials >> special as u32 & 1 == 1);
-        add_special(Special::Nan);
-        add_special(Special::Infinity);
-        add_special(Special::NegativeInfinity);
+    }
+
+    /// Adds up the lanes' superaccumulators, whose digits the lanes share. For the 41 digits of `f64` this is faster,
+    /// for the 9 to 13 digits of other types not (`docs/notes/exact-wide.md`).
+    #[inline(always)]
+    fn add_up_by_digits(taken: u32, slot: LaneSlot<G>, superacc: &Superaccumulator<G>) {
+        // The sums over the lanes of few terms fit in digits whose carries have not been propagated.
+        if taken > Self::CAPACITY / 32 {
+            Self::propagate_by_warp(slot);
+        } else {
+            sync_warp(FULL_MASK);
+        }
+        let of_warp = slot.add_up_warp();
+        if lane_id() == 0 {
+            Self::propagate_carries(of_warp);
+        }
         sync_warp(FULL_MASK);
-        true
+        superacc.add(|limb| Self::limb_or_special(of_warp, limb));
     }
 }
 
@@ -409,6 +401,27 @@ impl<G: Grid> LaneSlot<G> {
         Self { first: index, ..self }
     }
 
+    /// Adds up the digits of the warp's superaccumulators, each by one lane, and returns the one that has the sum.
+    #[inline(always)]
+    fn add_up_warp(self) -> Self {
+        let count = 32 / self.lanes as usize;
+        let sum_of_warp = self.of_index(warp_id() * count);
+        let mut digit = lane_id() as usize;
+        while digit < LaneSuperaccumulators::<G>::DIGITS {
+            let (mut sum, mut k) = (0, 0);
+            while k < count {
+                // Lanes begin at different superaccumulators, whose words are in different banks.
+                let index = (lane_id() as usize + k) & (count - 1);
+                sum += self.of_index(sum_of_warp.first + index).word(digit);
+                k += 1;
+            }
+            sum_of_warp.set(digit, sum);
+            digit += 32;
+        }
+        sync_warp(FULL_MASK);
+        sum_of_warp
+    }
+
     /// Adds up the `parts` superaccumulators of each of the first `count` indices, which are `count` indices apart, by
     /// a block of `BLOCK` threads.
     #[inline(always)]
@@ -449,6 +462,7 @@ impl<G: Grid> LaneSlot<G> {
 mod tests {
     use super::super::columns;
     use super::super::grid::{DoubleProducts, Doubles, SingleProducts, Singles};
+    use super::super::lane_memory::LaneMemory;
     use super::super::long_rows::lane_memory;
     use super::super::terms::Elements;
     use super::*;

@@ -10,7 +10,8 @@ use half::{bf16, f16};
 
 use super::format::Format;
 use super::grid::Grid;
-use super::lane_superaccumulators::{LaneMemory, LaneSuperaccumulators};
+use super::lane_memory::LaneMemory;
+use super::lane_superaccumulators::LaneSuperaccumulators;
 use super::partial::{Partial, WarpPartials, add, fold_block, fold_partials};
 use super::result::{ExactOperator, ExactPairOperator, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};

@@ -40,6 +40,7 @@ pub mod formula;
 mod full_range_rows;
 pub mod global_superaccumulators;
 pub mod grid;
+pub mod lane_memory;
 mod lane_rows;
 pub mod lane_superaccumulators;
 mod loaded;
