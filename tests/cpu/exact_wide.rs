@@ -116,6 +116,27 @@ fn the_highest_digit_takes_carries() {
     of(&gpu, f64::MAX, 1e-320);
 }
 
+/// The digits of the lanes' superaccumulators are as large as they can be when they are added up: just before and just
+/// after carries are propagated.
+#[test]
+fn the_largest_digits_of_all_lanes_fit() {
+    let gpu = executor();
+    for steps in [7, 8, 9, 15, 16, 31, 32] {
+        // A digit has 52 bits, so one of these exponents gives a digit 52 ones.
+        for exponent in 0..52 {
+            for sign in [1.0, -1.0] {
+                let largest = sign * ((1_u64 << 53) - 1) as f64 * power(exponent);
+                let mut numbers = vec![largest; 256 * steps];
+                // Each step of the warp has a wide range of exponents.
+                numbers.iter_mut().step_by(64).for_each(|x| *x = power(-1000));
+                let right = numbers.iter().copied().collect::<ExactSum<f64>>().value();
+                let found = f64::by_one_warp(&gpu, &numbers, f64::SHARED);
+                assert!(found.to_bits() == right.to_bits(), "{steps}, {exponent}: {found:?}, expected {right:?}");
+            }
+        }
+    }
+}
+
 /// Each column has one element, so that a load past it may be outside the input.
 #[test]
 fn columns_of_one_element_may_be_infinite() {

@@ -136,6 +136,7 @@ impl<'a, T: Plain> Global<'a, T> {
     /// Whether the address of element `i` is a multiple of `bytes`, a power of two.
     #[inline(always)]
     pub fn is_aligned_to(&self, i: usize, bytes: usize) -> bool {
+        // Without optimization, `is_multiple_of` is a call.
         (self.start as usize).wrapping_add(i * size_of::<T>()) & bytes.wrapping_sub(1) == 0
     }
 

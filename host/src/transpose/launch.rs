@@ -171,7 +171,7 @@ impl Gpu {
     /// | rows of one or two vectors: packed | tall enough, and enough tiles: sector-aligned tiles |
     /// | tiles of vectors | narrow tiles |
     ///
-    /// What is enough, [`sector_aligned_if_enough`] decides.
+    /// [`sector_aligned_if_enough`] decides what is enough.
     fn launch_best<T: Plain>(
         &self,
         kernels: Kernels<T>,

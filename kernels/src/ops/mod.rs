@@ -29,24 +29,26 @@
 //!
 //! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. If it differs from another
 //!    operator only in the number that is the operator's value, give that operator another value instead:
-//!    `docs/notes/operators.md` says which share their kernels. NaN gives NaN, with canonical bits (see `extremes.rs`).
-//!    No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if NumPy gives one: a sum does, a maximum does not.
+//!    `docs/notes/operators.md` says which share their kernels, and when [`Fixed`] is faster. NaN gives NaN, with
+//!    canonical bits (see `extremes.rs`). No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if NumPy gives
+//!    one: a sum does, a maximum does not.
 //! 2. Give it lines in the table in `builtin.rs`: the kernels of every shape are compiled for them, and the tests and
 //!    `bench` get it from there. Operators that NumPy has as functions also get a method in `host/src/reduce/calls.rs`.
 //! 3. Give the tests its expected results, `tests/support/src/reductions/reference.rs`, and `bench` those that it
 //!    compares with, `bench/src/reduce/tally.rs`: neither compiles without. They share no code with the kernels. If the
 //!    operator has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too. `bench`
-//!    tests with whole numbers from 0 to 17, unless `Operator::data` in `bench/src/reduce/operators.rs` says otherwise.
+//!    reduces whole numbers from 0 to 17, unless `Operator::data` in `bench/src/reduce/operators.rs` says otherwise.
 //! 4. Compare its results with the expected ones. Without PTX, tests compile faster:
-//!    `WARPFOLD_ARCHS=none cargo test -p warpfold-tests --test cpu reductions` and
-//!    `cargo xtask bench reduce --op count-nonzero --shape 2^20,1000x1000:columns --device simt`, with its name.
+//!    `WARPFOLD_ARCHS=none cargo test -p warpfold-tests --test cpu reductions` and, with the operator's name,
+//!    `cargo xtask bench reduce --op count-nonzero --shape 2^20,1000x1000:columns --device simt`.
 //! 5. Store the hashes of its results:
 //!    `WARPFOLD_ARCHS=none INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
 //! 6. Update the list of PTX entries: `WARPFOLD_ARCHS=sm_90 INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu
 //!    the_list_of_entries`. This compiles all kernels, which takes about a minute.
 //! 7. Renew the list of the public API, `cargo xtask api --renew`.
 //!
-//! Imports aside, which the compiler asks for, nothing else lists the operators.
+//! The compiler asks for imports. An operator with two results is in `Operator::results_each` of `bench`, too. README
+//! and `docs/notes/names.md` name the operators.
 
 mod arg;
 pub(crate) mod builtin;

@@ -67,7 +67,7 @@ builtin_operators! { { reductions } {} }
 pub trait Flips {
     /// The bits that are flipped for a maximum.
     const FLIP_OF_MAX: u64;
-    /// The bits that are flipped for a minimum.
+    /// The bits that are flipped for a minimum. Minima of floats have kernels of their own.
     const FLIP_OF_MIN: u64;
 }
 

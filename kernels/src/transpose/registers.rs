@@ -190,11 +190,11 @@ pub struct ScaledRegisterTileArgs<T: Plain> {
     pub columns: u32,
     /// Elements from the start of a row of the input to that of the next one.
     pub input_pitch: usize,
-    /// The same for the output.
+    /// Elements from the start of a row of the output to that of the next one.
     pub output_pitch: usize,
     /// Elements from the start of a matrix of the input to that of the next one.
     pub input_batch_pitch: usize,
-    /// The same for the output.
+    /// Elements from the start of a matrix of the output to that of the next one.
     pub output_batch_pitch: usize,
     /// The operations on each element: see [`Scaling`].
     pub operations: u32,

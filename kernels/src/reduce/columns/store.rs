@@ -35,6 +35,7 @@ pub(in crate::reduce) fn store_results<T: Element, R: Plain>(
     let bytes = size_of::<R>() * together;
     let are_together = thread_columns.are_contiguous(together)
         && thread_columns.folded_columns.is_multiple_of(together)
+        && bytes.is_power_of_two()
         && output.is_aligned_to(first, if bytes < 16 { bytes } else { 16 })
         && first <= output.len()
         && output.len() - first >= thread_columns.folded_columns;

@@ -104,6 +104,10 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         (1 << (63 - bits)) - 2
     };
 
+    /// Whether each lane adds up some of the digits in the end, instead of all lanes one digit after the other. This is
+    /// faster with the 41 digits of `f64`, and slower for `bf16`, with 9 or 13 digits (`docs/notes/exact-wide.md`).
+    const LANES_SHARE_DIGITS: bool = Self::DIGITS > 32;
+
     /// The empty sum.
     #[inline(always)]
     pub fn begin() -> Self {
@@ -294,10 +298,10 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         let Some(slot) = slot.filter(|_| self.taken != u32::MAX) else {
             return false;
         };
-        if Self::DIGITS > 32 {
-            Self::add_up_by_digits(self.taken, slot, superacc);
+        if Self::LANES_SHARE_DIGITS {
+            Self::add_up_in_parallel(self.taken, slot, superacc);
         } else {
-            Self::add_up_by_lanes(slot, superacc);
+            Self::add_up_digit_by_digit(slot, superacc);
         }
         // Not a loop, which would keep an array in local memory.
         let add_special = |special| superacc.add_special(special, self.specials >> special as u32 & 1 == 1);
@@ -308,9 +312,9 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         true
     }
 
-    /// Adds up the lanes' superaccumulators, digit by digit over all lanes.
+    /// Adds up the lanes' superaccumulators, one digit after the other, each over all lanes.
     #[inline(always)]
-    fn add_up_by_lanes(slot: LaneSlot<G>, superacc: &Superaccumulator<G>) {
+    fn add_up_digit_by_digit(slot: LaneSlot<G>, superacc: &Superaccumulator<G>) {
         Self::propagate_by_warp(slot);
         let mut digit = 0;
         while digit < Self::DIGITS as u32 {
@@ -325,15 +329,16 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         }
     }
 
-    /// Adds up the lanes' superaccumulators, whose digits the lanes share. For the 41 digits of `f64` this is faster,
-    /// for the 9 to 13 digits of other types not (`docs/notes/exact-wide.md`).
+    /// Adds up the lanes' superaccumulators. Each lane adds up some of the digits.
     #[inline(always)]
-    fn add_up_by_digits(taken: u32, slot: LaneSlot<G>, superacc: &Superaccumulator<G>) {
-        // The sums over the lanes of few terms fit in digits whose carries have not been propagated.
+    fn add_up_in_parallel(taken: u32, slot: LaneSlot<G>, superacc: &Superaccumulator<G>) {
+        const {
+            // A digit has taken less than `2^DIGIT` from each term, and less than that from before.
+            assert!((Self::CAPACITY / 32 + 1) as i64 * 32 <= 1 << (63 - Self::DIGIT));
+        }
+        // `add` has ended with a barrier of the warp.
         if taken > Self::CAPACITY / 32 {
             Self::propagate_by_warp(slot);
-        } else {
-            sync_warp(FULL_MASK);
         }
         let of_warp = slot.add_up_warp();
         if lane_id() == 0 {
@@ -410,7 +415,7 @@ impl<G: Grid> LaneSlot<G> {
         while digit < LaneSuperaccumulators::<G>::DIGITS {
             let (mut sum, mut k) = (0, 0);
             while k < count {
-                // Lanes begin at different superaccumulators, whose words are in different banks.
+                // Lanes begin at different superaccumulators: no bank conflicts if at most two lanes share one.
                 let index = (lane_id() as usize + k) & (count - 1);
                 sum += self.of_index(sum_of_warp.first + index).word(digit);
                 k += 1;

@@ -41,15 +41,14 @@ pub struct TileArgs<T: Plain> {
     pub output_batch_pitch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix. Sector-aligned tiles cover more than its rows: also the elements by which rows of the
-    /// output begin past a sector ([`positions`](sector_aligned::positions)).
+    /// Tiles down a matrix. Sector-aligned and narrow tiles cover the positions of a row of the output: its elements,
+    /// and those of the sector or word in which it may begin.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the number of partitions, parts of equal width of a matrix of the input. Consecutive
-    /// blocks take a column of tiles from each partition in turn, if the pitch is one of
-    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES); otherwise there is one
-    /// partition.
+    /// The base-2 logarithm of the number of partitions of a row of tiles. Blocks go down a column of tiles, then down
+    /// one of the next partition. 0 for most pitches:
+    /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES) has the others.
     pub log2_partitions: u32,
 }
 
@@ -117,8 +116,8 @@ pub unsafe fn tiles<T: Transpose, const LEN: usize, const BLOCKS: usize>(
 }
 
 /// [`tiles`](fn@tiles) for any side, pitch and address, if there are many tiles: by [sector-aligned](sector_aligned)
-/// tiles. Neighbouring tiles overlap, so that each writes whole sectors: of 64 x 64 `f32` of the input a tile writes 56
-/// rows of 60 columns, and a matrix of 8191 x 8193 has 147 tiles down and 137 across. The grid covers the
+/// tiles. Neighbouring tiles overlap, so that each writes whole sectors: a tile loads 64 x 64 `f32`, and writes 56 of
+/// the rows and 60 of the columns. A matrix of 8191 x 8193 has 147 tiles down and 137 across. The grid covers the
 /// [positions](sector_aligned::positions) of a row of the output.
 ///
 /// # Safety
@@ -182,8 +181,8 @@ pub struct ScaledTileArgs<T: Plain> {
     pub output_batch_pitch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix. Sector-aligned tiles cover more than its rows: also the elements by which rows of the
-    /// output begin past a sector ([`positions`](sector_aligned::positions)).
+    /// Tiles down a matrix. Sector-aligned and narrow tiles cover the positions of a row of the output: its elements,
+    /// and those of the sector or word in which it may begin.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
