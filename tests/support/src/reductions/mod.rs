@@ -57,7 +57,7 @@ pub struct Case {
 pub struct Outcome {
     /// The elements of the view.
     pub elements: Vec<Value>,
-    /// The numbers of each output: one, or two for [`MinMax`].
+    /// The numbers of each output: one, or two for [`ops::MinMax`].
     pub outputs: Vec<Vec<Value>>,
     /// The outputs' bits.
     pub bits: Vec<u8>,
