@@ -1,6 +1,7 @@
 //! The PTX itself, compared with what the ladder's documentation says.
 
 mod floats;
+mod rust_cuda;
 
 use std::env;
 use std::sync::LazyLock;
