@@ -423,3 +423,21 @@ fn the_builder_copies_ptx_to_a_file() {
         assert!(ptx.contains(&format!(".target {arch}")), "{ptx}");
     }
 }
+
+/// Of a crate that does not compile, only the error is printed, not what it is warned of.
+#[test]
+fn a_failed_build_prints_its_errors_alone() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).expect("the file is written");
+    std::fs::create_dir(folder.path().join("src")).expect("the folder is made");
+    write("Cargo.toml", "[package]\nname = \"broken\"\nedition = \"2024\"\n[workspace]\n");
+    // The compiler finds this error last, after everything that it warns of.
+    let (unused, some) =
+        ("fn nobody_calls() {}", "fn some<const N: usize>() { const { assert!(N > 0, \"no blocks\") } }");
+    write("src/lib.rs", &format!("#![no_std]\n{unused}\n{some}\n#[unsafe(no_mangle)]\npub fn none() {{ some::<0>() }}\n"));
+    let builder = CudaBuilder::new(folder.path()).arch(Arch::SM_90).target_dir(folder.path().join("target"));
+    let message = builder.build().expect_err("it does not compile").to_string();
+    assert!(message.starts_with("the kernel crate `broken` does not compile for sm_90:\n"), "{message}");
+    assert!(message.contains("no blocks") && message.contains("src/lib.rs:3:"), "{message}");
+    assert!(!message.contains("nobody_calls"), "{message}");
+}

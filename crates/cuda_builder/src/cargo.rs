@@ -13,7 +13,10 @@ use crate::{Arch, BuildError, DeviceToolchain, stamp, variables};
 /// - JumpThreading is off because it may copy a barrier into two branches: rustc before 1.97 does not treat a barrier
 ///   as convergent.
 /// - A panic is a `trap`: PTX cannot print a message.
-const RUSTFLAGS: [&str; 3] = ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-options", "-Cpanic=immediate-abort"];
+/// - Warnings are off: the build for the host prints them, and here they would hide the error of a kernel that does not
+///   compile. There would be some for each entry, and for each import that only the other part's entries use.
+const RUSTFLAGS: [&str; 4] =
+    ["-Zmir-enable-passes=-JumpThreading", "-Zunstable-options", "-Cpanic=immediate-abort", "-Awarnings"];
 
 /// The target's name for rustc.
 const TARGET: &str = "nvptx64-nvidia-cuda";
@@ -32,8 +35,8 @@ const PARTS: usize = 2;
 /// the crates that call them, as if they were `#[inline]`, except those of `core`, of which only the formatting of
 /// messages is not inlined. The statics of a dependency are in its own PTX (see [`variables`]).
 ///
-/// Both parts print the same warnings, so the second part's messages are shown only if it fails. If an option is given
-/// twice, the compiler uses the last.
+/// Most errors are in both parts, so the second part's messages are shown only if the first compiles. If an option is
+/// given twice, the compiler uses the last.
 ///
 /// The compiler hashes `-C metadata=...` into all symbols, and orders functions by these hashes. Cargo's value depends
 /// on the folders of the checkout and of the toolchain. The program replaces it by the package's name and version, so

@@ -86,21 +86,24 @@ fn first_highest<O: Ordered>(a: (O, u32), b: (O, u32)) -> (O, u32) {
 }
 
 /// Returns the highest element of a vector and its position.
-struct HighestAndPosition;
+struct HighestAndPosition {
+    /// The argument of [`Scalar::ordered`].
+    flip: u64,
+}
 
 impl<T: Scalar> VectorVisitor<T> for HighestAndPosition {
     type Result = (T::Ordered, u32);
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> (T::Ordered, u32) {
-        highest_and_position::<_, LEN>(|i| elements[i].ordered())
+        highest_and_position::<_, LEN>(|i| elements[i].ordered(self.flip))
     }
 }
 
 /// The key of an element: the higher the flipped element, the lower the key.
 #[inline(always)]
 fn key<T: Scalar>(element: T, flip: u64) -> u64 {
-    element.flipped(flip).ordered().descending_key()
+    element.flipped(flip).ordered(flip).descending_key()
 }
 
 impl<T: Scalar> Operator<T> for ArgMinOrMax {
@@ -131,12 +134,12 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
     }
     #[inline(always)]
     fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], index_of: impl Fn(usize) -> u64) -> Candidate {
-        highest_of::<_, LEN>(|i| elements[i].flipped(self.flip).ordered(), index_of)
+        highest_of::<_, LEN>(|i| elements[i].flipped(self.flip).ordered(self.flip), index_of)
     }
     #[inline(always)]
     fn reduce_vector(self, vector: T::Vector, first: u64) -> Candidate {
-        // The vector is flipped already, so `ReduceVector` flips nothing.
-        flip_vector::<T>(vector, self.flip).visit(ReduceVector { first, operator: Self { flip: 0 } })
+        let operator = Self { flip: self.flip & !T::FLIPPABLE };
+        flip_vector::<T>(vector, self.flip).visit(ReduceVector { first, operator })
     }
     #[inline(always)]
     fn reduce_vectors<const VECTORS: usize>(
@@ -145,7 +148,8 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
         index_of: impl Fn(usize) -> u64,
     ) -> Candidate {
         let leaf = |k: usize| {
-            let (highest, position) = flip_vector::<T>(vectors[k], self.flip).visit(HighestAndPosition);
+            let (highest, position) =
+                flip_vector::<T>(vectors[k], self.flip).visit(HighestAndPosition { flip: self.flip });
             (highest, (k * T::Vector::LEN) as u32 + position)
         };
         let (highest, position) = tree::<_, VECTORS>(leaf, first_highest);
@@ -158,7 +162,10 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
         vectors: [T::Vector; VECTORS],
         index_of: impl Fn(usize) -> u64,
     ) -> Candidate {
-        highest_of::<_, VECTORS>(|k| flip_vector::<T>(vectors[k], self.flip).visit(Highest), index_of)
+        highest_of::<_, VECTORS>(
+            |k| flip_vector::<T>(vectors[k], self.flip).visit(Highest { flip: self.flip }),
+            index_of,
+        )
     }
     #[inline(always)]
     fn resolve_index(self, state: Candidate, element: impl Fn(u64) -> T) -> Candidate {

@@ -4,7 +4,8 @@ pub(crate) use half::{bf16, f16};
 
 pub(crate) use super::{
     AnyOrAll, ArgMaxOfFloats, ArgMinOfFloats, ArgMinOrMax, Count, CountNonzeroFloats, Fixed, MaxOfFloats, Mean,
-    MinAndMax, MinOfFloats, MinOrMax, Norm, Product, SquaresOrNorm, Sum, SumOfSquares, SumOrMean, WrappingSum,
+    MinAndMax, MinMaxOfFloats, MinOfFloats, MinOrMax, Norm, Product, SquaresOrNorm, Sum, SumOfSquares, SumOrMean,
+    WrappingSum,
 };
 
 /// The table, as the argument of another macro: `builtin_operators! { { callback } { ... } }` expands to
@@ -83,8 +84,9 @@ macro_rules! builtin_operators {
                 of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> T;
         }
         MinMax, "the minimum and maximum" [] {
+            MinMaxOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> <T as Scalar>::Pair;
             MinAndMax(MinAndMax { flip: T::FLIP_OF_MAX }) in_any_order
-                of f32, f64, f16, bf16, u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> <T as Scalar>::Pair;
+                of u8 for i8, u16 for i16, u32 for i32, u64 for i64 -> <T as Scalar>::Pair;
         }
         ArgMin, "the index of the minimum" [] {
             ArgMinOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> u64;

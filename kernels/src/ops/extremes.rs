@@ -46,12 +46,15 @@ pub type MinOfFloats = Fixed<MinOrMax, { u64::MAX }>;
 /// [`Max`] of floats: [`MinOrMax`] that flips no bits.
 pub type MaxOfFloats = Fixed<MinOrMax, 0>;
 
-/// [`MinMax`] of elements with some bits flipped, flipped back: the sign of signed integers, no bits of others.
+/// [`MinMax`] of integers: flips the sign of signed ones, and flips it back.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MinAndMax {
     /// The bits to flip.
     pub flip: u64,
 }
+
+/// [`MinMax`] of floats: [`MinAndMax`] that flips no bits.
+pub type MinMaxOfFloats = Fixed<MinAndMax, 0>;
 
 impl<T: Scalar> Operator<T> for MinOrMax {
     type State = T::Ordered;
@@ -69,7 +72,7 @@ impl<T: Scalar> Operator<T> for MinOrMax {
     }
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> T::Ordered {
-        element.flipped(self.flip).ordered()
+        element.flipped(self.flip).ordered(self.flip)
     }
     #[inline(always)]
     fn combine(a: T::Ordered, b: T::Ordered) -> T::Ordered {
@@ -77,11 +80,11 @@ impl<T: Scalar> Operator<T> for MinOrMax {
     }
     #[inline(always)]
     fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> T::Ordered {
-        T::highest(elements.map(|element| element.flipped(self.flip)))
+        T::highest(elements.map(|element| element.flipped(self.flip)), self.flip)
     }
     #[inline(always)]
     fn reduce_vector(self, vector: T::Vector, _first: u64) -> T::Ordered {
-        flip_vector::<T>(vector, self.flip).visit(Highest)
+        flip_vector::<T>(vector, self.flip).visit(Highest { flip: self.flip })
     }
     #[inline(always)]
     fn finish(self, state: T::Ordered, _count: u64) -> T {
@@ -105,7 +108,7 @@ impl<T: Scalar> Operator<T> for MinAndMax {
     }
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> Self::State {
-        let element = element.flipped(self.flip).ordered();
+        let element = element.flipped(self.flip).ordered(self.flip);
         T::Ordered::pair(element, element)
     }
     #[inline(always)]
@@ -116,12 +119,12 @@ impl<T: Scalar> Operator<T> for MinAndMax {
     #[inline(always)]
     fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> Self::State {
         let elements = elements.map(|element| element.flipped(self.flip));
-        T::Ordered::pair(T::lowest(elements), T::highest(elements))
+        T::Ordered::pair(T::lowest(elements, self.flip), T::highest(elements, self.flip))
     }
     #[inline(always)]
     fn reduce_vector(self, vector: T::Vector, _first: u64) -> Self::State {
         let vector = flip_vector::<T>(vector, self.flip);
-        T::Ordered::pair(vector.visit(Lowest), vector.visit(Highest))
+        T::Ordered::pair(vector.visit(Lowest { flip: self.flip }), vector.visit(Highest { flip: self.flip }))
     }
     #[inline(always)]
     fn finish(self, state: Self::State, _count: u64) -> T::Pair {

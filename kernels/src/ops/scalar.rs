@@ -20,27 +20,27 @@ pub trait Scalar: Element {
     type Pair: Plain;
     /// Whether products have the same bits in any order, as those of integers, which wrap, do.
     const IS_EXACT: bool;
-    /// The bits that can be flipped: any of an integer, the sign of a float. So the lower word of an `f64` stays.
+    /// The bits that [`Scalar::flipped`] can flip: any of an integer, none of a float.
     const FLIPPABLE: u64;
 
     /// Converts exactly.
     fn partial(self) -> Self::Partial;
     /// The element with the bits of `flip` flipped that are [flippable](Scalar::FLIPPABLE).
     fn flipped(self, flip: u64) -> Self;
-    /// The lowest of `LEN` elements, a power of two up to 16.
+    /// The lowest of `LEN` elements, a power of two up to 16, each [`ordered`](Scalar::ordered) with `flip`.
     #[inline(always)]
-    fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
-        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::minimum)
+    fn lowest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].ordered(flip), Ordered::minimum)
     }
-    /// The highest of `LEN` elements, a power of two up to 16.
+    /// The highest of `LEN` elements, a power of two up to 16, each [`ordered`](Scalar::ordered) with `flip`.
     #[inline(always)]
-    fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self::Ordered {
-        tree::<_, LEN>(|i| elements[i].ordered(), Ordered::maximum)
+    fn highest<const LEN: usize>(elements: [Self; LEN], flip: u64) -> Self::Ordered {
+        tree::<_, LEN>(|i| elements[i].ordered(flip), Ordered::maximum)
     }
     /// Converts exactly.
     fn wide(partial: Self::Partial) -> Self::Wide;
-    /// Converts exactly.
-    fn ordered(self) -> Self::Ordered;
+    /// Converts exactly. Flips the sign of a float if `flip` has the bit of its sign: here, this takes no instruction.
+    fn ordered(self, flip: u64) -> Self::Ordered;
     /// Inverts [`Scalar::ordered`] of a flipped element, and the flip. Gives the same bits for every NaN.
     fn from_ordered(ordered: Self::Ordered, flip: u64) -> Self;
     /// The pair of two elements.
@@ -274,14 +274,14 @@ macro_rules! integers {
                 self ^ flip as Self
             }
             #[inline(always)]
-            fn lowest<const LEN: usize>(elements: [Self; LEN]) -> Self {
+            fn lowest<const LEN: usize>(elements: [Self; LEN], _flip: u64) -> Self {
                 if HAS_U16X2_MIN_MAX && size_of::<Self>() == 1 && LEN == 16 {
                     return bytes::lowest(words(elements.map(|element| element as u8))) as Self;
                 }
                 tree::<_, LEN>(|i| elements[i], Ordered::minimum)
             }
             #[inline(always)]
-            fn highest<const LEN: usize>(elements: [Self; LEN]) -> Self {
+            fn highest<const LEN: usize>(elements: [Self; LEN], _flip: u64) -> Self {
                 if HAS_U16X2_MIN_MAX && size_of::<Self>() == 1 && LEN == 16 {
                     return bytes::highest(words(elements.map(|element| element as u8))) as Self;
                 }
@@ -292,7 +292,7 @@ macro_rules! integers {
                 partial as $wide
             }
             #[inline(always)]
-            fn ordered(self) -> Self {
+            fn ordered(self, _flip: u64) -> Self {
                 self
             }
             #[inline(always)]
@@ -390,7 +390,7 @@ macro_rules! floats {
             type Ordered = $wide;
             type Pair = [Self; 2];
             const IS_EXACT: bool = false;
-            const FLIPPABLE: u64 = 1 << ($bits::BITS - 1);
+            const FLIPPABLE: u64 = 0;
 
             #[inline(always)]
             fn partial(self) -> $wide {
@@ -401,17 +401,21 @@ macro_rules! floats {
                 partial
             }
             #[inline(always)]
-            fn ordered(self) -> $wide {
-                ($to)(self)
+            fn flipped(self, _flip: u64) -> Self {
+                self
             }
             #[inline(always)]
-            fn flipped(self, flip: u64) -> Self {
-                Self::from_bits(self.to_bits() ^ (flip & Self::FLIPPABLE) as $bits)
+            fn ordered(self, flip: u64) -> $wide {
+                let element = ($to)(self);
+                if flip >> ($bits::BITS - 1) & 1 == 1 { float::Float::negative(element) } else { element }
             }
             #[inline(always)]
             fn from_ordered(ordered: $wide, flip: u64) -> Self {
                 // Devices differ in the NaN that a conversion produces.
-                if ordered.is_nan() { Self::NAN } else { ($from)(ordered).flipped(flip) }
+                if ordered.is_nan() {
+                    return Self::NAN;
+                }
+                ($from)(if flip >> ($bits::BITS - 1) & 1 == 1 { -ordered } else { ordered })
             }
             #[inline(always)]
             fn pair(first: Self, second: Self) -> [Self; 2] {

@@ -21,7 +21,7 @@ impl<O: Operator<T>, T: Element> VectorVisitor<T> for ReduceVector<O> {
     }
 }
 
-/// The vector with each element [flipped](Scalar::flipped), in four operations, or two for `f64`.
+/// The vector with each element [flipped](Scalar::flipped), in four operations for all of them.
 #[inline(always)]
 pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector {
     let flip = flip & T::FLIPPABLE;
@@ -36,25 +36,31 @@ pub(super) fn flip_vector<T: Scalar>(vector: T::Vector, flip: u64) -> T::Vector 
 }
 
 /// Returns the lowest element of a vector: [`Scalar::lowest`].
-pub(super) struct Lowest;
+pub(super) struct Lowest {
+    /// The argument of [`Scalar::ordered`].
+    pub flip: u64,
+}
 
 impl<T: Scalar> VectorVisitor<T> for Lowest {
     type Result = T::Ordered;
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> T::Ordered {
-        T::lowest(elements)
+        T::lowest(elements, self.flip)
     }
 }
 
 /// Returns the highest element of a vector: [`Scalar::highest`].
-pub(super) struct Highest;
+pub(super) struct Highest {
+    /// The argument of [`Scalar::ordered`].
+    pub flip: u64,
+}
 
 impl<T: Scalar> VectorVisitor<T> for Highest {
     type Result = T::Ordered;
 
     #[inline(always)]
     fn elements<const LEN: usize>(self, elements: [T; LEN]) -> T::Ordered {
-        T::highest(elements)
+        T::highest(elements, self.flip)
     }
 }

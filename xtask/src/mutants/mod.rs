@@ -98,6 +98,11 @@ pub fn run(options: &Options) -> anyhow::Result<u8> {
     };
     let (sources, fingerprints, mut excluded) = read(&files, &folders)?;
     let sites = sources.iter().map(|source| source.sites.len()).sum();
+    ensure!(
+        sites > 0,
+        "nothing to mutate in {}: no operator, number or condition that a test can reach",
+        folders.join(", ")
+    );
     // More than requested, because some do not compile, and some are in code that only the compiler runs.
     let sampled = sample::sample(&sources, options.seed, options.count + options.count / 4 + 20);
     if options.list {

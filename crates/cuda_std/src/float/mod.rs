@@ -75,6 +75,9 @@ pub trait Float: Copy + PartialOrd {
     /// The maximum (IEEE 754-2019 `maximum`): NaN if either is NaN, and 0.0 is more than -0.0. A NaN's sign and payload
     /// are unspecified.
     fn maximum(self, other: Self) -> Self;
+    /// The number with the other sign. A NaN's sign and payload are unspecified, so that on a GPU this is a part of the
+    /// minimum, maximum or comparison of `f32` that uses it. `-self`, which keeps the payload, is an instruction.
+    fn negative(self) -> Self;
 }
 
 impl Float for f32 {
@@ -90,6 +93,10 @@ impl Float for f32 {
     fn maximum(self, other: Self) -> Self {
         backend::maximum_f32(self, other)
     }
+    #[inline(always)]
+    fn negative(self) -> Self {
+        backend::negative_f32(self)
+    }
 }
 
 impl Float for f64 {
@@ -104,6 +111,10 @@ impl Float for f64 {
     #[inline(always)]
     fn maximum(self, other: Self) -> Self {
         backend::maximum_f64(self, other)
+    }
+    #[inline(always)]
+    fn negative(self) -> Self {
+        -self
     }
 }
 

@@ -276,7 +276,7 @@ impl<G: Grid> LaneSuperaccumulators<G> {
     }
 
     /// Word `k` of the same sum as a [`Superaccumulator`]: a limb, or a count of non-finite terms. Carries have been
-    /// propagated.
+    /// propagated, or digits are so far apart that they need not be: see `add_up_in_parallel`.
     #[inline(always)]
     pub fn limb_or_special(slot: LaneSlot<G>, k: u32) -> i64 {
         if k >= G::LIMBS {
@@ -335,16 +335,15 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         const {
             // A digit has taken less than `2^DIGIT` from each term, and less than that from before.
             assert!((Self::CAPACITY / 32 + 1) as i64 * 32 <= 1 << (63 - Self::DIGIT));
+            // A digit has at most three limbs, so a limb has bits of only two digits, even before carries are
+            // propagated.
+            assert!(!Self::LANES_SHARE_DIGITS || 2 * Self::DIGIT > 3 * 32 - 1);
         }
         // `add` has ended with a barrier of the warp.
         if taken > Self::CAPACITY / 32 {
             Self::propagate_by_warp(slot);
         }
         let of_warp = slot.add_up_warp();
-        if lane_id() == 0 {
-            Self::propagate_carries(of_warp);
-        }
-        sync_warp(FULL_MASK);
         superacc.add(|limb| Self::limb_or_special(of_warp, limb));
     }
 }

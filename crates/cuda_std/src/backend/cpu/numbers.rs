@@ -88,6 +88,11 @@ extremes! {
     minimum_f64, maximum_f64: f64;
 }
 
+#[inline]
+pub(crate) fn negative_f32(a: f32) -> f32 {
+    -a
+}
+
 pub(crate) fn f16_from_f32(value: f32) -> u16 {
     half::f16::from_f32(value).to_bits()
 }
@@ -156,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn minima_and_maxima_have_the_order_of_zeros_and_nan() {
+    fn minima_maxima_and_negatives_are_right_for_zeros_and_nan() {
         // In rising order.
         let numbers = [f64::NEG_INFINITY, -1.5, -f64::MIN_POSITIVE, -0.0, 0.0, f64::MIN_POSITIVE, 1.5, f64::INFINITY];
         for (i, a) in numbers.into_iter().enumerate() {
@@ -168,7 +173,9 @@ mod tests {
                 assert_eq!(minimum_f32(a, b).to_bits(), (low as f32).to_bits(), "{a} {b}");
                 assert_eq!(maximum_f32(a, b).to_bits(), (high as f32).to_bits(), "{a} {b}");
             }
+            assert_eq!(negative_f32(a as f32).to_bits(), (-a as f32).to_bits(), "{a}");
             for nan in [f64::NAN, -f64::NAN] {
+                assert!(negative_f32(nan as f32).is_nan());
                 assert!(minimum_f64(a, nan).is_nan() && minimum_f64(nan, a).is_nan(), "{a}");
                 assert!(maximum_f64(a, nan).is_nan() && maximum_f64(nan, a).is_nan(), "{a}");
                 let (a, nan) = (a as f32, nan as f32);

@@ -183,3 +183,13 @@ extreme_instructions! {
     minimum_f32 = "min.NaN.f32";
     maximum_f32 = "max.NaN.f32";
 }
+
+#[inline(always)]
+pub(crate) fn negative_f32(a: f32) -> f32 {
+    let negative: f32;
+    // SAFETY: arithmetic only.
+    unsafe {
+        asm!("neg.f32 {}, {};", out(reg32) negative, in(reg32) a, options(pure, nomem, nostack, preserves_flags));
+    }
+    negative
+}
