@@ -434,7 +434,10 @@ fn a_failed_build_prints_its_errors_alone() {
     // The compiler finds this error last, after everything that it warns of.
     let (unused, some) =
         ("fn nobody_calls() {}", "fn some<const N: usize>() { const { assert!(N > 0, \"no blocks\") } }");
-    write("src/lib.rs", &format!("#![no_std]\n{unused}\n{some}\n#[unsafe(no_mangle)]\npub fn none() {{ some::<0>() }}\n"));
+    write(
+        "src/lib.rs",
+        &format!("#![no_std]\n{unused}\n{some}\n#[unsafe(no_mangle)]\npub fn none() {{ some::<0>() }}\n"),
+    );
     let builder = CudaBuilder::new(folder.path()).arch(Arch::SM_90).target_dir(folder.path().join("target"));
     let message = builder.build().expect_err("it does not compile").to_string();
     assert!(message.starts_with("the kernel crate `broken` does not compile for sm_90:\n"), "{message}");
