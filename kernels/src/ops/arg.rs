@@ -26,7 +26,7 @@ pub struct ArgMinOrMax {
     pub flip: u64,
 }
 
-/// [`ArgMin`] of floats: [`ArgMinOrMax`] that flips all bits that can be flipped.
+/// [`ArgMin`] of floats: [`ArgMinOrMax`] that flips the sign.
 pub type ArgMinOfFloats = Fixed<ArgMinOrMax, { u64::MAX }>;
 
 /// [`ArgMax`] of floats: [`ArgMinOrMax`] that flips no bits.

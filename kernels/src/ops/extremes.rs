@@ -39,8 +39,8 @@ pub struct MinOrMax {
     pub flip: u64,
 }
 
-/// [`Min`] of floats: [`MinOrMax`] that flips all bits that can be flipped. Reading the bits to flip takes up
-/// to 0.07 us of 2^10 elements (`docs/notes/operators.md`), so floats have a kernel for each of the two.
+/// [`Min`] of floats: [`MinOrMax`] that flips the sign. Reading the bits to flip takes up to 0.07 us of 2^10
+/// elements (`docs/notes/operators.md`), so floats have a kernel for each of the two.
 pub type MinOfFloats = Fixed<MinOrMax, { u64::MAX }>;
 
 /// [`Max`] of floats: [`MinOrMax`] that flips no bits.

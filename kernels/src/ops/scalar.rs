@@ -39,7 +39,8 @@ pub trait Scalar: Element {
     }
     /// Converts exactly.
     fn wide(partial: Self::Partial) -> Self::Wide;
-    /// Converts exactly. Flips the sign of a float if `flip` has the bit of its sign: here, this takes no instruction.
+    /// Converts exactly. Flips the sign of a float if `flip` has its bit. This late, it takes no instruction
+    /// (one for `f64`).
     fn ordered(self, flip: u64) -> Self::Ordered;
     /// Inverts [`Scalar::ordered`] of a flipped element, and the flip. Gives the same bits for every NaN.
     fn from_ordered(ordered: Self::Ordered, flip: u64) -> Self;
