@@ -51,6 +51,14 @@ impl<T: Plain> Buffer<T> {
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
         ViewMut { address: self.memory.address(), memory: &mut self.memory, len: self.len, elements: PhantomData }
     }
+
+    /// A new buffer with a copy of the elements, made on the device in `gpu`'s stream: [`Gpu::try_clone`].
+    ///
+    /// # Errors
+    /// The device does not have enough memory, or the buffer belongs to another device than `gpu`.
+    pub fn try_clone(&self, gpu: &Gpu) -> Result<Self, Error> {
+        gpu.try_clone(self)
+    }
 }
 
 /// The bytes of `len` elements.
@@ -417,7 +425,7 @@ mod tests {
         let mut two = [0; 2];
         gpu.download_into(x.view().slice(2, 2).unwrap(), &mut two).unwrap();
         assert_eq!(two, [9, 4]);
-        let copy = gpu.try_clone(&x).unwrap();
+        let copy = x.try_clone(&gpu).unwrap();
         gpu.upload_into(&[0; 4], &mut x).unwrap();
         assert_eq!(gpu.download(&copy).unwrap(), [1, 8, 9, 4]);
         gpu.upload_into(&[], x.view_mut().slice(4, 0).unwrap()).unwrap();
@@ -431,7 +439,7 @@ mod tests {
         let other = Gpu::simt();
         assert!(matches!(other.upload_into(&[0; 4], &mut x), Err(Error::OtherDevice { .. })));
         assert!(matches!(other.download_into(&x, &mut [0; 4]), Err(Error::OtherDevice { .. })));
-        assert!(matches!(other.try_clone(&x), Err(Error::OtherDevice { .. })));
+        assert!(matches!(x.try_clone(&other), Err(Error::OtherDevice { .. })));
     }
 
     #[test]

@@ -24,8 +24,9 @@ pub(crate) use bits;
 
 /// Plain old data: every bit pattern is a value, no bit is padding, and copying the bits copies the value.
 ///
-/// Every [`bytemuck::Pod`] is plain: numbers, arrays of plain values, complex numbers, and the types of crates with a
-/// feature for `bytemuck`, such as `glam`. [`derive(Plain)`](macro@crate::Plain) makes a struct plain:
+/// Every [`bytemuck::Pod`] is plain: numbers, arrays of plain values, complex numbers, the vectors and matrices of
+/// [`glam`](crate::glam), and the types of crates with a feature for `bytemuck`. [`derive(Plain)`](macro@crate::Plain)
+/// makes a struct plain:
 ///
 /// ```
 /// use cuda_std::Plain;

@@ -27,32 +27,32 @@
 //!
 //! # To add a built-in operator
 //!
-//! 1. Write its type and its [`Operator`] in the file of its family here, and list it above. NaN gives NaN, with
-//!    canonical bits (see `extremes.rs`). No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if NumPy gives
-//!    one: a sum does, a maximum does not. What it needs to know of an element's type is a method of [`Scalar`].
+//! 1. Write its type and its [`Operator`] in the file of its family here, import what it uses, and list it above.
+//!    An operator that compares or computes gives NaN, with canonical bits, if any element is NaN (see `extremes.rs`);
+//!    one that counts has a rule for NaN in its docs. No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if
+//!    NumPy gives one: a sum does, a maximum does not. What the operator needs to know of an element's type is a method
+//!    of [`Scalar`], which all twelve types have.
 //!
-//!    If it differs from another operator only in the number that is the operator's value, and the state is the same,
-//!    give that operator another value instead. `docs/notes/operators.md` says which share their kernels. They do not
-//!    if reading the value takes longer than the kernel's loads leave time for: then [`Fixed`] makes it a constant.
+//!    A minimum and a maximum are one operator with two values, and one kernel that reads the value: `Min` is
+//!    [`MinOrMax`] with its bits flipped. If yours differs from an operator here in such a value, and its state is the
+//!    same, do so, too: `docs/notes/operators.md` lists them. If a kernel has no time to read the value between its
+//!    loads, [`Fixed`] makes the value a constant, and the kernel its own.
 //! 2. Give it lines in the table in `builtin.rs`: the kernels of every shape are compiled for them, and the tests and
-//!    `bench` get it from there. Operators that NumPy has as functions also get a method in `host/src/reduce/calls.rs`.
+//!    `bench` get it from there. Give it a method in `host/src/reduce/calls.rs`.
 //! 3. Give the tests its expected results, `tests/support/src/reductions/reference.rs`, and `bench` those that it
 //!    compares with, `bench/src/reduce/tally.rs`: neither compiles without. They share no code with the kernels. If the
-//!    operator has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too. `bench`
-//!    reduces whole numbers from 0 to 17, unless `Operator::data` in `bench/src/reduce/operators.rs` says otherwise.
-//!    `cargo fmt` sorts the imports.
-//! 4. Compare its results with the expected ones. Without PTX, tests compile faster:
-//!    `WARPFOLD_ARCHS=none cargo test -p warpfold-tests --test cpu reductions` and, with the operator's name and its
-//!    types, `cargo xtask bench reduce --op count-nonzero --dtype f32,i8 --shape 2^20,1000x1000:rows,1000x1000:columns
-//!    --device simt`.
-//! 5. Store the hashes of its results:
-//!    `WARPFOLD_ARCHS=none INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu bits::`.
-//! 6. Update the list of PTX entries: `WARPFOLD_ARCHS=sm_90 INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu
-//!    the_list_of_entries`. This compiles all kernels, which takes two minutes on two cores.
-//! 7. Renew the list of the public API, `cargo xtask api --renew`.
-//! 8. Name it in README, CHANGELOG and `docs/notes/names.md`, and in `docs/notes/operators.md` if it shares kernels.
-//!
-//! The compiler asks for imports. An operator with two results is in `Operator::results_each` of `bench`, too.
+//!    operator has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too; if it has
+//!    two results, `Operator::results_each` in `bench/src/reduce/operators.rs`. `bench` reduces whole numbers from 0 to
+//!    17, unless `Operator::data` there says otherwise; `bench/src/reduce/data.rs` makes the kinds of data.
+//! 4. Compare its results with the expected ones, and store their hashes, without compiling any PTX:
+//!    `WARPFOLD_ARCHS=none INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu -- reductions bits::`.
+//! 5. Update the list of PTX entries: `WARPFOLD_ARCHS=sm_90 INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu
+//!    the_list_of_entries`. This compiles all kernels, which takes three minutes on two cores.
+//! 6. Renew the list of the public API, `cargo xtask api --renew`.
+//! 7. Name it in README, CHANGELOG and `docs/notes/names.md`, and in `docs/notes/operators.md` if it shares kernels.
+//! 8. Run everything, `cargo fmt` and `cargo xtask test`. On a machine with a GPU, measure it with `cargo xtask bench
+//!    reduce --op count-nonzero --dtype f32,i8 --shape 2^20,1000x1000:rows,1000x1000:columns`, with your operator's
+//!    name and types. The prebuilt kernels are renewed with the next release, not with each operator.
 
 mod arg;
 pub(crate) mod builtin;

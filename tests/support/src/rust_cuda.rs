@@ -15,7 +15,7 @@ mod warps;
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.
-pub static RUNS: [(&str, Run); 40] = [
+pub static RUNS: [(&str, Run); 41] = [
     ("branches", branches),
     ("loops", loops),
     ("loops in loops", loops_in_loops),
@@ -47,6 +47,7 @@ pub static RUNS: [(&str, Run); 40] = [
     ("vectors of three floats", vectors::vec3_operations),
     ("a matrix times vectors", vectors::mat3_vec3_multiply),
     ("views of large elements", vectors::mat4_operations),
+    ("rotations about an axis", vectors::rotations),
     ("rays against a sphere", vectors::issue_283),
     ("a ray tracer", vectors::ray_tracer),
     ("functions of another crate", checksum_by_a_crate),

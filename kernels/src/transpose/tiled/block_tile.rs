@@ -70,7 +70,7 @@ pub(in crate::transpose) struct TileGrid {
     /// Tiles down and across each matrix.
     pub tiles_down: u32,
     pub tiles_across: u32,
-    /// The base-2 logarithm of the partitions of a row of tiles, which are traversed round-robin: see
+    /// The base-2 logarithm of the number of partitions of a row of tiles, which are taken in turn: see
     /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES).
     pub log2_partitions: u32,
 }

@@ -41,13 +41,13 @@ pub struct TileArgs<T: Plain> {
     pub output_batch_pitch: usize,
     /// The base-2 logarithm of the micro-tiles across a tile.
     pub log2_across: u32,
-    /// Tiles down a matrix. Sector-aligned and narrow tiles cover the positions of a row of the output: its elements,
-    /// and those of the sector or word in which it may begin.
+    /// Tiles down a matrix. Sector-aligned and narrow tiles begin at a sector or word of the output, so there may be
+    /// one more than the rows fill.
     pub tiles_down: u32,
     /// Tiles across a matrix.
     pub tiles_across: u32,
-    /// The base-2 logarithm of the number of partitions of a row of tiles. Blocks go down a column of tiles, then down
-    /// one of the next partition. 0 for most pitches:
+    /// The base-2 logarithm of the number of parts, about equally wide, into which the columns of tiles are divided.
+    /// Blocks take a column of tiles of each part in turn. 0, one part, for most pitches;
     /// [`LOG2_PARTITIONED_PITCHES`](crate::transpose::tuning::LOG2_PARTITIONED_PITCHES) has the others.
     pub log2_partitions: u32,
 }

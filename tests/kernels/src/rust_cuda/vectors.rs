@@ -1,93 +1,9 @@
 //! Structs in memory: vectors and matrices of floats, and a ray tracer of spheres.
-//!
-//! Rust-CUDA re-exports the crate `glam` for these, as `cuda_std` does with its feature `glam`. This module has its own
-//! types.
 
-use core::ops::{Add, Mul, Sub};
-
+use cuda_std::glam::{Mat3, Mat4, Vec3, Vec4};
 use cuda_std::num_complex::Complex;
 use cuda_std::prelude::*;
 use cuda_std::{GpuFloat, Plain, f16};
-
-/// A vector of three floats: 12 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Plain)]
-#[allow(missing_docs, reason = "the axes")]
-#[repr(C)]
-pub struct Vec3 {
-    pub x: f32,
-    pub y: f32,
-    pub z: f32,
-}
-
-impl Vec3 {
-    /// The vector with these components.
-    pub const fn new(x: f32, y: f32, z: f32) -> Self {
-        Self { x, y, z }
-    }
-
-    /// The dot product.
-    pub fn dot(self, other: Self) -> f32 {
-        self.x * other.x + self.y * other.y + self.z * other.z
-    }
-
-    /// The cross product.
-    pub fn cross(self, other: Self) -> Self {
-        Self::new(
-            self.y * other.z - self.z * other.y,
-            self.z * other.x - self.x * other.z,
-            self.x * other.y - self.y * other.x,
-        )
-    }
-
-    /// The length.
-    pub fn length(self) -> f32 {
-        GpuFloat::sqrt(self.dot(self))
-    }
-
-    /// The vector of length 1 in this direction.
-    pub fn normalize(self) -> Self {
-        self * (1.0 / self.length())
-    }
-}
-
-impl Add for Vec3 {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self::new(self.x + other.x, self.y + other.y, self.z + other.z)
-    }
-}
-
-impl Sub for Vec3 {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self::new(self.x - other.x, self.y - other.y, self.z - other.z)
-    }
-}
-
-impl Mul<f32> for Vec3 {
-    type Output = Self;
-    fn mul(self, factor: f32) -> Self {
-        Self::new(self.x * factor, self.y * factor, self.z * factor)
-    }
-}
-
-/// A matrix in column-major order: 36 bytes.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Plain)]
-#[allow(missing_docs, reason = "the columns")]
-#[repr(C)]
-pub struct Mat3 {
-    pub columns: [Vec3; 3],
-}
-
-impl Mul<Vec3> for Mat3 {
-    type Output = Vec3;
-    fn mul(self, v: Vec3) -> Vec3 {
-        self.columns[0] * v.x + self.columns[1] * v.y + self.columns[2] * v.z
-    }
-}
-
-/// A matrix in column-major order: 64 bytes.
-pub type Mat4 = [[f32; 4]; 4];
 
 /// Sum, cross product and direction of vectors, and their dot products and lengths.
 ///
@@ -123,18 +39,23 @@ pub unsafe fn mat3_vec3_multiply(matrix: *const Mat3, vectors: &[Vec3], output: 
 
 /// Transforms points and directions by a matrix, in views with elements of 12, 16 and 64 bytes.
 #[kernel]
-pub fn mat4_operations(
-    matrix: Global<Mat4>,
-    points: Global<Vec3>,
-    moved: GlobalMut<Vec3>,
-    turned: GlobalMut<[f32; 4]>,
-) {
+pub fn mat4_operations(matrix: Global<Mat4>, points: Global<Vec3>, moved: GlobalMut<Vec3>, turned: GlobalMut<Vec4>) {
     let i = thread::index_1d() as usize;
     if i < points.len() {
         let (m, p) = (matrix.load(0), points.load(i));
-        let row = |k: usize, w: f32| m[0][k] * p.x + m[1][k] * p.y + m[2][k] * p.z + m[3][k] * w;
-        moved.store(i, Vec3::new(row(0, 1.0), row(1, 1.0), row(2, 1.0)));
-        turned.store(i, [row(0, 0.0), row(1, 0.0), row(2, 0.0), row(3, 0.0)]);
+        moved.store(i, m.transform_point3(p));
+        turned.store(i, m * p.extend(0.0));
+    }
+}
+
+/// A rotation, its determinant, and the rotated axes, for each angle.
+#[kernel]
+pub fn rotations(axis: Vec3, angles: Global<f32>, matrices: GlobalMut<Mat4>, determinants: GlobalMut<f32>) {
+    let i = thread::index_1d() as usize;
+    if i < angles.len() {
+        let turned = Mat4::from_axis_angle(axis, angles.load(i)) * Mat4::from_translation(axis);
+        determinants.store(i, turned.determinant());
+        matrices.store(i, turned);
     }
 }
 
@@ -277,7 +198,7 @@ pub unsafe fn render(image: *mut Vec3, scene: &[Sphere], width: usize, height: u
     // SAFETY: as promised by the launch; the pixel is inside the image.
     unsafe {
         let pixel = image.add(idx.y as usize * width + idx.x as usize);
-        *pixel = *pixel + color;
+        *pixel += color;
     }
 }
 

@@ -1,17 +1,18 @@
 //! Runs of the kernels with structs in memory.
 
 use cuda_std::f16;
+use cuda_std::glam::{Mat3, Mat4, Vec3, Vec4};
 use cuda_std::num_complex::Complex;
 use warpfold::{Error, Gpu};
 
 use super::{compare, k, words};
 
-fn vec3(x: f32, y: f32, z: f32) -> k::vectors::Vec3 {
-    k::vectors::Vec3::new(x, y, z)
+fn vec3(x: f32, y: f32, z: f32) -> Vec3 {
+    Vec3::new(x, y, z)
 }
 
 /// Vectors of small whole numbers, whose products are exact.
-fn some_vectors(count: u8, seed: u8) -> Vec<k::vectors::Vec3> {
+fn some_vectors(count: u8, seed: u8) -> Vec<Vec3> {
     let number = |i: u8| f32::from(i.wrapping_mul(37).wrapping_add(seed) % 11) - 5.0;
     (0..count).map(|i| vec3(number(i), number(i.wrapping_add(80)), number(i.wrapping_add(160)) + 0.5)).collect()
 }
@@ -19,7 +20,7 @@ fn some_vectors(count: u8, seed: u8) -> Vec<k::vectors::Vec3> {
 pub fn vec3_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let (a, b) = (some_vectors(50, 1), some_vectors(50, 6));
     let (x, y) = (gpu.upload(&a)?, gpu.upload(&b)?);
-    let (mut vectors, mut numbers) = (gpu.zeroed::<k::vectors::Vec3>(150)?, gpu.zeroed::<f32>(100)?);
+    let (mut vectors, mut numbers) = (gpu.zeroed::<Vec3>(150)?, gpu.zeroed::<f32>(100)?);
     // SAFETY: three vectors and two numbers for each pair.
     let kernel = unsafe { k::vectors::vec3_operations::handle() }.with_block(32);
     let (vectors_view, numbers_view) = (vectors.view_mut(), numbers.view_mut());
@@ -43,10 +44,10 @@ pub fn vec3_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 }
 
 pub fn mat3_vec3_multiply(gpu: &Gpu) -> Result<Vec<u64>, Error> {
-    let columns = [vec3(1.0, 2.0, 3.0), vec3(-4.0, 0.0, 5.0), vec3(0.5, 6.0, -1.0)];
+    let matrix = Mat3::from_cols(vec3(1.0, 2.0, 3.0), vec3(-4.0, 0.0, 5.0), vec3(0.5, 6.0, -1.0));
     let vectors = some_vectors(40, 3);
-    let (matrix, input) = (gpu.upload(&[k::vectors::Mat3 { columns }])?, gpu.upload(&vectors)?);
-    let mut output = gpu.zeroed::<k::vectors::Vec3>(40)?;
+    let (matrix, input) = (gpu.upload(&[matrix])?, gpu.upload(&vectors)?);
+    let mut output = gpu.zeroed::<Vec3>(40)?;
     // SAFETY: one matrix, and as many vectors as in the input.
     let kernel = unsafe { k::vectors::mat3_vec3_multiply::handle() }.with_block(64);
     let arguments = k::vectors::mat3_vec3_multiply::Args {
@@ -64,10 +65,10 @@ pub fn mat3_vec3_multiply(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 pub fn mat4_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     // Turns x to y and y to -x, doubles z, and moves by (10, 20, 30).
-    let m = [[0.0_f32, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0], [10.0, 20.0, 30.0, 1.0]];
+    let m = [[0.0, 1.0, 0.0, 0.0], [-1.0, 0.0, 0.0, 0.0], [0.0, 0.0, 2.0, 0.0], [10.0, 20.0, 30.0, 1.0]];
     let points = some_vectors(70, 9);
-    let (matrix, input) = (gpu.upload(&[m])?, gpu.upload(&points)?);
-    let (mut moved, mut turned) = (gpu.zeroed::<k::vectors::Vec3>(70)?, gpu.zeroed::<[f32; 4]>(70)?);
+    let (matrix, input) = (gpu.upload(&[Mat4::from_cols_array_2d(&m)])?, gpu.upload(&points)?);
+    let (mut moved, mut turned) = (gpu.zeroed::<Vec3>(70)?, gpu.zeroed::<Vec4>(70)?);
     let kernel = k::vectors::mat4_operations::handle().with_block(32);
     let (moved_view, turned_view) = (moved.view_mut(), turned.view_mut());
     let arguments = k::vectors::mat4_operations::Args {
@@ -79,8 +80,31 @@ pub fn mat4_operations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     gpu.launch(kernel, 3, arguments)?;
     let expected: Vec<_> = points.iter().map(|p| vec3(10.0 - p.y, 20.0 + p.x, 30.0 + 2.0 * p.z)).collect();
     let all = compare(gpu, "moved", &moved, &expected)?;
-    let expected: Vec<_> = points.iter().map(|p| [-p.y, p.x, 2.0 * p.z, 0.0]).collect();
+    let expected: Vec<_> = points.iter().map(|p| Vec4::new(-p.y, p.x, 2.0 * p.z, 0.0)).collect();
     Ok([all, compare(gpu, "turned", &turned, &expected)?].concat())
+}
+
+pub fn rotations(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let angles: Vec<_> = (0..50).map(|i| i as f32 * 0.25 - 6.0).collect();
+    let (input, mut matrices) = (gpu.upload(&angles)?, gpu.zeroed::<Mat4>(50)?);
+    let mut determinants = gpu.zeroed::<f32>(50)?;
+    let arguments = k::vectors::rotations::Args {
+        axis: Vec3::Z,
+        angles: input.view(),
+        matrices: matrices.view_mut(),
+        determinants: determinants.view_mut(),
+    };
+    gpu.launch(k::vectors::rotations::handle().with_block(32), 2, arguments)?;
+    let (found, of_determinants) = (gpu.download(&matrices)?, gpu.download(&determinants)?);
+    for ((angle, m), determinant) in angles.iter().zip(&found).zip(&of_determinants) {
+        let (sin, cos) = angle.sin_cos();
+        let expected = [[cos, sin, 0.0, 0.0], [-sin, cos, 0.0, 0.0], [0.0, 0.0, 1.0, 0.0], [0.0, 0.0, 1.0, 1.0]];
+        let (found, expected) = (m.to_cols_array_2d(), expected.as_flattened());
+        approx::assert_abs_diff_eq!(found.as_flattened(), expected, epsilon = 1e-6);
+        approx::assert_abs_diff_eq!(*determinant, 1.0, epsilon = 1e-5);
+    }
+    let of_matrices: Vec<_> = found.iter().flat_map(Mat4::to_cols_array_2d).flatten().collect();
+    Ok([words(&of_matrices), words(&of_determinants)].concat())
 }
 
 pub fn issue_283(gpu: &Gpu) -> Result<Vec<u64>, Error> {
@@ -100,7 +124,7 @@ pub fn issue_283(gpu: &Gpu) -> Result<Vec<u64>, Error> {
 
 pub fn structs_by_value(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let points: Vec<_> = (0..64).map(|i| vec3(i as f32, 0.5 * i as f32, -2.0)).collect();
-    let (input, mut moved) = (gpu.upload(&points)?, gpu.zeroed::<k::vectors::Vec3>(64)?);
+    let (input, mut moved) = (gpu.upload(&points)?, gpu.zeroed::<Vec3>(64)?);
     let mut ids = gpu.zeroed::<u64>(64)?;
     let id = 0x0123_4567_89AB_CDEF;
     // SAFETY: as many threads as points.
@@ -154,14 +178,14 @@ pub fn ray_tracer(gpu: &Gpu) -> Result<Vec<u64>, Error> {
         k::vectors::Sphere { center: vec3(0.0, 0.0, -5.0), radius: 1.0, color: vec3(1.0, 0.0, 0.0), shine: 1.5 },
         k::vectors::Sphere { center: vec3(0.0, 0.0, -9.0), radius: 3.0, color: vec3(0.0, 1.0, 0.0), shine: 3.0 },
     ];
-    let (scene, mut image) = (gpu.upload(&scene)?, gpu.zeroed::<k::vectors::Vec3>(width * height)?);
+    let (scene, mut image) = (gpu.upload(&scene)?, gpu.zeroed::<Vec3>(width * height)?);
     for _ in 0..2 {
         // SAFETY: the image has its pixels.
         let kernel = unsafe { k::vectors::render::handle() }.with_block((16, 8));
         let arguments = k::vectors::render::Args { image: image.view_mut(), scene: scene.view(), width, height };
         gpu.launch(kernel, (3, 3), arguments)?;
     }
-    let mut scaled = gpu.zeroed::<k::vectors::Vec3>(width * height)?;
+    let mut scaled = gpu.zeroed::<Vec3>(width * height)?;
     // SAFETY: as many pixels.
     let kernel = unsafe { k::vectors::scale_buffer::handle() }.with_block((16, 8));
     let arguments = k::vectors::scale_buffer::Args { image: image.view(), out: scaled.view_mut(), samples: 2 };
