@@ -143,7 +143,7 @@ impl Gpu {
             };
             return self.launch(short_wide_kernel, grid, arguments);
         }
-        let tiles = PackedTiling::new(rows, columns, len, size, TILES_OF_SEGMENTS);
+        let tiles = PackedTiling::new(rows, columns, len, size, TILES_OF_SEGMENTS).balanced(rows, columns, len, size);
         let down = rows.div_ceil(tiles.height);
         let grid = grid(down * columns.div_ceil(tiles.width))?;
         let threads = tiles.threads_per_row(len, size);

@@ -1,8 +1,10 @@
 //! How a matrix of segments is divided into tiles: computed on the host, once for each launch.
 
 use super::{capacity, elements_per_bank_row};
+use crate::MULTIPROCESSORS;
 use crate::transpose::tuning::{
-    MAX_EVEN_TILES, MAX_PASSES, MIN_PACKED_TILE, PACKED_BLOCK, PACKED_VECTORS, elements_per_store,
+    LOWEST_BALANCED_HEIGHT, MAX_EVEN_TILES, MAX_PASSES, MIN_PACKED_TILE, PACKED_BLOCK, PACKED_VECTORS,
+    RESIDENT_PACKED_BLOCKS, elements_per_store,
 };
 
 /// A tiling of a matrix of segments.
@@ -56,6 +58,24 @@ impl PackedTiling {
                 width -= 1;
             }
         }
+    }
+
+    /// The tiling, with lower tiles if these divide the matrix more evenly among the multiprocessors: where all tiles run
+    /// at once, the multiprocessor with the most segments finishes last. A matrix of more tiles keeps its tiling.
+    #[must_use]
+    pub fn balanced(self, rows: usize, columns: usize, len: usize, size: usize) -> Self {
+        let tiles = |height: usize| rows.div_ceil(height) * columns.div_ceil(self.width);
+        let most_segments = |height: usize| tiles(height).div_ceil(MULTIPROCESSORS) * height * self.width;
+        let [numerator, denominator] = LOWEST_BALANCED_HEIGHT;
+        let each = elements_per_store(size) as usize;
+        // Of equally good heights, the first: the highest.
+        let best = ((self.height * numerator).div_ceil(denominator)..=self.height)
+            .rev()
+            .filter(|&height| height == self.height || height.is_multiple_of(each))
+            .filter(|&height| tiles(height) <= RESIDENT_PACKED_BLOCKS)
+            .min_by_key(|&height| most_segments(height));
+        let one_segment = self.row_pitch == self.width * len;
+        best.map_or(self, |height| Self::with_sides(height, self.width, one_segment, len, size))
     }
 
     /// Tiles as high as the matrix, for [`segments_short_wide`](mod@super::segments_short_wide).
@@ -190,6 +210,30 @@ mod tests {
             assert_eq!(PackedTiling::short_wide(rows, 1 << 24, 3, 1, 500).height, rows);
             let narrow = PackedTiling::new(1 << 24, rows, 3, 4, 500);
             assert!(narrow.width == rows && narrow.height * narrow.row_pitch > capacity(4) / 8 * 7, "{narrow:?}");
+        }
+    }
+
+    #[test]
+    fn tiles_that_run_at_once_are_lowered_to_balance_the_multiprocessors() {
+        let sides = |tiles: PackedTiling| (tiles.height, tiles.width);
+        let both = |rows: usize, columns: usize, len: usize, size: usize| {
+            let tiles = PackedTiling::new(rows, columns, len, size, 2 * MULTIPROCESSORS);
+            (sides(tiles), sides(tiles.balanced(rows, columns, len, size)))
+        };
+        // 412 tiles, four of 80 x 128 segments on the busiest multiprocessor, become 512.
+        assert_eq!(both(8192, 512, 3, 1), ((80, 128), (64, 128)));
+        assert_eq!(both(1080, 1920, 3, 1), ((80, 96), (64, 96)));
+        // More tiles than run at once; and tiles that are even.
+        assert_eq!(both(8192, 512, 3, 4), ((42, 62), (42, 62)));
+        assert_eq!(both(480, 640, 3, 1), ((40, 16), (40, 16)));
+        for size in [1, 2, 4, 8] {
+            for (rows, columns, len) in [(9_000, 20, 3), (701, 900, 9), (64, 1000, 5), (5, 70_000, 3), (300, 41, 70)] {
+                let tiles = PackedTiling::new(rows, columns, len, size, 2 * MULTIPROCESSORS);
+                let balanced = tiles.balanced(rows, columns, len, size);
+                check(&balanced, [rows, columns], len, size);
+                assert!(balanced.width == tiles.width, "{tiles:?}, {balanced:?}");
+                assert!(4 * balanced.height >= 3 * tiles.height, "{tiles:?}, {balanced:?}");
+            }
         }
     }
 
