@@ -303,8 +303,8 @@ pub const MAX_PASSES: u32 = 3;
 
 /// The lowest height of tiles of segments that are lowered to divide a matrix more evenly, as a fraction of the height
 /// that they would have. With a half, 64 x 1000 x 5 elements of 2 and 4 bytes by 102 take 3.08 and 3.01 us instead of
-/// 2.86 and 2.78, but 480 x 640 x 3 of 4 bytes 3.76 instead of 4.14. Without lower tiles, 8192 x 512 x 3 of 1 byte takes
-/// 12.7 us instead of 10.1, 1080 x 1920 x 3 8.15 instead of 6.95.
+/// 2.86 and 2.78, but 480 x 640 x 3 of 4 bytes 3.76 instead of 4.14. Without lower tiles, 8192 x 512 x 3 of 1 byte
+/// takes 12.7 us instead of 10.1, 1080 x 1920 x 3 8.15 instead of 6.94.
 pub const LOWEST_BALANCED_HEIGHT: [usize; 2] = [3, 4];
 
 /// The maximum number of columns of tiles that are made about equally wide, since a block's index arithmetic does not

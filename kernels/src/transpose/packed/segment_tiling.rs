@@ -60,8 +60,8 @@ impl PackedTiling {
         }
     }
 
-    /// The tiling, with lower tiles if these divide the matrix more evenly among the multiprocessors: where all tiles run
-    /// at once, the multiprocessor with the most segments finishes last. A matrix of more tiles keeps its tiling.
+    /// The tiling, with lower tiles if these divide the matrix more evenly among the multiprocessors: where all tiles
+    /// run at once, the multiprocessor with the most segments finishes last. A matrix of more tiles keeps its tiling.
     #[must_use]
     pub fn balanced(self, rows: usize, columns: usize, len: usize, size: usize) -> Self {
         let tiles = |height: usize| rows.div_ceil(height) * columns.div_ceil(self.width);
