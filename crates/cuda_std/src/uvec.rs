@@ -2,15 +2,21 @@
 
 use core::ops::{Add, Mul};
 
+use bytemuck::{Pod, Zeroable};
+
 macro_rules! vectors {
-    ($($(#[$doc:meta])* $name:ident: $count:literal, $($axis:ident),*;)*) => {$(
-        $(#[$doc])*
+    ($($(#[$attribute:meta])* $name:ident: $count:literal, $($axis:ident),*;)*) => {$(
+        $(#[$attribute])*
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
         #[allow(missing_docs, reason = "the axes are x, y and z")]
-        #[repr(C)]
         pub struct $name {
             $(pub $axis: u32,)*
         }
+
+        // SAFETY: of integers only, for which every bit pattern is a value.
+        unsafe impl Zeroable for $name {}
+        // SAFETY: of integers only, without padding: the size is a multiple of the alignment.
+        unsafe impl Pod for $name {}
 
         impl $name {
             /// 0 along every axis.
@@ -84,9 +90,11 @@ macro_rules! vectors {
 }
 
 vectors! {
-    /// An index or a shape with components x and y.
+    /// An index or a shape with components x and y, with the layout of CUDA's `uint2`: 8 bytes, at a multiple of 8.
+    #[repr(C, align(8))]
     UVec2: 2, x, y;
-    /// An index or a shape with components x, y and z.
+    /// An index or a shape with components x, y and z, with the layout of CUDA's `uint3`: 12 bytes, at a multiple of 4.
+    #[repr(C)]
     UVec3: 3, x, y, z;
 }
 
@@ -101,6 +109,13 @@ impl UVec3 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn layouts_are_those_of_cuda() {
+        assert_eq!((size_of::<UVec2>(), align_of::<UVec2>()), (8, 8));
+        assert_eq!((size_of::<UVec3>(), align_of::<UVec3>()), (12, 4));
+        assert_eq!(bytemuck::cast::<_, [u32; 2]>(UVec2::new(1, 2)), [1, 2]);
+    }
 
     #[test]
     fn components_are_in_order() {

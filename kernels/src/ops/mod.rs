@@ -49,7 +49,8 @@
 //! 5. Update the list of PTX entries: `WARPFOLD_ARCHS=sm_90 INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu
 //!    the_list_of_entries`. This compiles all kernels, which takes three minutes on two cores.
 //! 6. Renew the list of the public API, `cargo xtask api --renew`.
-//! 7. Name it in README, CHANGELOG and `docs/notes/names.md`, and in `docs/notes/operators.md` if it shares kernels.
+//! 7. Name it in README, CHANGELOG and `docs/notes/names.md`. `docs/notes/operators.md` has the number of entries, and
+//!    the operators that share kernels.
 //! 8. Run everything, `cargo fmt` and `cargo xtask test`. On a machine with a GPU, measure it with `cargo xtask bench
 //!    reduce --op count-nonzero --dtype f32,i8 --shape 2^20,1000x1000:rows,1000x1000:columns`, with your operator's
 //!    name and types. The prebuilt kernels are renewed with the next release, not with each operator.

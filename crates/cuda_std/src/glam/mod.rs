@@ -1,8 +1,8 @@
 //! Vectors and matrices of `f32`, where kernels for Rust-CUDA find those of the crate `glam`.
 //!
-//! The names, fields and results are those of `glam` 0.30, the layouts those of CUDA's `float2`, `float3` and `float4`.
-//! All are [`Plain`](trait@crate::element::Plain): elements of a buffer, or parameters of a kernel by value. The CPU
-//! computes the same bits as a GPU.
+//! The names and fields are those of `glam` 0.30, and so are the results, up to rounding. The layouts are those of
+//! CUDA's `float2`, `float3`, `float4`, `uint2` and `uint3`. All are [`Plain`](trait@crate::element::Plain): elements
+//! of a buffer, or parameters of a kernel by value. The CPU computes the same bits as a GPU.
 //!
 //! This is what kernels use most. Kernels that need quaternions, inverses or other element types depend on the crate
 //! `glam` itself, whose types are plain, too, with these features:
