@@ -79,7 +79,7 @@ macro_rules! vectors {
                 self.dot(self)
             }
 
-            /// The distance of two points.
+            /// The distance between two points.
             #[inline(always)]
             pub fn distance(self, other: Self) -> f32 {
                 (self - other).length()
@@ -91,7 +91,7 @@ macro_rules! vectors {
                 self * (1.0 / self.length())
             }
 
-            /// `self` at 0, `other` at 1, and points of their line elsewhere.
+            /// `self` at 0, `other` at 1, and points on their line elsewhere.
             #[inline(always)]
             pub fn lerp(self, other: Self, at: f32) -> Self {
                 self * (1.0 - at) + other * at
