@@ -255,7 +255,6 @@ mod tests {
         let n = Mat3::from_cols_array_2d(&[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]]);
         assert_eq!(n.determinant(), -3.0);
         let m = [[2.0, 1.0, 3.0, 0.0], [0.0, 4.0, 1.0, 5.0], [6.0, 0.0, 7.0, 2.0], [1.0, 8.0, 0.0, 9.0]];
-        // Computed by hand, by the first column.
         assert_eq!(Mat4::from_cols_array_2d(&m).determinant(), by_the_first_column(&m));
         assert_eq!(Mat4::from_cols_array_2d(&m).transpose().determinant(), by_the_first_column(&m));
     }
