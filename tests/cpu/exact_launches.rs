@@ -60,6 +60,7 @@ macro_rules! launched {
                     input: input.view(),
                     offsets: of_device.view(),
                     segments_per_warp,
+                    log2_min_tiles: 0,
                     chunks: chunks.view_mut(),
                     status: status.view_mut(),
                     finish: 0,
@@ -388,6 +389,8 @@ fn chunks_of_another_input_are_not_read() {
     for (len, chunks) in [
         (0, [[[0, 0], [0, 1]], [[0, 0], [5, 3]], [[0, 3], [0, 300_000]], [[0, 2], [u64::MAX, 100_000]]]),
         (10, [[[0, 0], [0, 11]], [[0, 0], [10, 1]], [[0, 0], [8, 3]], [[0, 0], [11, 0]]]),
+        // The other launch had shorter chunks and more of them.
+        (10_000, [[[0, 2], [0, 10_000]], [[0, 9], [0, 10_000]], [[0, 1], [5000, 5000]], [[0, 1], [0, 0]]]),
     ] {
         let input = gpu.zeroed::<f32>(len).unwrap();
         for chunk in chunks {
@@ -399,6 +402,7 @@ fn chunks_of_another_input_are_not_read() {
             let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
             let arguments = ExactLongSegmentArgs {
                 input: input.view(),
+                log2_min_tiles: 0,
                 chunks: chunks.view(),
                 status: status.view_mut(),
                 partials: partials.view_mut(),

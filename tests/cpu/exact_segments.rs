@@ -94,10 +94,10 @@ fn a_block_takes_several_chunks() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(84));
     let numbers = exact::numbers::<f32>(Data::Wide, LEN, &mut source);
     let input = gpu.upload(&numbers).unwrap();
-    // One segment of many chunks, and segments of one chunk.
-    for segments in [1, 8] {
+    // One segment of many chunks, and segments of one chunk or a few.
+    for (segments, log2_min_tiles) in [(1, 0), (1, 2), (8, 0), (8, 2)] {
         let len = LEN / segments;
-        let of_segment = chunks(len, 4);
+        let of_segment = chunks(len, 4, 1 << log2_min_tiles);
         let count = segments * of_segment;
         assert!(count > 4);
         let entries = |chunk: usize| {
@@ -119,6 +119,7 @@ fn a_block_takes_several_chunks() {
             let kernel = unsafe { exact_long_segments::handle::<Sum, f32>() };
             let arguments = ExactLongSegmentArgs {
                 input: input.view(),
+                log2_min_tiles,
                 chunks: queue.view(),
                 status: status.view_mut(),
                 partials: partials.view_mut(),
@@ -128,7 +129,7 @@ fn a_block_takes_several_chunks() {
                 output: sums.view_mut(),
             };
             gpu.launch(kernel, blocks, arguments).unwrap();
-            let case = format!("{segments} segments, {blocks} blocks");
+            let case = format!("{segments} segments, chunks of 2^{log2_min_tiles} tiles, {blocks} blocks");
             assert_eq!(gpu.download(&sums).unwrap(), right, "{case}");
             assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{case}");
             assert!(gpu.download(&tickets).unwrap().iter().all(|&ticket| ticket == 0), "{case}");

@@ -8,8 +8,7 @@ use super::fold::{fold_lanes, fold_warps, is_last_block};
 use super::long_rows::{VECTORS_IN_FLIGHT, fold_partials, tile};
 use super::thread_reduce::reduce_vectors;
 use super::tile_range::{TileRange, fold_tiles};
-pub(super) use super::tuning::segments::MIN_CHUNK_TILES;
-pub use super::tuning::segments::{BLOCK, MAX_WARP_SEGMENT_VECTORS, min_blocks};
+pub use super::tuning::segments::{BLOCK, MAX_WARP_SEGMENT_VECTORS, MIN_CHUNK_TILES, min_blocks};
 use super::tuning::segments::{MAX_CHUNKS, MAX_SHORT_SEGMENT_VECTORS, SEGMENT_VECTORS_IN_FLIGHT, SHORT_SEGMENT_LANES};
 use crate::ops::builtin::*;
 use crate::ops::{Operator, constant, opaque};
@@ -32,16 +31,16 @@ pub const CHUNK_COUNT: usize = 0;
 pub const INVALID_SEGMENT: usize = 1;
 
 /// The number of chunks of a long segment of `len` elements of `size` bytes. All but the last have the same number of
-/// whole tiles.
-pub const fn chunks(len: usize, size: usize) -> usize {
+/// whole tiles, at least `min_tiles`.
+pub const fn chunks(len: usize, size: usize, min_tiles: usize) -> usize {
     let tiles = len / tile(BLOCK, size);
-    if tiles == 0 { 1 } else { tiles.div_ceil(tiles_of_chunk(tiles)) }
+    if tiles == 0 { 1 } else { tiles.div_ceil(tiles_of_chunk(tiles, min_tiles)) }
 }
 
 /// The tiles of each chunk of a segment of `tiles` tiles.
-pub(super) const fn tiles_of_chunk(tiles: usize) -> usize {
+pub(super) const fn tiles_of_chunk(tiles: usize, min_tiles: usize) -> usize {
     let most = tiles.div_ceil(MAX_CHUNKS);
-    if most < MIN_CHUNK_TILES { MIN_CHUNK_TILES } else { most }
+    if most < min_tiles { min_tiles } else { most }
 }
 
 /// The maximum number of chunks of long segments that have `len` elements in total.
@@ -147,7 +146,7 @@ pub unsafe fn segments<O: Operator<T>, T: Element>(
         }
         lanes *= 32 / SHORT_SEGMENT_LANES;
     }
-    queue_long_segments::<T>(Segment { start, len }, first, &chunks, &status);
+    queue_long_segments::<T>(Segment { start, len }, first, MIN_CHUNK_TILES, &chunks, &status);
 }
 
 /// The index of the `n`-th set bit of `mask`, counted from 0; 32 if there is none.
@@ -166,6 +165,7 @@ fn nth_set_bit(mask: u32, n: usize) -> u32 {
 pub(super) fn queue_long_segments<T: Element>(
     own: Segment,
     first: usize,
+    min_tiles: usize,
     chunks: &GlobalMut<[u64; 2]>,
     status: &GlobalMut<u64>,
 ) {
@@ -176,7 +176,7 @@ pub(super) fn queue_long_segments<T: Element>(
     if left == 0 {
         return;
     }
-    let own = if is_long { self::chunks(len, size_of::<T>()) as u64 } else { 0 };
+    let own = if is_long { self::chunks(len, size_of::<T>(), min_tiles) as u64 } else { 0 };
     let mut up_to_own = own;
     let mut delta = 1;
     while delta < 32 {
@@ -262,8 +262,9 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         // too, would take registers, and with them one of four resident blocks.
         let is_inside = start <= input.len() && len <= input.len() - start;
         let len = if is_inside { len } else { 0 };
-        let (tiles, chunk_count) = (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>()));
-        let of_chunk = tiles_of_chunk(tiles);
+        let (tiles, chunk_count) =
+            (len / tile(BLOCK, size_of::<T>()), self::chunks(len, size_of::<T>(), MIN_CHUNK_TILES));
+        let of_chunk = tiles_of_chunk(tiles, MIN_CHUNK_TILES);
         let (is_last, end) = (chunk + 1 == chunk_count, (chunk + 1) * of_chunk);
         let range = TileRange { tiles: chunk * of_chunk..if is_last { tiles } else { end }, is_last };
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;

@@ -17,25 +17,43 @@ use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::long_rows::tile;
 use crate::reduce::remainder::elements_per_block;
-use crate::reduce::segments::{BLOCK, CHUNK_COUNT, ENTRIES_PER_CHUNK, MIN_CHUNK_TILES, chunks, tiles_of_chunk};
+use crate::reduce::segments::{self, BLOCK, CHUNK_COUNT, ENTRIES_PER_CHUNK, MIN_CHUNK_TILES, tiles_of_chunk};
 use crate::reduce::tile_range::TileRange;
-pub use crate::reduce::tuning::exact_long_segments::{RESIDENT_THREADS, block};
+use crate::reduce::tuning::exact_long_segments::MIN_CHUNKS;
+pub use crate::reduce::tuning::exact_long_segments::{block, resident_threads};
 
-/// The minimum number of elements of a segment with several chunks.
-const fn min_shared(size: usize) -> usize {
-    (MIN_CHUNK_TILES + 1) * tile(BLOCK, size)
+/// The binary logarithm of the minimum number of tiles of a chunk, for an input of `len` elements.
+pub const fn log2_min_tiles(len: usize, size: usize) -> u32 {
+    match len / tile(BLOCK, size) / MIN_CHUNKS {
+        0 => 0,
+        tiles if tiles < MIN_CHUNK_TILES => tiles.ilog2(),
+        _ => MIN_CHUNK_TILES.ilog2(),
+    }
 }
 
-/// The maximum number of superaccumulators that segments of `len` elements in total need: one for each segment with
-/// several chunks.
+/// The maximum number of chunks of long segments that have up to `len` elements in total.
+pub const fn max_chunks(len: usize, size: usize) -> usize {
+    max_short_chunks(len, size) + segments::max_chunks(len, size)
+}
+
+/// The maximum number of superaccumulators that segments of up to `len` elements in total need: one for each chunk of
+/// the minimum length, since a segment with several chunks is longer than that.
 pub const fn max_superaccumulators(len: usize, size: usize) -> usize {
-    if len < min_shared(size) { 0 } else { len / min_shared(size) + 1 }
+    let tiles = len / tile(BLOCK, size);
+    if tiles < 2 { 0 } else { max_short_chunks(len, size) + tiles / MIN_CHUNK_TILES + 1 }
+}
+
+/// The maximum number of chunks of fewer than [`MIN_CHUNK_TILES`] tiles.
+const fn max_short_chunks(len: usize, size: usize) -> usize {
+    let tiles = len / tile(BLOCK, size);
+    if tiles < 2 * MIN_CHUNKS { tiles } else { 2 * MIN_CHUNKS }
 }
 
 /// Blocks for each multiprocessor, for `min_blocks`. With a third fewer, sums of elements with two terms take 5 to 15 %
 /// less time, others up to 10 % more.
 pub const fn min_blocks<O: ExactOperator<T>, T: Element>() -> usize {
-    let threads = if GridOf::<O, T>::HAS_LOW { RESIDENT_THREADS / 3 * 2 } else { RESIDENT_THREADS };
+    let threads = resident_threads(size_of::<T>());
+    let threads = if GridOf::<O, T>::HAS_LOW { threads / 3 * 2 } else { threads };
     threads / block(size_of::<T>())
 }
 
@@ -44,6 +62,8 @@ pub const fn min_blocks<O: ExactOperator<T>, T: Element>() -> usize {
 pub struct ExactLongSegmentArgs<T: Plain> {
     /// The elements.
     pub input: Global<T>,
+    /// [`log2_min_tiles`] of the input.
+    pub log2_min_tiles: u32,
     /// The queue of chunks.
     pub chunks: Global<[u64; 2]>,
     /// The number of queued chunks, and the first invalid segment.
@@ -78,6 +98,7 @@ pub struct ExactLongSegmentArgs<T: Plain> {
 pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     ExactLongSegmentArgs {
         input,
+        log2_min_tiles,
         chunks,
         status,
         partials,
@@ -101,19 +122,22 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     while at < queued {
         let ([segment, chunk], [start, len]) =
             (chunks.load(at * ENTRIES_PER_CHUNK), chunks.load(at * ENTRIES_PER_CHUNK + 1));
-        let (segment, start, len) = (segment as usize, start as usize, len as usize);
-        // A chunk of another launch, if two launches overlap: its elements or its result may not exist here.
-        let is_inside = start <= input.len() && len <= input.len() - start;
-        let (chunk, len) = if is_inside { (chunk as usize, len) } else { (0, 0) };
-        let start = if is_inside { start } else { 0 };
-        let (run, chunk_count) = run_of_chunk::<T>(chunk, len);
+        let (segment, chunk, start, len) = (segment as usize, chunk as usize, start as usize, len as usize);
+        let chunk_count = segments::chunks(len, size_of::<T>(), 1 << log2_min_tiles);
+        // A chunk of another launch, if two launches overlap: its elements or its result may not exist here, and its
+        // segment may have been divided into other chunks.
+        let is_inside = start <= input.len() && len <= input.len() - start && chunk < chunk_count;
+        let (chunk, chunk_count) = if is_inside { (chunk, chunk_count) } else { (0, 1) };
+        let (start, len) = if is_inside { (start, len) } else { (0, 0) };
+        let run = run_of_chunk::<T>(chunk, chunk_count, len, 1 << log2_min_tiles);
 
         let superacc = superacc.begin();
         let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &superacc);
         let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc);
         let mut is_whole = chunk_count == 1;
         let mut others_have_limbs = false;
-        let first_word = start / min_shared(size_of::<T>()) * words::<GridOf<O, T>>() as usize;
+        let first_word =
+            (start >> (tile(BLOCK, size_of::<T>()).ilog2() + log2_min_tiles)) * words::<GridOf<O, T>>() as usize;
         if !is_whole {
             if warp == 0 && partial.has_limbs {
                 Superaccumulator::<GridOf<O, T>>::each_word(|k| {
@@ -159,16 +183,17 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
     }
 }
 
-/// The tiles of chunk `chunk` of a segment of `len` elements, with one vector for each thread, and the segment's number
-/// of chunks. The last chunk also has the elements after the last whole tile.
+/// The tiles of chunk `chunk`, of the `chunk_count` chunks of a segment of `len` elements, with one vector for each
+/// thread. The last chunk also has the elements after the last whole tile.
 #[inline(always)]
-fn run_of_chunk<T: Element>(chunk: usize, len: usize) -> (TileRange, usize) {
-    let chunk_count = chunks(len, size_of::<T>());
+fn run_of_chunk<T: Element>(chunk: usize, chunk_count: usize, len: usize, min_tiles: usize) -> TileRange {
     let is_last = chunk + 1 == chunk_count;
     // A chunk consists of tiles of all vectors in flight of a larger block.
-    let tiles = tiles_of_chunk(len / tile(BLOCK, size_of::<T>())) * VECTORS_IN_FLIGHT * (BLOCK / block(size_of::<T>()));
+    let tiles = tiles_of_chunk(len / tile(BLOCK, size_of::<T>()), min_tiles)
+        * VECTORS_IN_FLIGHT
+        * (BLOCK / block(size_of::<T>()));
     let end = if is_last { len.div_ceil(elements_per_block::<T>(1)) } else { (chunk + 1) * tiles };
-    (TileRange { tiles: chunk * tiles..end, is_last }, chunk_count)
+    TileRange { tiles: chunk * tiles..end, is_last }
 }
 
 /// The sum of the blocks' sums of a segment's chunks, in the first warp. It has limbs if one of the sums has, or if

@@ -38,6 +38,8 @@ pub struct ExactSegmentArgs<T: Plain> {
     pub offsets: Global<u64>,
     /// Segments of each warp.
     pub segments_per_warp: u32,
+    /// [`log2_min_tiles`](super::long_segments::log2_min_tiles) of the input.
+    pub log2_min_tiles: u32,
     /// The queue of long segments' chunks.
     pub chunks: GlobalMut<[u64; 2]>,
     /// The number of queued chunks, and the first invalid segment.
@@ -71,7 +73,16 @@ pub struct ExactSegmentArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
-    ExactSegmentArgs { input, offsets, segments_per_warp, chunks, status, finish, output }: ExactSegmentArgs<T>,
+    ExactSegmentArgs {
+        input,
+        offsets,
+        segments_per_warp,
+        log2_min_tiles,
+        chunks,
+        status,
+        finish,
+        output,
+    }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     // SAFETY: `capacity` checks the alignment before anything is written, and each index is below it.
@@ -100,7 +111,7 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     if again != 0 {
         resum_segments::<O, T>(input, start, owned.len, again, first, superacc, results);
     }
-    queue_long_segments::<T>(Segment { start, len }, first, &chunks, &status);
+    queue_long_segments::<T>(Segment { start, len }, first, 1 << log2_min_tiles, &chunks, &status);
 }
 
 /// The segment that a lane owns.
