@@ -113,8 +113,8 @@ pub struct SegmentReducer<T: Element, R: Plain> {
 impl Gpu {
     /// A reduction of `segments` segments with its workspace, which can be started any number of times.
     ///
-    /// Each input has at most `elements` elements. The workspace takes about 1/140 of the input's memory. For exact sums
-    /// of `f32` it takes 1/110, of `f64` 1/60, and of squares of `f64` 1/40.
+    /// Each input has at most `elements` elements. The workspace takes about 1/140 of the input's memory. For exact
+    /// sums of `f32` it takes 1/110, of `f64` 1/60, and of squares of `f64` 1/40.
     ///
     /// # Errors
     /// Memory for the workspace runs out, or no memory could hold the input.
