@@ -243,15 +243,15 @@ impl Monitor {
         }
     }
 
-    /// A warp operation. `members` are the participating lanes, as bits, and `participants` the same lanes in order.
-    /// `all` are the lanes of the warp.
+    /// A warp operation. `members` are the participating lanes, as bits, `all` the lanes of the warp, and `participant`
+    /// describes a lane.
     pub fn collective(
         &mut self,
         collective: Collective,
         members: u32,
         all: u32,
         location: &'static Location<'static>,
-        participants: impl Iterator<Item = Participant>,
+        participant: impl Fn(usize) -> Participant,
         fast: &FastPath,
     ) {
         if self.watch.counters {
@@ -264,15 +264,14 @@ impl Monitor {
             self.recorder.collective(collective, site);
         }
         if self.watch.checks {
-            self.checker.collective(collective, members, all, participants, &fast.cache);
+            self.checker.collective(collective, members, all, participant, &fast.cache);
         }
     }
 
-    /// Shuffles that read lanes outside their mask. Each reader is paired with whether its source lane exists in the
-    /// warp.
-    pub fn missing_lanes(&self, readers: impl Iterator<Item = (Participant, bool)>) {
+    /// A shuffle that reads a lane outside its mask. `source_exists`: the warp has that lane.
+    pub fn missing_lane(&self, reader: Participant, source_exists: bool) {
         if self.watch.checks {
-            readers.for_each(|(reader, source_exists)| self.checker.missing_lane(reader, source_exists));
+            self.checker.missing_lane(reader, source_exists);
         }
     }
 

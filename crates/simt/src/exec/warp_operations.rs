@@ -103,18 +103,20 @@ fn emit(context: &Context, first: usize, lanes: &[Slot], slot: &Slot, members: u
     let operation = slot.wait.get().operation;
     let Some(collective) = operation.collective() else { return };
     let verb = operation.verb();
-    let members_of = || lanes.iter().enumerate().filter(|(lane, _)| members >> lane & 1 == 1);
     let participant =
-        |lane: usize, slot: &Slot| Participant { thread: first + lane, location: slot.wait.get().location, verb };
-    let participants = members_of().map(|(lane, slot)| participant(lane, slot));
-    monitor.collective(collective, members, lanes_of(lanes), slot.wait.get().location, participants, &context.fast);
-    if let Operation::Shuffle(kind) = operation {
-        monitor.missing_lanes(members_of().filter_map(|(lane, member)| {
-            let (source, in_range) =
-                warp::source(kind, lane as u32, member.wait.get().operand, member.wait.get().width);
-            let is_missing = in_range && members >> source & 1 == 0;
-            is_missing.then(|| (participant(lane, member), (source as usize) < lanes.len()))
-        }));
+        |lane: usize| Participant { thread: first + lane, location: lanes[lane].wait.get().location, verb };
+    monitor.collective(collective, members, lanes_of(lanes), slot.wait.get().location, participant, &context.fast);
+    let Operation::Shuffle(kind) = operation else { return };
+    let mut lane = 0;
+    while lane < lanes.len() {
+        if members >> lane & 1 == 1 {
+            let Wait { operand, width, .. } = lanes[lane].wait.get();
+            let (source, in_range) = warp::source(kind, lane as u32, operand, width);
+            if in_range && members >> source & 1 == 0 {
+                monitor.missing_lane(participant(lane), (source as usize) < lanes.len());
+            }
+        }
+        lane += 1;
     }
 }
 

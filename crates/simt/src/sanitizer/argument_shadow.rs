@@ -24,19 +24,19 @@ struct Chunk {
 }
 
 /// The shadow of an argument, or of several that overlap.
-struct Array {
+pub(super) struct Array {
     start: usize,
     end: usize,
     /// Bytes of an element, and their log2.
     step: usize,
     shift: u32,
+    has_one_core: bool,
     chunks: Box<[OnceLock<Chunk>]>,
 }
 
 /// The shadow memory of a launch's arguments.
 pub(super) struct ArgumentShadow {
     arrays: Vec<Array>,
-    has_one_core: bool,
 }
 
 impl ArgumentShadow {
@@ -58,7 +58,7 @@ impl ArgumentShadow {
                     last.end = last.end.max(end);
                     last.shift = last.shift.min(shift);
                 }
-                _ => arrays.push(Array { start, end, step: 0, shift, chunks: Box::default() }),
+                _ => arrays.push(Array { start, end, step: 0, shift, has_one_core, chunks: Box::default() }),
             }
         }
         for array in &mut arrays {
@@ -66,43 +66,7 @@ impl ArgumentShadow {
             let cells = (array.end - array.start).div_ceil(array.step);
             array.chunks = (0..cells.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
         }
-        Self { arrays, has_one_core }
-    }
-
-    /// The cells around an element: those of its chunk.
-    pub fn window_at(&self, address: usize, bytes: usize) -> Option<Window> {
-        let array = self.array_at(address, bytes).filter(|array| bytes == array.step)?;
-        let first = (address - array.start) >> array.shift & !(CHUNK - 1);
-        let start = array.start + (first << array.shift);
-        let len = ((array.end - start) >> array.shift).min(CHUNK);
-        let words = &array.chunk(first).words[..len];
-        Some(Window::new(start, array.shift, words, self.has_one_core))
-    }
-
-    /// Records a plain access of whole elements if it cannot conflict, as most cannot: the elements have no earlier
-    /// access, or only accesses by the same lane in the same epoch. Returns whether it did. If not, [`Self::access`]
-    /// has to check it.
-    #[inline(never)]
-    pub fn record_if_alone(&self, address: usize, bytes: usize, is_read: bool, own: PackedStamp) -> bool {
-        let Some(array) = self.array_at(address, bytes) else { return false };
-        if (address | bytes) & (array.step - 1) != 0 {
-            return false;
-        }
-        let shadow = ShadowWord::new(own, is_read);
-        let first = (address - array.start) >> array.shift;
-        let (mut at, mut index, mut words) = (address, first, &*array.chunk(first).words);
-        while at < address + bytes {
-            if index != first && index % CHUNK == 0 {
-                words = &*array.chunk(index).words;
-            }
-            let word = &words[index % CHUNK];
-            if !(if self.has_one_core { shadow.record(word) } else { shadow.record_locked(word) }) {
-                return false;
-            }
-            at += array.step;
-            index += 1;
-        }
-        true
+        Self { arrays }
     }
 
     /// Records a plain access and returns its first conflict. `happens_before` says whether an earlier access happens
@@ -149,13 +113,14 @@ impl ArgumentShadow {
 
     /// The array that holds all of the bytes. A linear search: kernels have few arguments.
     #[inline(always)]
-    fn array_at(&self, address: usize, bytes: usize) -> Option<&Array> {
+    pub fn array_at(&self, address: usize, bytes: usize) -> Option<&Array> {
         // A loop without an iterator, and slices without calls, for builds without optimization.
         let arrays = &*self.arrays;
         let mut i = 0;
         while i < arrays.len() {
-            if arrays[i].start <= address && address + bytes <= arrays[i].end {
-                return Some(&arrays[i]);
+            let array = &arrays[i];
+            if array.start <= address && address < array.end {
+                return if address + bytes <= array.end { Some(array) } else { None };
             }
             i += 1;
         }
@@ -174,6 +139,46 @@ impl Drop for ArgumentShadow {
 }
 
 impl Array {
+    /// The cells around an element: those of its chunk. `None` for an access of several elements, or of a part of one.
+    #[inline]
+    pub fn window_at(&self, address: usize, bytes: usize) -> Option<Window> {
+        if bytes != self.step {
+            return None;
+        }
+        let first = (address - self.start) >> self.shift & !(CHUNK - 1);
+        let start = self.start + (first << self.shift);
+        let len = ((self.end - start) >> self.shift).min(CHUNK);
+        let words = &self.chunk(first).words[..len];
+        Some(Window::new(start, self.shift, words, self.has_one_core))
+    }
+
+    /// Records a plain access of whole elements if it cannot conflict, as most cannot: the elements have no earlier
+    /// access, or only accesses by the same lane in the same epoch. Returns whether it did. If not,
+    /// [`ArgumentShadow::access`] has to check it.
+    #[inline(never)]
+    pub fn record_if_alone(&self, address: usize, bytes: usize, is_read: bool, own: PackedStamp) -> bool {
+        if (address | bytes) & (self.step - 1) != 0 {
+            return false;
+        }
+        let shadow = ShadowWord::new(own, is_read);
+        let mut index = (address - self.start) >> self.shift;
+        let end = index + (bytes >> self.shift);
+        let mut words = &*self.chunk(index).words;
+        loop {
+            let word = &words[index % CHUNK];
+            if !(if self.has_one_core { shadow.record(word) } else { shadow.record_locked(word) }) {
+                return false;
+            }
+            index += 1;
+            if index >= end {
+                return true;
+            }
+            if index & (CHUNK - 1) == 0 {
+                words = &*self.chunk(index).words;
+            }
+        }
+    }
+
     #[inline]
     fn cell(&self, at: usize) -> ElementCell<'_> {
         let index = (at - self.start) >> self.shift;
@@ -238,12 +243,13 @@ mod tests {
     /// Records an access through a window if there is one.
     fn record(shadow: &ArgumentShadow, PlainAccess { address, bytes, effect, own }: PlainAccess) -> bool {
         let is_read = effect == Effect::Read;
-        match shadow.window_at(address, bytes) {
+        let Some(array) = shadow.array_at(address, bytes) else { return false };
+        match array.window_at(address, bytes) {
             // SAFETY: `shadow`, which owns the window's words, is borrowed.
             Some(window) if address.is_multiple_of(bytes) => unsafe {
                 window.record(address, ShadowWord::new(own, is_read))
             },
-            _ => shadow.record_if_alone(address, bytes, is_read, own),
+            _ => array.record_if_alone(address, bytes, is_read, own),
         }
     }
 
@@ -309,6 +315,25 @@ mod tests {
         let array = &shadow.arrays[0];
         assert_eq!((array.start, array.end, array.shift), (START, START + 24, 0));
         assert!(shadow.array_at(START + 8, 16).is_some() && shadow.array_at(START + 16, 16).is_none());
+    }
+
+    #[test]
+    fn a_vector_may_lie_in_two_chunks() {
+        let bytes = 4 * (CHUNK + 8);
+        for has_one_core in [true, false] {
+            let shadow = ArgumentShadow::new(&[argument(4, bytes)], has_one_core);
+            let (epochs, exact) = (EpochTable::new(), ExactMemory::new());
+            let own = PackedStamp::new(epochs.begin(0, 0, 0, 0).unwrap(), 1, 0);
+            let vector = START + 4 * (CHUNK - 2);
+            assert!(shadow.arrays[0].record_if_alone(vector, 16, false, own));
+            let other = PackedStamp::new(epochs.begin(0, 0, 0, 1).unwrap(), 40, 0);
+            let is_race = |address: usize| {
+                let plain = PlainAccess { address, bytes: 4, effect: Effect::Write, own: other };
+                shadow.access(plain, &epochs, &exact, |stamp| stamp.thread() == 40).is_some()
+            };
+            let races: Vec<usize> = (START..START + bytes).step_by(4).filter(|&at| is_race(at)).collect();
+            assert_eq!(races, [vector, vector + 4, vector + 8, vector + 12]);
+        }
     }
 
     #[test]

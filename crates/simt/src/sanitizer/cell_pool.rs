@@ -17,13 +17,20 @@ static SPARE: Mutex<Vec<ShadowCells>> = Mutex::new(Vec::new());
 /// The maximum number of spare chunks: 16 MiB.
 const MAX_SPARE: usize = 64;
 
-/// Allocates empty cells.
+const _: () = assert!(align_of::<AtomicU64>() == align_of::<u64>(), "a box of `u64` can become one of `AtomicU64`");
+
+/// Allocates empty cells. Without optimization, a loop over the cells would take half as long as the checks of their
+/// accesses.
 pub(super) fn allocate(cells: usize) -> ShadowCells {
     let spare = if cells == CHUNK { spare_chunks().pop() } else { None };
     let Some(mut chunk) = spare else {
-        return (0..cells).map(|_| AtomicU64::new(0)).collect();
+        let zeros = Box::into_raw(vec![0_u64; cells].into_boxed_slice());
+        // SAFETY: an `AtomicU64` has the size, the bits and, as asserted above, the alignment of a `u64`. Nothing else
+        // points to the box.
+        return unsafe { Box::from_raw(zeros as *mut [AtomicU64]) };
     };
-    chunk.iter_mut().for_each(|cell| *cell.get_mut() = 0);
+    // SAFETY: the slice is borrowed mutably, and bytes of 0 are valid for an `AtomicU64`.
+    unsafe { chunk.as_mut_ptr().write_bytes(0, chunk.len()) };
     chunk
 }
 

@@ -72,10 +72,11 @@ impl Checker {
         {
             return false;
         }
+        let Some(array) = launch.arguments.array_at(address, kind.bytes()) else { return false };
         let Some(epoch) = self.clocks.epoch(thread / 32, &launch.epochs) else { return false };
         let is_read = matches!(kind.access(), Access::Load);
         if let Some(element) = element
-            && let Some(window) = launch.arguments.window_at(address, kind.bytes())
+            && let Some(window) = array.window_at(address, kind.bytes())
         {
             cache.begin_epoch(thread / 32, epoch);
             let word = ShadowWord::new(PackedStamp::NONE.at(site), is_read);
@@ -83,7 +84,7 @@ impl Checker {
             // calls `AccessCache::forget` when a launch ends.
             unsafe { cache.remember(element, word, window) };
         }
-        launch.arguments.record_if_alone(address, kind.bytes(), is_read, PackedStamp::new(epoch, thread, site))
+        array.record_if_alone(address, kind.bytes(), is_read, PackedStamp::new(epoch, thread, site))
     }
 
     /// Checks a plain access of global memory.

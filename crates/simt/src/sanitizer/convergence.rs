@@ -27,24 +27,32 @@ impl Participant {
 }
 
 impl Checker {
-    /// An operation of a warp, with the participating lanes in lane order. `members` are these lanes as bits, `all` the
-    /// lanes of the warp.
+    /// An operation of a warp. `members` are the participating lanes, as bits, `all` the lanes of the warp, and
+    /// `participant` describes a lane.
     pub fn collective(
         &mut self,
         collective: Collective,
         members: u32,
         all: u32,
-        mut participants: impl Iterator<Item = Participant>,
+        participant: impl Fn(usize) -> Participant,
         cache: &AccessCache,
     ) {
-        let Some(leader) = participants.next() else { return };
+        if members == 0 {
+            return;
+        }
+        let mut lane = members.trailing_zeros() as usize;
+        let leader = participant(lane);
         if collective == Collective::SyncWarp {
             // `sync_warp` is the same instruction on any line.
             return self.clocks.sync_warp(leader.thread / 32, members, all, cache);
         }
-        if let Some(other) = participants.find(|other| !other.is_at_line_of(&leader)) {
-            let hint = "lanes of one mask must meet on the same line";
-            self.report(Check::DivergentWarp, hint, other, Some(leader));
+        // A loop, because iterators are slow without optimization, and each operation comes here.
+        while lane < 32 {
+            if members >> lane & 1 == 1 && !participant(lane).is_at_line_of(&leader) {
+                let hint = "lanes of one mask must meet on the same line";
+                return self.report(Check::DivergentWarp, hint, participant(lane), Some(leader));
+            }
+            lane += 1;
         }
     }
 

@@ -78,9 +78,15 @@ impl ShadowWord {
         }
     }
 
-    /// [`Self::record`] for launches on several cores. Returns false if another core has locked the cell.
+    /// [`Self::record`] for launches on several cores. Returns false if another core has locked or changed the cell.
     #[inline(always)]
     pub fn record_locked(self, word: &AtomicU64) -> bool {
+        // Most elements have no earlier access. One exchange then takes the place of a lock. Without optimization, a
+        // load before it would take longer than an exchange that fails.
+        let may_be_alone = cfg!(debug_assertions) || word.load(Ordering::Relaxed) == 0;
+        if may_be_alone && let Ok(_) = word.compare_exchange(0, self.0, Ordering::Release, Ordering::Relaxed) {
+            return true;
+        }
         let Some(before) = try_lock(word) else { return false };
         let (next, is_recorded) = match self.after(before) {
             Some(next) => (next, true),
