@@ -169,8 +169,8 @@ pub mod exact_long_segments {
         if size == 8 { 64 } else { 128 }
     }
 
-    /// Threads that a multiprocessor runs at once, for elements of `size` bytes. With 768, sums of `f32` take 3 to 6 %
-    /// more time. With 640, those of `f64` take 2 to 5 % more, and those of 2^17 x 256 `bf16` 6 % more.
+    /// Threads that a multiprocessor runs at once, for elements of `size` bytes. With 768, most sums of `f32` take 2 to
+    /// 6 % more time. With 640, long inputs of `f64` take 2 to 5 % more, and 2^17 x 256 `bf16` 6 % more.
     pub const fn resident_threads(size: usize) -> usize {
         if size == 4 { 640 } else { 768 }
     }
