@@ -89,14 +89,20 @@ impl ElementAccess {
     /// `None` unless the access is a load or store of 1, 2, 4 or 8 bytes.
     #[inline(always)]
     pub fn new(access: Access, bytes: usize, location: &'static Location<'static>) -> Option<Self> {
+        // The sizes first: most vectors have 16 bytes. Without optimization, `bool::then` takes longer than the rest.
+        let log2_bytes = match bytes {
+            1 => 0,
+            2 => 1,
+            4 => 2,
+            8 => 3,
+            _ => return None,
+        };
         let code = match access {
-            Access::Load => 0,
-            Access::Store => STORE,
+            Access::Load => log2_bytes,
+            Access::Store => log2_bytes | STORE,
             Access::Atomic => return None,
         };
-        let is_element = matches!(bytes, 1 | 2 | 4 | 8);
-        let code = code + bytes.trailing_zeros() as usize;
-        is_element.then(|| Self { code: ptr::from_ref(location).wrapping_byte_add(code) })
+        Some(Self { code: ptr::from_ref(location).wrapping_byte_add(code) })
     }
 
     #[inline]

@@ -90,24 +90,31 @@ pub(crate) fn with_lane<R>(f: impl FnOnce(&Context, usize) -> R) -> R {
 /// keep the reference longer. Without optimization, this takes a third of the time of [`with_lane`].
 #[inline(always)]
 pub(super) fn running_lane<'a>() -> (&'a Context, usize) {
-    match running_lane_if_any() {
-        Some(lane) => lane,
-        None => no_lane(),
-    }
+    let context = running_context();
+    (context, context.current.get())
 }
 
-/// [`running_lane`], if a lane is running.
+/// The context of the running lane: see [`running_lane`].
 #[inline(always)]
-fn running_lane_if_any<'a>() -> Option<(&'a Context, usize)> {
-    // `try_with` and a cast, because `LocalKey::get` and `is_null` are further calls without optimization.
-    let Ok(running) = RUNNING.try_with(Cell::get) else { return None };
+pub(super) fn running_context<'a>() -> &'a Context {
+    let running = running();
     if running as usize == 0 {
-        return None;
+        no_lane();
     }
     // SAFETY: `run_block` has set the pointer to a context that it borrows until the block ends. The context is only
     // borrowed shared.
-    let context = unsafe { &*running };
-    Some((context, context.current.get()))
+    unsafe { &*running }
+}
+
+/// The value of [`RUNNING`].
+#[inline(always)]
+fn running() -> *const Context {
+    // `try_with` and casts, because `LocalKey::get` and `is_null` are further calls without optimization. There is no
+    // error: the variable has no destructor.
+    match RUNNING.try_with(Cell::get) {
+        Ok(running) => running,
+        Err(_) => ptr::null(),
+    }
 }
 
 #[cold]
@@ -119,8 +126,13 @@ fn no_lane() -> ! {
 /// [`with_lane`], if a lane is running.
 #[inline(always)]
 pub(crate) fn with_lane_if_any<R>(f: impl FnOnce(&Context, usize) -> R) -> Option<R> {
-    let (context, lane) = running_lane_if_any()?;
-    Some(f(context, lane))
+    let running = running();
+    if running as usize == 0 {
+        return None;
+    }
+    // SAFETY: as in `running_context`.
+    let context = unsafe { &*running };
+    Some(f(context, context.current.get()))
 }
 
 /// The number of accesses until the lane yields, in a random order: 8 on average.

@@ -123,31 +123,31 @@ pub fn is_on_own_stack(address: usize) -> bool {
 /// The thread's index in its block.
 #[inline]
 pub fn thread_idx() -> Dim3 {
-    let (context, lane) = context::running_lane();
-    context.slots[lane].thread.get()
+    let context = context::running_context();
+    context.slots[context.current.get()].thread.get()
 }
 
 /// The block's index in the grid.
 #[inline]
 pub fn block_idx() -> Dim3 {
-    context::running_lane().0.block_idx.get()
+    context::running_context().block_idx.get()
 }
 
 /// The block's shape.
 #[inline]
 pub fn block_dim() -> Dim3 {
-    context::running_lane().0.block_dim.get()
+    context::running_context().block_dim.get()
 }
 
 /// The grid's shape.
 #[inline]
 pub fn grid_dim() -> Dim3 {
-    context::running_lane().0.grid_dim.get()
+    context::running_context().grid_dim.get()
 }
 
 /// The lane's index in its warp: the thread's linear index modulo 32.
 pub fn lane_id() -> u32 {
-    (context::running_lane().1 % 32) as u32
+    (context::running_context().current.get() % 32) as u32
 }
 
 /// Waits at the block's barrier for all threads of the block. Returns what the kind computes of their predicates, and 0
@@ -221,7 +221,7 @@ pub fn shared_array(id: u64, bytes: usize, element: usize) -> *mut u8 {
 /// [`shared_array`] with an explicit source location of the declaration.
 pub fn shared_array_at(location: &'static Location<'static>, id: u64, bytes: usize, element: usize) -> *mut u8 {
     let declaration = Declaration { element, location };
-    let (context, _) = context::running_lane();
+    let context = context::running_context();
     match context.shared.array(id, bytes, declaration, context.shared_limit.get()) {
         Ok(address) => address,
         Err(AllocationError::OtherSize(before)) => {

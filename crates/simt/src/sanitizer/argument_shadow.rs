@@ -154,29 +154,25 @@ impl Array {
 
     /// Records a plain access of whole elements if it cannot conflict, as most cannot: the elements have no earlier
     /// access, or only accesses by the same lane in the same epoch. Returns whether it did. If not,
-    /// [`ArgumentShadow::access`] has to check it.
+    /// [`ArgumentShadow::access`] has to check it: also a vector whose elements are in two chunks.
     #[inline(never)]
     pub fn record_if_alone(&self, address: usize, bytes: usize, is_read: bool, own: PackedStamp) -> bool {
         if (address | bytes) & (self.step - 1) != 0 {
             return false;
         }
         let shadow = ShadowWord::new(own, is_read);
-        let mut index = (address - self.start) >> self.shift;
-        let end = index + (bytes >> self.shift);
-        let mut words = &*self.chunk(index).words;
-        loop {
-            let word = &words[index % CHUNK];
+        let index = (address - self.start) >> self.shift;
+        let first = index % CHUNK;
+        let Some(words) = self.chunk(index).words.get(first..first + (bytes >> self.shift)) else { return false };
+        // Patterns, because without optimization an index and its checks take as long as the rest of a step.
+        let mut left = words;
+        while let [word, rest @ ..] = left {
             if !(if self.has_one_core { shadow.record(word) } else { shadow.record_locked(word) }) {
                 return false;
             }
-            index += 1;
-            if index >= end {
-                return true;
-            }
-            if index & (CHUNK - 1) == 0 {
-                words = &*self.chunk(index).words;
-            }
+            left = rest;
         }
+        true
     }
 
     #[inline]
@@ -325,7 +321,8 @@ mod tests {
             let (epochs, exact) = (EpochTable::new(), ExactMemory::new());
             let own = PackedStamp::new(epochs.begin(0, 0, 0, 0).unwrap(), 1, 0);
             let vector = START + 4 * (CHUNK - 2);
-            assert!(shadow.arrays[0].record_if_alone(vector, 16, false, own));
+            let plain = PlainAccess { address: vector, bytes: 16, effect: Effect::Write, own };
+            assert!(record(&shadow, plain) || shadow.access(plain, &epochs, &exact, |_| false).is_none());
             let other = PackedStamp::new(epochs.begin(0, 0, 0, 1).unwrap(), 40, 0);
             let is_race = |address: usize| {
                 let plain = PlainAccess { address, bytes: 4, effect: Effect::Write, own: other };
