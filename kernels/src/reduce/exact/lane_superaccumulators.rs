@@ -292,10 +292,16 @@ impl<G: Grid> LaneSuperaccumulators<G> {
         digit_at(highest) + below
     }
 
+    /// Whether the lanes of this warp have taken any terms.
+    #[inline(always)]
+    pub fn have_terms(&self) -> bool {
+        self.taken != u32::MAX
+    }
+
     /// Adds the sum of all lanes to a superaccumulator. Returns whether there were any terms.
     #[inline(always)]
     pub fn end(self, slot: Option<LaneSlot<G>>, superacc: &Superaccumulator<G>) -> bool {
-        let Some(slot) = slot.filter(|_| self.taken != u32::MAX) else {
+        let Some(slot) = slot.filter(|_| self.have_terms()) else {
             return false;
         };
         if Self::LANES_SHARE_DIGITS {

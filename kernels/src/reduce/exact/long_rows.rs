@@ -403,6 +403,10 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
             i += step;
         };
         if is_taken {
+            // Most inputs end here. Tests after the loop would be two more jumps, to instructions that are in no cache.
+            if !(has_singles | lanes.have_terms()) {
+                return sum;
+            }
             break;
         }
         // Other steps, until one is in the window again. A separate loop, so that the first loop can use all registers.
