@@ -65,7 +65,8 @@ pub struct ExactSegmentArgs<T: Plain> {
 /// [`exact_long_segments`](fn@super::long_segments::exact_long_segments).
 ///
 /// # Safety
-/// As for [`segments`](fn@crate::reduce::segments::segments).
+/// As for [`segments`](fn@crate::reduce::segments::segments). The output is aligned for results in the format that
+/// `finish` selects, and has one for each segment.
 #[kernel(
     instances = [Sum, SumOfSquares] x [f32, f64, f16, bf16],
     block = BLOCK,
@@ -85,13 +86,13 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
     }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
-    // SAFETY: `capacity` checks the alignment before anything is written, and each index is below it.
+    // SAFETY: the caller promises a result for each segment, and that the output is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
     let warp = thread::block_idx_x() as usize * (BLOCK / 32) + thread / 32;
     let first = warp * segments_per_warp as usize;
     let own = first + lane as usize;
-    let has_segment = lane < segments_per_warp && own < results.capacity();
+    let has_segment = lane < segments_per_warp && own < offsets.len().saturating_sub(1);
     let mut segment = Segment { start: 0, len: 0 };
     if has_segment {
         match Segment::from_offsets(&offsets, own, input.len()) {
