@@ -10,8 +10,8 @@ use warpfold::{Error, Gpu, Schedule, SimtOptions};
 
 /// The number of measurements. The fastest counts, because other programs share the machine.
 const ROUNDS: usize = 25;
-/// Rows and columns of the matrices that are transposed. With 512, an unwatched transpose takes 0.6 ms, of which the start
-/// of the launch is a part that varies.
+/// Rows and columns of the matrices that are transposed. With 512, an unwatched transpose takes as little as 0.6 ms, of
+/// which the start of the launch is a part that varies.
 const SIDE: usize = 1024;
 /// The maximum ratio of watched to unwatched time.
 const MAX_RATIO: f64 = 10.0;
