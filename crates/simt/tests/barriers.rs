@@ -1,9 +1,11 @@
 //! The block's barrier.
 
+use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 
-use simt::Launch;
 use simt::lane::{self, Barrier};
+use simt::{Launch, Schedule};
 
 fn sync() {
     lane::barrier(Barrier::Sync, false);
@@ -77,4 +79,36 @@ fn lanes_may_wait_in_destructors_that_run_at_their_end() {
     })
     .unwrap();
     assert_eq!(arrived.into_inner(), 96);
+}
+
+#[test]
+fn threads_that_leave_have_arrived() {
+    for schedule in [Schedule::InOrder, Schedule::Seed(1), Schedule::Seed(2)] {
+        for (threads, stay) in [(32, 1), (33, 32), (256, 32), (1000, 40), (64, 64), (64, 0)] {
+            let (arrived, went_on) = (AtomicU32::new(0), AtomicU32::new(0));
+            simt::run(&Launch { schedule, ..Launch::new("leave", 1, threads) }, &|| {
+                arrived.fetch_add(1, Relaxed);
+                if lane::thread_idx().x >= stay {
+                    return lane::leave();
+                }
+                sync();
+                assert_eq!(arrived.load(Relaxed), threads);
+                went_on.fetch_add(1, Relaxed);
+            })
+            .unwrap();
+            assert_eq!(went_on.into_inner(), stay, "{threads} threads");
+        }
+    }
+}
+
+#[test]
+fn threads_that_leave_free_their_stacks() {
+    let stacks = Mutex::new(BTreeSet::new());
+    simt::run(&Launch::new("stacks", 1, 1024), &|| {
+        let here = 0_u8;
+        stacks.lock().unwrap().insert(std::ptr::from_ref(&here).addr());
+        if lane::thread_idx().x < 32 { sync() } else { lane::leave() }
+    })
+    .unwrap();
+    assert_eq!(stacks.into_inner().unwrap().len(), 33, "one more than the threads that stay");
 }

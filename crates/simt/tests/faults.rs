@@ -42,6 +42,49 @@ fn a_barrier_that_half_of_the_block_leaves() {
 }
 
 #[test]
+fn a_barrier_that_threads_reach_only_to_leave() {
+    let (_, text) = fault(&Launch::new("leaves", 1, 96), || {
+        if lane::thread_idx().x >= 32 {
+            lane::leave();
+        }
+    });
+    assert_eq!(
+        text,
+        "kernel `leaves`, block (0, 0, 0): threads 32-95 wait at the barrier at crates/simt/tests/faults.rs, \
+         which threads 0-31 never reach"
+    );
+    // A later barrier is another one.
+    let (fault, _) = fault(&Launch::new("twice", 1, 64), || {
+        if lane::thread_idx().x >= 32 {
+            return lane::leave();
+        }
+        sync();
+        sync();
+    });
+    let Fault::BarrierLeft { waiting, others, .. } = fault else { panic!("{fault}") };
+    assert_eq!((waiting.to_string(), others.to_string()), ("threads 0-31".into(), "threads 32-63".into()));
+}
+
+#[test]
+fn waits_after_leaving() {
+    type Wait = fn();
+    let waits: [Wait; 5] =
+        [sync, lane::leave, lane::sleep, || lane::sync_warp(FULL), || drop(lane::vote(Vote::All, FULL, 1))];
+    for wait in waits {
+        let (_, text) = fault(&Launch::new("waits", 1, 64), || {
+            if lane::thread_idx().x < 32 {
+                return sync();
+            }
+            lane::leave();
+            wait();
+        });
+        assert!(text.contains("thread (32, 0, 0): it waits after it has left the block"), "{text}");
+    }
+    // The flag ends with the thread.
+    simt::run(&Launch::new("waits", 4, 64), &sync).unwrap();
+}
+
+#[test]
 fn a_barrier_in_a_divergent_branch() {
     let (fault, text) = fault(&Launch::new("diverges", 1, 8), || {
         if lane::thread_idx().x % 2 == 1 {

@@ -16,6 +16,16 @@ fn thread() -> usize {
     lane::thread_idx().x as usize
 }
 
+/// The barrier, on one line for all threads.
+#[track_caller]
+fn sync_or_leave(stays: bool) {
+    if stays {
+        lane::barrier(Barrier::Sync, false);
+    } else {
+        lane::leave();
+    }
+}
+
 fn findings(launch: &Launch<'_>, kernel: impl Fn() + Sync) -> Findings {
     match simt::run(launch, &kernel) {
         Ok(()) => Findings::default(),
@@ -290,4 +300,35 @@ fn wrong_masks_are_reported_by_where_the_missing_lanes_are() {
         _ => {}
     });
     assert!(both.len() == 2 && both.contains(&have_left) && both.contains(&are_elsewhere), "{both:?}");
+}
+
+#[test]
+fn accesses_after_leaving_are_faults() {
+    let shared = |access, index| {
+        let array = lane::shared_array(1, 256, 4).addr();
+        lane::access(Space::Shared, access, array + 4 * index, 4);
+    };
+    let spaces: [(&str, &(dyn Fn(Access, usize) + Sync)); 2] = [("global", &global), ("shared", &shared)];
+    for (space, access) in spaces {
+        // The barrier orders what threads wrote before they left.
+        let ordered = findings(&checked(1, 64), || {
+            access(Access::Store, thread());
+            sync_or_leave(thread() < 32);
+            if thread() < 32 {
+                access(Access::Load, thread() + 32);
+            }
+        });
+        assert_eq!(ordered, Findings::default(), "{space}");
+        for kind in [Access::Load, Access::Store] {
+            let fault = simt::run(&checked(1, 64), &|| {
+                access(Access::Store, thread());
+                sync_or_leave(thread() < 32);
+                if thread() >= 32 {
+                    access(kind, thread());
+                }
+            });
+            let text = fault.expect_err(space).to_string();
+            assert!(text.contains("it accesses memory after it has left the block"), "{space}: {text}");
+        }
+    }
 }

@@ -25,9 +25,15 @@ pub fn fold_lanes<O: Operator<T>, T: Element>(state: O::State, lanes: u32) -> O:
 }
 
 /// The state over the first `warps` warps of a one-dimensional block, in thread 0; other warps' states are ignored. All
-/// threads must call this, with a barrier between two uses of `scratch`.
+/// threads must call this, with a barrier between two uses of `scratch`. With `others_leave`, those of other warps then
+/// do nothing more: see [`thread::sync_threads_or_leave`].
 #[inline(always)]
-pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scratch: &WarpStates<O::State>) -> O::State {
+pub fn fold_warps<O: Operator<T>, T: Element>(
+    state: O::State,
+    warps: u32,
+    scratch: &WarpStates<O::State>,
+    others_leave: bool,
+) -> O::State {
     let thread = thread::thread_idx_x();
     let state = fold_lanes::<O, T>(state, 32);
     if warps == 1 {
@@ -36,7 +42,7 @@ pub fn fold_warps<O: Operator<T>, T: Element>(state: O::State, warps: u32, scrat
     if thread.is_multiple_of(32) {
         scratch.store(thread as usize / 32, state);
     }
-    thread::sync_threads();
+    thread::sync_threads_or_leave(thread < 32 || !others_leave);
     let own = if thread < warps { scratch.load(thread as usize) } else { constant!(O::NEUTRAL) };
     if thread < 32 { fold_lanes::<O, T>(own, warps.next_power_of_two()) } else { own }
 }

@@ -267,7 +267,9 @@ impl Split {
         let thread = thread::thread_idx_x() as usize;
         let Self { row, index, splits, .. } = *self;
         let warps = thread::block_dim_x() / 32;
-        let state = fold_warps::<O, T>(of_thread, warps, &warp_states);
+        // Only the last split's block needs its other warps once more.
+        let is_done = index + 1 < splits || splits == 1;
+        let state = fold_warps::<O, T>(of_thread, warps, &warp_states, is_done);
         if splits == 1 {
             if thread == 0 {
                 output.store(row, operator.finish(resolve_index(state), len as u64));
@@ -311,5 +313,5 @@ pub(super) fn fold_partials<O: Operator<T>, T: Element>(
         i += thread::block_dim_x();
     }
     let (warps, with_partials) = (thread::block_dim_x() / 32, splits.div_ceil(32));
-    fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, warp_states)
+    fold_warps::<O, T>(state, if with_partials < warps { with_partials } else { warps }, warp_states, false)
 }

@@ -269,7 +269,7 @@ pub unsafe fn long_segments<O: Operator<T>, T: Element>(
         let range = TileRange { tiles: chunk * of_chunk..if is_last { tiles } else { end }, is_last };
         let is_aligned = constant!(O::ANY_ORDER) || input.elements_past(start, 16) == 0;
         let state = fold_tiles::<O, T, VECTORS_IN_FLIGHT, false>(operator, &input, start, len, range, is_aligned);
-        let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states);
+        let state = fold_warps::<O, T>(state, (BLOCK / 32) as u32, &warp_states, false);
         // Checked, since a custom operator may ask for any element.
         let resolved = |state| operator.resolve_index(state, |i| input.load(start.wrapping_add(i as usize)));
         if chunk_count == 1 {

@@ -119,6 +119,18 @@ pub fn barriers(values: Global<u32>, out: GlobalMut<u32>) {
     }
 }
 
+/// A block's last barrier, over blocks of 96 threads, of which the first 40 stay: they read what the others wrote.
+#[kernel(block = 96)]
+pub fn last_barrier(values: Global<u32>, out: GlobalMut<u32>) {
+    let shared = shared_array![u32; 96];
+    let block = thread::block_idx_x() as usize;
+    let t = thread::index_in_block::<96>();
+    shared.store(t, values.load(block * 96 + t));
+    if thread::sync_threads_or_leave(t < 40) {
+        out.store(block * 40 + t, shared.load(95 - t) ^ shared.load(t + 40));
+    }
+}
+
 /// Shared memory in all its forms: reverses a block's 64 elements through an array, a tile, vectors and dynamic memory.
 #[kernel(instances = [u8, u16, f32, u64, f64], block = 64)]
 pub fn shared_memory<T: Element>(input: Global<T>, out: GlobalMut<T>) {

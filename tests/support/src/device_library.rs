@@ -9,12 +9,13 @@ use warpfold::{Error, Gpu};
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by name.
-pub static RUNS: [(&str, Run); 17] = [
+pub static RUNS: [(&str, Run); 18] = [
     ("indices", indices),
     ("shuffles of 32 bits", shuffles_32),
     ("shuffles of 64 bits", shuffles_64),
     ("votes and reductions", votes),
     ("barriers that count", barriers),
+    ("a barrier at which threads leave", last_barrier),
     ("shared memory", shared_memory),
     ("16-byte vectors", vectors),
     ("atomics of 32 bits", atomics_32),
@@ -106,6 +107,13 @@ fn barriers(gpu: &Gpu) -> Result<Vec<u64>, Error> {
     let values = gpu.upload(&values)?;
     let mut out = gpu.zeroed::<u32>(96 * 4 * 3)?;
     gpu.launch(k::barriers::handle(), 4, k::barriers::Args { values: values.view(), out: out.view_mut() })?;
+    Ok(words(gpu.download(&out)?).collect())
+}
+
+fn last_barrier(gpu: &Gpu) -> Result<Vec<u64>, Error> {
+    let values = gpu.upload(&noise(8).take(96 * 3).map(|x| x as u32).collect::<Vec<_>>())?;
+    let mut out = gpu.zeroed::<u32>(40 * 3)?;
+    gpu.launch(k::last_barrier::handle(), 3, k::last_barrier::Args { values: values.view(), out: out.view_mut() })?;
     Ok(words(gpu.download(&out)?).collect())
 }
 

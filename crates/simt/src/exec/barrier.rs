@@ -6,18 +6,20 @@ use super::monitor::Participant;
 use super::operation::{Barrier, Operation};
 use super::slot::{Slot, State};
 
-/// Releases all threads of the block from its barrier, if all have arrived. Each of `slots` waits or has exited.
+/// Releases all threads of the block from its barrier, if all have arrived. Each of `slots` waits, has left or has
+/// exited.
 pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
     let threads_where = |holds: &dyn Fn(&Slot) -> bool| {
         Threads(slots.iter().enumerate().filter(|(_, slot)| holds(slot)).map(|(thread, _)| thread as u32).collect())
     };
-    let first = slots.iter().find(|slot| slot.state.get() == State::Waiting).expect("not all have exited");
-    if context.exited.get() > 0 {
+    let has_arrived = |slot: &Slot| slot.state.get() != State::Exited;
+    let first = slots.iter().find(|&slot| has_arrived(slot)).expect("not all have exited before");
+    if context.exited.get() > context.left.get() {
         return Err(Fault::BarrierLeft {
             kernel: context.kernel(),
             block: context.block_idx.get().as_index(),
-            waiting: threads_where(&|slot| slot.state.get() == State::Waiting),
-            others: threads_where(&|slot| slot.state.get() == State::Exited),
+            waiting: threads_where(&has_arrived),
+            others: threads_where(&|slot| !has_arrived(slot)),
             location: first.wait.get().location.to_string(),
         });
     }
@@ -56,9 +58,16 @@ pub(super) fn release(context: &Context, slots: &[Slot]) -> Result<(), Fault> {
     }
     let mut thread = 0;
     while thread < slots.len() {
-        slots[thread].result.set((result, true));
-        slots[thread].state.set(State::Ready);
+        let slot = &slots[thread];
+        if matches!(slot.state.get(), State::Waiting) {
+            slot.result.set((result, true));
+            slot.state.set(State::Ready);
+        } else {
+            // It has arrived at this barrier, not at the next one.
+            slot.state.set(State::Exited);
+        }
         thread += 1;
     }
+    context.left.set(0);
     Ok(())
 }

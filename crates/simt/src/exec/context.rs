@@ -46,6 +46,10 @@ pub(crate) struct Context {
     pub start_end: Cell<usize>,
     /// The number of lanes that have exited.
     pub exited: Cell<usize>,
+    /// The number of lanes that have [left](super::lane::leave) since the last barrier.
+    pub left: Cell<usize>,
+    /// Whether the running lane has left.
+    pub is_leaving: Cell<bool>,
     /// The number of lanes that wait for lanes of their warp.
     pub in_warp_operations: Cell<usize>,
     /// The number of times that a lane has stopped to let another lane run.
@@ -54,6 +58,9 @@ pub(crate) struct Context {
     pub spinning: Cell<usize>,
     /// The block has a fault: lanes that are resumed unwind.
     pub abandoned: Cell<bool>,
+    /// The running lane must not wait: the block is abandoned, or the lane has left. One flag for both, because each
+    /// wait asks for it.
+    pub must_end: Cell<bool>,
     /// A lane has begun to unwind, and is not known to have stopped.
     pub unwinding: Cell<bool>,
     pub panic_location: RefCell<Option<String>>,
@@ -161,10 +168,13 @@ impl Context {
             start_next: Cell::new(0),
             start_end: Cell::new(0),
             exited: Cell::new(0),
+            left: Cell::new(0),
+            is_leaving: Cell::new(false),
             in_warp_operations: Cell::new(0),
             switches: Cell::new(0),
             spinning: Cell::new(0),
             abandoned: Cell::new(false),
+            must_end: Cell::new(false),
             unwinding: Cell::new(false),
             panic_location: RefCell::new(None),
             monitor: RefCell::new(None),
@@ -238,6 +248,7 @@ impl Context {
             lane += 1;
         }
         self.exited.set(0);
+        self.left.set(0);
         self.in_warp_operations.set(0);
         self.index.set(index);
         self.running.set(running);

@@ -48,7 +48,9 @@ impl Context {
         let thread = self.thread.get().expect("a fibre runs only while its block does");
         // SAFETY: `run_block` has set the pointer, and the pointee outlives the block.
         let end = panic::catch_unwind(AssertUnwindSafe(|| unsafe { (*thread)() }));
-        self.slots[lane].state.set(State::Exited);
+        let is_leaving = self.is_leaving.replace(false);
+        self.slots[lane].state.set(if is_leaving { State::Left } else { State::Exited });
+        self.must_end.set(self.abandoned.get());
         self.exited.update(|lanes| lanes + 1);
         if let Err(payload) = end
             && !payload.is::<Abandoned>()
@@ -166,6 +168,7 @@ impl<'a> LaneRunner<'a> {
     /// Unwinds every lane that waits.
     pub(crate) fn abandon(&mut self) {
         self.context.abandoned.set(true);
+        self.context.must_end.set(true);
         self.context.start_end.set(0);
         for lane in 0..self.context.threads.get() {
             if self.context.slots[lane].is_on_a_fibre() {
@@ -173,5 +176,6 @@ impl<'a> LaneRunner<'a> {
             }
         }
         self.context.abandoned.set(false);
+        self.context.must_end.set(false);
     }
 }

@@ -4,7 +4,7 @@ use std::panic::Location;
 
 use super::context::{Context, is_running, with_lane, with_lane_if_any};
 use super::listener::Listener;
-use super::park::{fault, yield_at_access};
+use super::park::{before_access, fault};
 use crate::events::access::{Access, AccessKind, ElementAccess, MemoryAccess, Space};
 use crate::events::sync::Fence;
 
@@ -39,7 +39,7 @@ pub(super) fn access(listener: &Listener, kind: AccessKind, address: usize, loca
     // Accesses outside a launch, as in tests of views, are ignored.
     let Some(context) = listener.context() else { return };
     let thread = context.current.get();
-    yield_at_access(context, thread);
+    before_access(context, thread, location);
     let mut borrowed = context.monitor.borrow_mut();
     let Some(monitor) = &mut *borrowed else { return };
     let bytes = kind.bytes();
@@ -61,7 +61,7 @@ pub(super) fn access(listener: &Listener, kind: AccessKind, address: usize, loca
 #[cold]
 pub(super) fn unaligned_load(address: usize, bytes: usize, location: &'static Location<'static>) {
     with_lane_if_any(|context, thread| {
-        yield_at_access(context, thread);
+        before_access(context, thread, location);
         if let Some(monitor) = &mut *context.monitor.borrow_mut() {
             let kind = AccessKind::new(Space::Global, Access::Load, bytes);
             monitor.unaligned_load(&MemoryAccess { thread, kind, address, location }, &context.fast);
@@ -84,7 +84,7 @@ pub(super) fn atomic<R>(
         return operation();
     }
     with_lane(|context, thread| {
-        yield_at_access(context, thread);
+        before_access(context, thread, location);
         let Some(monitor) = &mut *context.monitor.borrow_mut() else {
             return operation();
         };

@@ -158,6 +158,17 @@ pub fn barrier(kind: Barrier, predicate: bool) -> u32 {
     park::wait(Operation::Barrier(kind), u32::MAX, u64::from(predicate), 0, 32, Location::caller()).0 as u32
 }
 
+/// Arrives at the block's barrier ([`Barrier::Sync`]) without waiting there. The lane has left: until it exits, it must
+/// not wait, nor access memory that other threads access, because the barrier orders neither. In a watched launch an
+/// access is a fault, and a wait always is.
+///
+/// A lane that has exited needs no stack, so the block's next lane runs on a stack that is in the cache.
+#[track_caller]
+#[inline(always)]
+pub fn leave() {
+    park::leave(Location::caller());
+}
+
 /// Waits for the lanes of `mask`.
 #[track_caller]
 #[inline(always)]

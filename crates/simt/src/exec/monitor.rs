@@ -102,6 +102,11 @@ impl FastPath {
         (!self.cache.is_on() || self.check(thread, element, address)) && self.logs.append(thread, element, address)
     }
 
+    /// Has the warp's next access go through the monitor.
+    pub fn end_epoch(&self, warp: usize) {
+        self.cache.end_epoch(warp);
+    }
+
     fn forget(&self) {
         self.cache.forget();
         self.logs.forget();

@@ -6,7 +6,7 @@ use std::thread;
 
 use super::context::{Context, random_accesses, running_lane, with_lane};
 use super::fault::Fault;
-use super::operation::Operation;
+use super::operation::{Barrier, Operation};
 use super::slot::{State, Wait};
 use super::stack::{FibreYielder, suspend};
 
@@ -53,6 +53,15 @@ pub(crate) fn wait(
     result()
 }
 
+/// [`Context::leave`] of the running lane.
+#[inline(never)]
+pub(super) fn leave(location: &'static Location<'static>) {
+    if !thread::panicking() {
+        let (context, lane) = running_lane();
+        context.leave(lane, location);
+    }
+}
+
 /// [`Context::park`] of the running lane. `None` if the lane is unwinding.
 #[inline(never)]
 fn park(wait: Wait) -> Option<NonNull<FibreYielder>> {
@@ -77,13 +86,26 @@ fn not_in_mask(lane: usize, mask: u32, location: &Location<'_>) -> ! {
     fault(format!("lane {} is not in the mask {mask:#010x} of its own operation", lane % 32), location);
 }
 
-/// Called before a memory access. In a random order, it sometimes lets other lanes of the block run.
+/// Called before a memory access. A lane that has left must not make one. In a random order, other lanes of the block
+/// sometimes run first.
 #[inline(always)]
-pub(super) fn yield_at_access(context: &Context, lane: usize) {
+pub(super) fn before_access(context: &Context, lane: usize, location: &Location<'_>) {
+    if context.is_leaving.get() {
+        refuse_access(location);
+    }
     match context.accesses_to_yield.get() {
         0 => {}
         1 => yield_lane(context, lane),
         left => context.accesses_to_yield.set(left - 1),
+    }
+}
+
+#[cold]
+#[inline(never)]
+fn refuse_access(location: &Location<'_>) {
+    // A lane that unwinds runs destructors.
+    if !thread::panicking() {
+        fault("it accesses memory after it has left the block".to_owned(), location);
     }
 }
 
@@ -119,8 +141,8 @@ pub(super) fn sleep(location: &Location<'_>) {
     // Another core may run the block that this one waits for.
     thread::yield_now();
     let is_in_vain = with_lane(|context, lane| {
-        if context.abandoned.get() {
-            context.abandon_lane();
+        if context.must_end.get() {
+            context.refuse_wait(location);
         }
         if context.running().has_fault_before(context.index.get()) {
             return true;
@@ -150,9 +172,8 @@ impl Context {
     /// Stores the operation at which the running lane waits, and returns its fibre's yielder.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn park(&self, lane: usize, wait: Wait) -> Option<NonNull<FibreYielder>> {
-        if self.abandoned.get() {
-            // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
-            self.abandon_lane();
+        if self.must_end.get() {
+            self.refuse_wait(wait.location);
         }
         if wait.mask >> (lane % 32) & 1 == 0 {
             not_in_mask(lane, wait.mask, wait.location);
@@ -176,6 +197,31 @@ impl Context {
             self.abandon_lane();
         }
         self.slots[lane].result.get()
+    }
+
+    /// Ends the running lane, which must not wait any more.
+    #[cold]
+    #[inline(never)]
+    fn refuse_wait(&self, location: &Location<'_>) -> ! {
+        if self.is_leaving.get() {
+            fault("it waits after it has left the block".to_owned(), location);
+        }
+        // The kernel has caught the first unwinding. The scheduler would never resume the lane again.
+        self.abandon_lane()
+    }
+
+    /// The running lane arrives at the block's barrier without waiting: see [`leave`](super::lane::leave).
+    pub(super) fn leave(&self, lane: usize, location: &'static Location<'static>) {
+        if self.must_end.get() {
+            self.refuse_wait(location);
+        }
+        let operation = Operation::Barrier(Barrier::Sync);
+        self.slots[lane].wait.set(Wait { operation, mask: u32::MAX, value: 0, operand: 0, width: 32, location });
+        self.left.set(self.left.get() + 1);
+        self.is_leaving.set(true);
+        self.must_end.set(true);
+        // The lane's next access goes through the hooks, which refuse it.
+        self.fast.end_epoch(lane / 32);
     }
 
     /// Takes the calling lane off its stack.

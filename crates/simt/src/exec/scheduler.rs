@@ -27,6 +27,11 @@ pub(super) fn run(runner: &mut LaneRunner<'_>) {
             return;
         }
         if context.exited.get() == threads {
+            if context.left.get() > 0
+                && let Err(fault) = barrier::release(context, &context.slots[..threads])
+            {
+                context.report(fault);
+            }
             return;
         }
         if wake(&context.slots[..threads]) {

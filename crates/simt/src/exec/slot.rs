@@ -18,6 +18,9 @@ pub(crate) enum State {
     Ready,
     /// Lets all other lanes run first.
     Asleep,
+    /// Has exited, and arrived at the block's next barrier before: see [`leave`](super::lane::leave).
+    Left,
+    /// Has exited.
     Exited,
 }
 
@@ -79,6 +82,11 @@ impl Slot {
     /// Whether the lane has not started or can be resumed.
     pub fn can_run(&self) -> bool {
         matches!(self.state.get(), State::NotStarted | State::Ready)
+    }
+
+    /// Whether the lane has exited.
+    pub fn has_exited(&self) -> bool {
+        matches!(self.state.get(), State::Left | State::Exited)
     }
 
     /// Whether the lane has started and not exited.

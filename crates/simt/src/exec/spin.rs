@@ -68,7 +68,7 @@ impl Context {
                     State::NotStarted | State::Ready | State::Asleep => false,
                     // A random order completes no operation of a warp while one of its lanes spins.
                     State::Waiting => is_random || !arrivals::could_complete(lanes, other),
-                    State::Exited => true,
+                    State::Left | State::Exited => true,
                 }
         })
     }

@@ -132,7 +132,7 @@ pub(super) fn stuck_fault(context: &Context, first: usize, lane: usize, lanes: &
             location: lanes[lane].wait.get().location,
             verb: lanes[lane].wait.get().operation.verb(),
         };
-        let absent = missing_lanes().map(|lane| (participant(lane), lanes[lane].state.get() == State::Exited));
+        let absent = missing_lanes().map(|lane| (participant(lane), lanes[lane].has_exited()));
         monitor.wrong_mask(participant(lane), absent);
     }
     Fault::WarpOperation {

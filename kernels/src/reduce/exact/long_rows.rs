@@ -178,10 +178,12 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &superacc);
     split.launch_dependents_late();
     let [of_first, of_low] = sum.of_both();
-    let mut partial = fold_block(of_first, partials, &superacc);
+    // Only the last split's block needs its other warps once more.
+    let is_done = split.index + 1 < splits || splits == 1;
+    let mut partial = fold_block(of_first, partials, &superacc, is_done && !K::Grid::HAS_LOW);
     let mut low = Partial::ZERO;
     if K::Grid::HAS_LOW {
-        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MAX_WARPS), &superacc);
+        low = fold_block(of_low, shared_array!([u64; 2]; 2 * MAX_WARPS), &superacc, is_done);
         partial.has_limbs |= low.has_limbs;
     }
     let (warp, warps) = (warp_id(), thread::block_dim_x() / 32);

@@ -133,7 +133,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
 
         let superacc = superacc.begin();
         let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &superacc);
-        let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc);
+        let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc, false);
         let mut is_whole = chunk_count == 1;
         let mut others_have_limbs = false;
         let first_word =

@@ -37,9 +37,15 @@ const fn is_long<G: Grid>() -> bool {
     size_of::<ValueOf<G>>() > 8
 }
 
-/// The sum over a block's threads, in the first warp. All threads must call this.
+/// The sum over a block's threads, in the first warp. All threads must call this. With `others_leave`, those of other
+/// warps then do nothing more: see [`thread::sync_threads_or_leave`].
 #[cfg_attr(not(debug_assertions), inline(always))]
-pub fn fold_block<G: Grid>(sum: OfLanes<G>, partials: WarpPartials, superacc: &Superaccumulator<G>) -> Partial {
+pub fn fold_block<G: Grid>(
+    sum: OfLanes<G>,
+    partials: WarpPartials,
+    superacc: &Superaccumulator<G>,
+    others_leave: bool,
+) -> Partial {
     let (warps, warp, lane) = (thread::block_dim_x() / 32, warp_id(), lane_id());
     if warps == 1 {
         return fold_warp(sum, superacc);
@@ -56,7 +62,7 @@ pub fn fold_block<G: Grid>(sum: OfLanes<G>, partials: WarpPartials, superacc: &S
             partials.store(warp, [two(low, middle), two(high, tag)]);
         }
     }
-    thread::sync_threads();
+    thread::sync_threads_or_leave(warp == 0 || !others_leave);
     if warp > 0 {
         return Partial::ZERO;
     }

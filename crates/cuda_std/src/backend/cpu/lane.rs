@@ -116,6 +116,7 @@ of_a_lane! {
     grid_dim() -> Dim3;
     lane_id() -> u32;
     barrier(Barrier, bool) -> u32;
+    leave() -> ();
     sync_warp(u32) -> ();
     shuffle_at(&'static Location<'static>, Shuffle, u32, u64, u32, u32) -> (u64, bool);
     vote(Vote, u32, u32) -> u32;

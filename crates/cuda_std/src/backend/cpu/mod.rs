@@ -89,6 +89,16 @@ pub(crate) fn barrier() {
 
 #[inline(always)]
 #[track_caller]
+pub(crate) fn barrier_or_leave(stays: bool) {
+    if stays {
+        barrier();
+    } else {
+        lane::leave();
+    }
+}
+
+#[inline(always)]
+#[track_caller]
 pub(crate) fn barrier_count(predicate: bool) -> u32 {
     lane::barrier(Barrier::Count, predicate)
 }

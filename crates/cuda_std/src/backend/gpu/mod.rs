@@ -196,6 +196,11 @@ pub(crate) fn barrier() {
 }
 
 #[inline(always)]
+pub(crate) fn barrier_or_leave(_stays: bool) {
+    barrier();
+}
+
+#[inline(always)]
 pub(crate) fn barrier_count(predicate: bool) -> u32 {
     // SAFETY: see above.
     unsafe { intrinsic::barrier_popc(i32::from(predicate)) as u32 }

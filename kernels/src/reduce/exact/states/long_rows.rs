@@ -37,7 +37,7 @@ pub unsafe fn exact_states_of_long_rows<T: Summand>(
     let superacc = superacc.begin();
     let start = split.row * pitch;
     let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, split.tile_range(), &superacc);
-    let partial = fold_block(sum.of_lanes(), partials, &superacc);
+    let partial = fold_block(sum.of_lanes(), partials, &superacc, true);
     if warp_id() == 0 {
         let states = States::new(states);
         if partial.has_limbs {
