@@ -157,12 +157,13 @@ proptest! {
 }
 
 /// A checksum of the output of each run of the device library. A test on a GPU compares every word with the executor's.
-const WORDS_OF_RUNS: [(&str, u64); 17] = [
+const WORDS_OF_RUNS: [(&str, u64); 18] = [
     ("indices", 0x2D76_1385_FDBB_7425),
     ("shuffles of 32 bits", 0xF3DF_F3A0_2FA4_BA31),
     ("shuffles of 64 bits", 0xABCF_041E_5D76_D1A9),
     ("votes and reductions", 0x9C9F_2EC8_7885_8DC5),
     ("barriers that count", 0x6974_BC53_DA10_EF25),
+    ("a barrier at which threads leave", 0x32F2_8872_3657_2639),
     ("shared memory", 0xD3D0_C9B3_4AB5_8AE1),
     ("16-byte vectors", 0x35F1_5210_5336_5C90),
     ("atomics of 32 bits", 0xB6C2_154F_189C_54FC),

@@ -67,9 +67,10 @@ fn a_barrier_that_threads_reach_only_to_leave() {
 
 #[test]
 fn waits_after_leaving() {
-    type Wait = fn();
-    let waits: [Wait; 5] =
-        [sync, lane::leave, lane::sleep, || lane::sync_warp(FULL), || drop(lane::vote(Vote::All, FULL, 1))];
+    fn vote() {
+        lane::vote(Vote::All, FULL, 1);
+    }
+    let waits: [fn(); 5] = [sync, lane::leave, lane::sleep, || lane::sync_warp(FULL), vote];
     for wait in waits {
         let (_, text) = fault(&Launch::new("waits", 1, 64), || {
             if lane::thread_idx().x < 32 {

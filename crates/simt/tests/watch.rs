@@ -308,27 +308,28 @@ fn accesses_after_leaving_are_faults() {
         let array = lane::shared_array(1, 256, 4).addr();
         lane::access(Space::Shared, access, array + 4 * index, 4);
     };
-    let spaces: [(&str, &(dyn Fn(Access, usize) + Sync)); 2] = [("global", &global), ("shared", &shared)];
-    for (space, access) in spaces {
+    let access_in =
+        |space, access, index| if space == Space::Global { global(access, index) } else { shared(access, index) };
+    for space in [Space::Global, Space::Shared] {
         // The barrier orders what threads wrote before they left.
         let ordered = findings(&checked(1, 64), || {
-            access(Access::Store, thread());
+            access_in(space, Access::Store, thread());
             sync_or_leave(thread() < 32);
             if thread() < 32 {
-                access(Access::Load, thread() + 32);
+                access_in(space, Access::Load, thread() + 32);
             }
         });
-        assert_eq!(ordered, Findings::default(), "{space}");
+        assert_eq!(ordered, Findings::default(), "{space:?}");
         for kind in [Access::Load, Access::Store] {
             let fault = simt::run(&checked(1, 64), &|| {
-                access(Access::Store, thread());
+                access_in(space, Access::Store, thread());
                 sync_or_leave(thread() < 32);
                 if thread() >= 32 {
-                    access(kind, thread());
+                    access_in(space, kind, thread());
                 }
             });
-            let text = fault.expect_err(space).to_string();
-            assert!(text.contains("it accesses memory after it has left the block"), "{space}: {text}");
+            let text = fault.expect_err("an access").to_string();
+            assert!(text.contains("it accesses memory after it has left the block"), "{space:?}: {text}");
         }
     }
 }

@@ -28,6 +28,12 @@ pub fn cases() -> Vec<Case> {
         case!(barrier_in_a_divergent_loop, Fault("never reach"), |gpu| {
             map!(gpu, barrier_in_a_divergent_loop, 1, 64, 64)
         }),
+        case!(barrier_after_leaving, Fault("it waits after it has left"), |gpu| {
+            map!(gpu, barrier_after_leaving, 1, 64, 64)
+        }),
+        case!(store_after_leaving, Fault("it accesses memory after it has left"), |gpu| {
+            map!(gpu, store_after_leaving, 1, 64, 64)
+        }),
         case!(shuffle_beyond_the_mask, Finding(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_mask, 1, 32, 32)),
         case!(shuffle_beyond_the_block, Finding(MissingLane), |gpu| map!(gpu, shuffle_beyond_the_block, 1, 40, 40)),
         case!(shuffle_in_a_branch, FindingAndFault(WrongMask, "waits for"), |gpu| map!(
@@ -144,6 +150,21 @@ fn barrier_in_a_divergent_loop(input: Global<f32>, output: GlobalMut<f32>) {
         thread::sync_threads();
         i += 64;
     }
+    copy(&input, &output);
+}
+
+/// Threads that have left meet the others once more.
+#[kernel]
+fn barrier_after_leaving(input: Global<f32>, output: GlobalMut<f32>) {
+    copy(&input, &output);
+    thread::sync_threads_or_leave(thread::thread_idx_x() < 32);
+    thread::sync_threads();
+}
+
+/// Threads store their elements when they have left.
+#[kernel]
+fn store_after_leaving(input: Global<f32>, output: GlobalMut<f32>) {
+    thread::sync_threads_or_leave(thread::thread_idx_x() < 32);
     copy(&input, &output);
 }
 
