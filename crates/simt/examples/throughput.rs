@@ -47,14 +47,21 @@ fn main() -> Result<(), Box<dyn Error>> {
     };
     let watches = [("copy", Watch::NOTHING), ("counted", Watch::COUNTERS), ("checked", Watch::CHECKS)];
     for (name, watch) in watches {
-        let memory = [Argument { name: "memory", address: 0, bytes: 4 * THREADS as usize, element: 4 }];
+        let memory =
+            [Argument { name: "memory", address: 0, bytes: 4 * THREADS as usize, element: 4, is_written: true }];
         let launch = Launch { watch, arguments: &memory, ..Launch::new(name, THREADS / BLOCK, BLOCK) };
         measure_launch(&launch, &copy)?;
     }
     // Each thread transposes a row of a matrix: two accesses for each of `SIDE` elements, and nothing else.
     let matrix: Vec<AtomicU32> = (0..SIDE * SIDE).map(|_| AtomicU32::new(0)).collect();
     let address = |memory: &[AtomicU32], i: usize| memory[i].as_ptr().addr();
-    let argument = |name, memory| Argument { name, address: address(memory, 0), bytes: 4 * SIDE * SIDE, element: 4 };
+    let argument = |name, memory| Argument {
+        name,
+        address: address(memory, 0),
+        bytes: 4 * SIDE * SIDE,
+        element: 4,
+        is_written: true,
+    };
     let transpose = || {
         let row = (lane::block_idx().x * lane::block_dim().x + lane::thread_idx().x) as usize;
         for column in 0..SIDE {

@@ -11,6 +11,8 @@ pub struct Argument<'a> {
     pub bytes: usize,
     /// The size of an element in bytes.
     pub element: usize,
+    /// Whether the kernel may write to it. Reads of other arguments cannot race, so they are not recorded.
+    pub is_written: bool,
 }
 
 /// An element of an array, by name and index.

@@ -35,7 +35,8 @@ fn findings(launch: &Launch<'_>, kernel: impl Fn() + Sync) -> Findings {
 }
 
 fn checked(grid: u32, block: u32) -> Launch<'static> {
-    const INPUT: Argument<'static> = Argument { name: "numbers", address: ADDRESS, bytes: 4096, element: 4 };
+    const INPUT: Argument<'static> =
+        Argument { name: "numbers", address: ADDRESS, bytes: 4096, element: 4, is_written: true };
     Launch { watch: Watch::CHECKS, arguments: &[INPUT], ..Launch::new("checked", grid, block) }
 }
 

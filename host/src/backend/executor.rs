@@ -363,12 +363,15 @@ impl Drop for OpenProfile {
 fn arguments(launch: &Launch<'_>) -> Vec<simt::Argument<'static>> {
     let mut slots = launch.slots;
     let mut arguments = Vec::new();
+    // A pointer has no length, so it may reach any argument.
+    let has_pointer = launch.parameters.iter().any(|parameter| parameter.is_writable && parameter.element.is_none());
     for parameter in launch.parameters {
         let Some((own, rest)) = slots.split_at_checked(parameter.slots) else { break };
         slots = rest;
         if let (Some(element), &[address, len]) = (parameter.element, own) {
             let (address, bytes) = (address as usize, len as usize * element);
-            arguments.push(simt::Argument { name: parameter.name, address, bytes, element });
+            let is_written = parameter.is_writable || has_pointer;
+            arguments.push(simt::Argument { name: parameter.name, address, bytes, element, is_written });
         }
     }
     arguments

@@ -14,25 +14,27 @@ pub struct NamedParameter {
     pub slots: usize,
     /// The size of an element in bytes, if the parameter is memory.
     pub element: Option<usize>,
+    /// Whether the kernel may write through it.
+    pub is_writable: bool,
 }
 
 impl NamedParameter {
     /// For the expansion of `#[kernel]`: a number or plain data, by value.
     #[doc(hidden)]
     pub const fn scalar<T: ScalarParameter>(name: &'static str) -> Self {
-        Self { name, slots: T::SLOTS, element: None }
+        Self { name, slots: T::SLOTS, element: None, is_writable: false }
     }
 
     /// For the expansion of `#[kernel]`: a pointer.
     #[doc(hidden)]
     pub const fn pointer<P: PointerParameter>(name: &'static str) -> Self {
-        Self { name, slots: P::SLOTS, element: P::ELEMENT }
+        Self { name, slots: P::SLOTS, element: P::ELEMENT, is_writable: P::IS_WRITABLE }
     }
 
     /// For the expansion of `#[kernel]`: a parameter that the PTX entry takes as an address and a length.
     #[doc(hidden)]
     pub const fn view<P: ViewParameter>(name: &'static str) -> Self {
-        Self { name, slots: P::SLOTS, element: P::ELEMENT }
+        Self { name, slots: P::SLOTS, element: P::ELEMENT, is_writable: P::IS_WRITABLE }
     }
 }
 
@@ -52,6 +54,9 @@ pub unsafe trait Parameter<'launch> {
 
     /// The size of an element in bytes, if a report can name the element that was accessed.
     const ELEMENT: Option<usize> = None;
+
+    /// Whether a kernel may write through the parameter.
+    const IS_WRITABLE: bool = true;
 
     /// Makes the parameter from its slots.
     ///
@@ -208,6 +213,7 @@ unsafe impl<T: Plain> Parameter<'_> for *mut T {
 // SAFETY: the slots are address and length.
 unsafe impl<'launch, T: Plain> Parameter<'launch> for &'launch [T] {
     const SLOTS: usize = 2;
+    const IS_WRITABLE: bool = false;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
         // SAFETY: as promised by the caller. An empty buffer has a dangling but aligned address.
@@ -218,6 +224,7 @@ unsafe impl<'launch, T: Plain> Parameter<'launch> for &'launch [T] {
 // SAFETY: the slots are address and length.
 unsafe impl<'launch, T: Plain> Parameter<'launch> for Global<'launch, T> {
     const SLOTS: usize = 2;
+    const IS_WRITABLE: bool = false;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
         // SAFETY: as promised by the caller.

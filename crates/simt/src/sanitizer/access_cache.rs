@@ -150,17 +150,24 @@ pub(super) struct Window {
     unshared: u32,
     /// The number of cells, if the launch runs on several cores; else 0.
     shared: u32,
+    /// The number of elements, if nothing writes to them; else 0. They have no cells.
+    unwritten: u32,
     words: *const AtomicU64,
 }
 
 impl Window {
-    pub const NONE: Self = Self { start: 0, shift: 0, unshared: 0, shared: 0, words: ptr::null() };
+    pub const NONE: Self = Self { start: 0, shift: 0, unshared: 0, shared: 0, unwritten: 0, words: ptr::null() };
+
+    /// `len` elements of `1 << shift` bytes that nothing writes to.
+    pub fn unwritten(start: usize, shift: u32, len: usize) -> Self {
+        Self { start, shift, unwritten: len.try_into().unwrap_or(u32::MAX), ..Self::NONE }
+    }
 
     pub fn new(start: usize, shift: u32, words: &[AtomicU64], has_one_core: bool) -> Self {
         // A window may have fewer cells, but not more.
         let len = words.len().try_into().unwrap_or(u32::MAX);
         let (unshared, shared) = if has_one_core { (len, 0) } else { (0, len) };
-        Self { start, shift, unshared, shared, words: words.as_ptr() }
+        Self { start, shift, unshared, shared, unwritten: 0, words: words.as_ptr() }
     }
 
     /// The index of the element at an address. A misaligned address rotates low bits to the top: its index is beyond
@@ -171,7 +178,7 @@ impl Window {
     }
 
     fn contains(&self, address: usize) -> bool {
-        self.index(address) < self.unshared.max(self.shared) as usize
+        self.index(address) < self.unshared.max(self.shared).max(self.unwritten) as usize
     }
 
     /// Records an access of one element, if its cell is in the window and it cannot conflict. Returns whether it did.
@@ -189,7 +196,7 @@ impl Window {
             // SAFETY: as above.
             word.record_locked(unsafe { &*self.words.wrapping_add(index) })
         } else {
-            false
+            index < self.unwritten as usize
         }
     }
 }

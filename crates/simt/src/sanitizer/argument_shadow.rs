@@ -31,6 +31,8 @@ pub(super) struct Array {
     step: usize,
     shift: u32,
     has_one_core: bool,
+    /// Whether the kernel may write to any of the arguments.
+    is_written: bool,
     chunks: Box<[OnceLock<Chunk>]>,
 }
 
@@ -42,23 +44,26 @@ pub(super) struct ArgumentShadow {
 impl ArgumentShadow {
     /// `has_one_core` promises that a single core runs the launch.
     pub fn new(arguments: &[Argument<'_>], has_one_core: bool) -> Self {
-        let mut ranges: Vec<(usize, usize, u32)> = arguments
+        let mut ranges: Vec<(usize, usize, u32, bool)> = arguments
             .iter()
             .filter(|argument| argument.bytes > 0 && argument.element > 0)
             .map(|argument| {
                 let shift = argument.element.trailing_zeros().min(3);
-                (argument.address >> shift << shift, argument.address + argument.bytes, shift)
+                (argument.address >> shift << shift, argument.address + argument.bytes, shift, argument.is_written)
             })
             .collect();
         ranges.sort_unstable();
         let mut arrays: Vec<Array> = Vec::new();
-        for (start, end, shift) in ranges {
+        for (start, end, shift, is_written) in ranges {
             match arrays.last_mut() {
                 Some(last) if start < last.end => {
                     last.end = last.end.max(end);
                     last.shift = last.shift.min(shift);
+                    last.is_written |= is_written;
                 }
-                _ => arrays.push(Array { start, end, step: 0, shift, has_one_core, chunks: Box::default() }),
+                _ => {
+                    arrays.push(Array { start, end, step: 0, shift, has_one_core, is_written, chunks: Box::default() })
+                }
             }
         }
         for array in &mut arrays {
@@ -67,6 +72,11 @@ impl ArgumentShadow {
             array.chunks = (0..cells.div_ceil(CHUNK)).map(|_| OnceLock::new()).collect();
         }
         Self { arrays }
+    }
+
+    /// Whether the bytes belong to arguments to which the kernel does not write: no read of them can race.
+    pub fn are_unwritten(&self, address: usize, bytes: usize) -> bool {
+        self.array_at(address, bytes).is_some_and(|array| !array.is_written)
     }
 
     /// Records a plain access and returns its first conflict. `happens_before` says whether an earlier access happens
@@ -152,6 +162,18 @@ impl Array {
         Some(Window::new(start, self.shift, words, self.has_one_core))
     }
 
+    /// Whether the kernel may write to the array.
+    #[inline(always)]
+    pub fn is_written(&self) -> bool {
+        self.is_written
+    }
+
+    /// The vectors of `bytes` bytes, a power of two, in an array to which the kernel does not write.
+    pub fn unwritten_window(&self, bytes: usize) -> Window {
+        let start = self.start.next_multiple_of(bytes);
+        Window::unwritten(start, bytes.trailing_zeros(), self.end.saturating_sub(start) / bytes)
+    }
+
     /// Records a plain access of whole elements if it cannot conflict, as most cannot: the elements have no earlier
     /// access, or only accesses by the same lane in the same epoch. Returns whether it did. If not,
     /// [`ArgumentShadow::access`] has to check it: also a vector whose elements are in two chunks.
@@ -211,7 +233,7 @@ mod tests {
     const START: usize = 1 << 20;
 
     fn argument(element: usize, bytes: usize) -> Argument<'static> {
-        Argument { name: "numbers", address: START, bytes, element }
+        Argument { name: "numbers", address: START, bytes, element, is_written: true }
     }
 
     /// An access of the test.
@@ -311,6 +333,23 @@ mod tests {
         let array = &shadow.arrays[0];
         assert_eq!((array.start, array.end, array.shift), (START, START + 24, 0));
         assert!(shadow.array_at(START + 8, 16).is_some() && shadow.array_at(START + 16, 16).is_none());
+    }
+
+    #[test]
+    fn reads_of_what_nothing_writes_are_not_recorded() {
+        let read_only = |address, bytes| Argument { address, is_written: false, ..argument(4, bytes) };
+        // The second and third overlap, and the third is written.
+        let written = Argument { address: START + 480, ..argument(4, 32) };
+        let shadow = ArgumentShadow::new(&[read_only(START + 4, 60), read_only(START + 400, 100), written], true);
+        let unwritten = |address: usize, bytes| shadow.are_unwritten(START + address, bytes);
+        assert!(unwritten(4, 16) && unwritten(60, 4) && !unwritten(60, 8) && !unwritten(0, 4));
+        assert!(!unwritten(400, 4) && !unwritten(480, 4) && !unwritten(300, 4));
+        let window = shadow.array_at(START + 4, 4).unwrap().unwritten_window(16);
+        // SAFETY: the window has no words.
+        let records = |address: usize| unsafe { window.record(START + address, ShadowWord::NONE) };
+        let recorded: Vec<usize> = (0..100).filter(|&address| records(address)).collect();
+        assert_eq!(recorded, [16, 32, 48], "whole aligned vectors");
+        assert!(shadow.arrays.iter().all(|array| array.chunks.iter().all(|chunk| chunk.get().is_none())));
     }
 
     #[test]

@@ -75,6 +75,14 @@ impl Checker {
         let Some(array) = launch.arguments.array_at(address, kind.bytes()) else { return false };
         let Some(epoch) = self.clocks.epoch(thread / 32, &launch.epochs) else { return false };
         let is_read = matches!(kind.access(), Access::Load);
+        if is_read && !array.is_written() {
+            if let Some(element) = element {
+                cache.begin_epoch(thread / 32, epoch);
+                // SAFETY: the window has no words.
+                unsafe { cache.remember(element, ShadowWord::NONE, array.unwritten_window(kind.bytes())) };
+            }
+            return true;
+        }
         if let Some(element) = element
             && let Some(window) = array.window_at(address, kind.bytes())
         {
@@ -90,6 +98,9 @@ impl Checker {
     /// Checks a plain access of global memory.
     fn global(&mut self, access: &MemoryAccess, site: SiteId, effect: Effect) {
         let MemoryAccess { thread, kind, address, .. } = *access;
+        if matches!(effect, Effect::Read) && self.launch.arguments.are_unwritten(address, kind.bytes()) {
+            return;
+        }
         let Some(own) = self.clocks.packed_stamp(thread, site, &self.launch.epochs) else {
             return self.exact(access, Strength::Plain, site, effect);
         };
