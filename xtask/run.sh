@@ -27,6 +27,7 @@ sanitize() {
     status=$?
     counts=$(grep -o '[0-9]* passed; [0-9]* failed; [0-9]* ignored' <<<"$log")
     echo "$tool, \"$name\": $counts, $(grep -h SUMMARY <<<"$log" | tr -d =)"
+    [ "$counts" != "0 passed; 0 failed; 0 ignored" ] || { echo "no test has \"$name\" in its name" >&2; return 1; }
     [ $status -eq 0 ] || { echo "$log"; return 1; }
 }
 export -f sanitize
