@@ -291,7 +291,7 @@ impl Shared {
     /// Runs a launch with the options, and counts it if a profile is open.
     fn launch(&self, launch: &Launch<'_>, lane: &(dyn Fn() + Sync)) -> Result<(), Error> {
         let SimtOptions { checks, schedule } = self.options;
-        let arguments = arguments(launch);
+        let arguments = arguments(launch.parameters, launch.slots);
         let launch = simt::Launch {
             watch: if checks { simt::Watch::CHECKS } else { simt::Watch::NOTHING },
             schedule,
@@ -360,12 +360,11 @@ impl Drop for OpenProfile {
 }
 
 /// The memory that a launch's slots refer to.
-fn arguments(launch: &Launch<'_>) -> Vec<simt::Argument<'static>> {
-    let mut slots = launch.slots;
+fn arguments(parameters: &[NamedParameter], mut slots: &[u64]) -> Vec<simt::Argument<'static>> {
     let mut arguments = Vec::new();
     // A pointer has no length, so it may reach any argument.
-    let has_pointer = launch.parameters.iter().any(|parameter| parameter.is_writable && parameter.element.is_none());
-    for parameter in launch.parameters {
+    let has_pointer = parameters.iter().any(|parameter| parameter.is_writable && parameter.element.is_none());
+    for parameter in parameters {
         let Some((own, rest)) = slots.split_at_checked(parameter.slots) else { break };
         slots = rest;
         if let (Some(element), &[address, len]) = (parameter.element, own) {
@@ -392,5 +391,28 @@ impl Recorded for Steps {
         executor.refuse_to_record("start a recording")?;
         // SAFETY: as promised by the caller.
         self.steps.iter().try_for_each(|step| unsafe { executor.shared.run(step) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use cuda_std::global::{Global, GlobalMut};
+
+    use super::*;
+
+    #[test]
+    fn a_kernel_with_a_pointer_may_write_to_every_argument() {
+        let are_written = |parameters: &[NamedParameter]| -> Vec<bool> {
+            let slots = [4096, 8, 8192, 8, 4096];
+            arguments(parameters, &slots).iter().map(|argument| argument.is_written).collect()
+        };
+        let views = [
+            NamedParameter::view::<Global<'static, f32>>("input"),
+            NamedParameter::view::<GlobalMut<'static, f32>>("output"),
+        ];
+        assert_eq!(are_written(&views), [false, true]);
+        let [input, output] = views;
+        assert_eq!(are_written(&[input, output, NamedParameter::scalar::<u64>("len")]), [false, true]);
+        assert_eq!(are_written(&[input, output, NamedParameter::pointer::<*mut f32>("to")]), [true, true]);
     }
 }
