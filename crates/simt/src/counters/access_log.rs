@@ -121,7 +121,7 @@ impl AccessLogs {
 
     #[inline(always)]
     fn slot(&self, element: ElementAccess) -> &KnownInstruction {
-        &self.instructions[element.slot(SLOTS)]
+        &self.instructions[element.slot::<SLOTS>()]
     }
 
     /// A thread's log.

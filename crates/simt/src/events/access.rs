@@ -70,74 +70,61 @@ pub(crate) struct MemoryAccess {
     pub location: &'static Location<'static>,
 }
 
-/// The instruction that loads or stores one element of global memory: its operation, size and location in one word.
-/// Kernels hold it as a constant.
+/// An instruction that loads or stores an element of global memory, or loads a vector of 16 bytes: its location and kind
+/// in one word. Kernels hold it as a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ElementAccess {
-    /// The `Location`'s address. Its low bits hold log2 of the bytes, and `STORE` for a store.
-    code: *const Location<'static>,
-}
-
-const STORE: usize = 4;
-const CODES: usize = 2 * STORE;
-const _: () =
-    assert!(align_of::<Location<'static>>().is_multiple_of(CODES), "a code fits below a `Location`'s address");
+pub(crate) struct ElementAccess(u64);
 
 impl ElementAccess {
-    pub const NONE: Self = Self { code: ptr::null() };
+    pub const NONE: Self = Self(0);
 
-    /// `None` unless the access is a load or store of 1, 2, 4 or 8 bytes.
+    /// `None` unless the access is a load or store of 1, 2, 4 or 8 bytes, or a load of 16 bytes.
     #[inline(always)]
     pub fn new(access: Access, bytes: usize, location: &'static Location<'static>) -> Option<Self> {
-        // The sizes first: most vectors have 16 bytes. Without optimization, `bool::then` takes longer than the rest.
-        let log2_bytes = match bytes {
-            1 => 0,
-            2 => 1,
-            4 => 2,
-            8 => 3,
-            _ => return None,
-        };
-        let code = match access {
-            Access::Load => log2_bytes,
-            Access::Store => log2_bytes | STORE,
-            Access::Atomic => return None,
-        };
-        Some(Self { code: ptr::from_ref(location).wrapping_byte_add(code) })
+        let is_load = matches!(access, Access::Load);
+        if is_load && bytes <= 16 || matches!(access, Access::Store) && bytes <= 8 {
+            Some(Self(key(location, AccessKind::new(Space::Global, access, bytes).code())))
+        } else {
+            None
+        }
     }
 
-    #[inline]
+    #[inline(always)]
     pub fn kind(self) -> AccessKind {
-        let access = if self.code.addr() & STORE == 0 { Access::Load } else { Access::Store };
-        AccessKind::new(Space::Global, access, 1 << (self.code.addr() % STORE))
-    }
-
-    #[inline]
-    pub fn location(self) -> &'static Location<'static> {
-        // SAFETY: `new` made `code` from a `&'static Location` by adding the code that is subtracted here.
-        unsafe { &*self.code.wrapping_byte_sub(self.code.addr() % CODES) }
+        AccessKind((self.0 >> CODE_SHIFT) as u32)
     }
 
     /// Whether both are the same instruction.
     #[inline(always)]
-    #[allow(clippy::ptr_eq, reason = "`ptr::eq` and `==` are calls without optimization")]
     pub fn is(self, other: Self) -> bool {
-        self.code as usize == other.code as usize
+        self.0 == other.0
     }
 
-    /// Whether the address is a multiple of the element's size.
+    /// Whether the address is a multiple of the access's size.
     #[inline(always)]
     pub fn is_aligned(self, address: usize) -> bool {
-        address & ((1 << (self.code.addr() % STORE)) - 1) == 0
+        address & (self.kind().bytes() - 1) == 0
     }
 
-    /// The slot of a hash table of `count` slots, a power of two.
+    /// The slot of a hash table of `COUNT` slots, a power of two. A constant, because without optimization a division by
+    /// anything else is one.
     #[inline(always)]
-    pub fn slot(self, count: usize) -> usize {
-        // Neighbouring `Location`s lie next to each other in memory. The operation and size must change the slot too,
-        // so the code is added above the bits that the division drops.
-        let code = self.code.addr();
-        code.wrapping_mul(CODES + 1) / CODES % count
+    pub fn slot<const COUNT: usize>(self) -> usize {
+        // Neighbouring `Location`s lie next to each other in memory, at multiples of 8. The kind must change the slot,
+        // too.
+        (self.0 / 8 + (self.0 >> CODE_SHIFT)) as usize % COUNT
     }
+}
+
+/// The bits of a [key](key()) below the code.
+const CODE_SHIFT: u32 = 48;
+
+/// A location and the code of what happens there, in one word. No two locations and codes of less than 2^16 have the
+/// same one: `Location`s are static data of the program, whose addresses have 48 bits.
+#[inline(always)]
+pub(crate) fn key(location: &'static Location<'static>, code: u32) -> u64 {
+    // Shifts and casts, because this is a part of each access without optimization.
+    ptr::from_ref(location) as usize as u64 | (code as u64) << CODE_SHIFT
 }
 
 #[cfg(test)]
@@ -145,24 +132,27 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_element_access_has_its_kind_and_location() {
+    fn an_element_access_has_its_kind() {
         let here = Location::caller();
         for access in [Access::Load, Access::Store] {
             for bytes in [1, 2, 4, 8] {
                 let element = ElementAccess::new(access, bytes, here).unwrap();
-                let kind = AccessKind::new(Space::Global, access, bytes);
-                assert_eq!((element.kind(), element.location()), (kind, here));
+                assert_eq!(element.kind(), AccessKind::new(Space::Global, access, bytes));
                 assert!(element.is_aligned(3 * bytes) && (bytes == 1 || !element.is_aligned(3 * bytes + bytes / 2)));
             }
-            assert_eq!(ElementAccess::new(access, 16, here), None);
         }
+        let vector = ElementAccess::new(Access::Load, 16, here).unwrap();
+        assert_eq!(vector.kind(), AccessKind::new(Space::Global, Access::Load, 16));
+        assert!(vector.is_aligned(48) && !vector.is_aligned(56));
+        assert_eq!(ElementAccess::new(Access::Store, 16, here), None);
         assert_eq!(ElementAccess::new(Access::Atomic, 4, here), None);
     }
 
     #[test]
     fn a_load_and_a_store_of_one_line_have_different_slots() {
         let here = Location::caller();
-        let slots = [Access::Load, Access::Store].map(|access| ElementAccess::new(access, 4, here).unwrap().slot(256));
+        let slots =
+            [Access::Load, Access::Store].map(|access| ElementAccess::new(access, 4, here).unwrap().slot::<256>());
         assert_ne!(slots[0], slots[1]);
     }
 }

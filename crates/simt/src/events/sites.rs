@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::panic::Location;
-use std::ptr;
 use std::sync::{Mutex, PoisonError};
 
-use super::access::AccessKind;
+use super::access::{AccessKind, key};
 
 /// What lanes do at a site. Two different actions in one column of a line are two sites.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -21,9 +20,9 @@ pub(crate) enum Action {
 impl Action {
     /// The action's unique code.
     #[inline(always)]
-    fn code(self) -> u64 {
+    pub fn code(self) -> u32 {
         match self {
-            Self::Memory(kind) => u64::from(kind.code()),
+            Self::Memory(kind) => kind.code(),
             // Less than the code of any access: none has 0 bytes.
             Self::LaunchDependents => 3,
             Self::Shuffle => 4,
@@ -36,6 +35,9 @@ impl Action {
 
 /// A site's number, the same on all cores of a launch.
 pub(crate) type SiteId = u32;
+
+/// The number of no site.
+pub(crate) const UNKNOWN: SiteId = SiteId::MAX;
 
 /// The sites of a launch.
 #[derive(Default)]
@@ -77,7 +79,7 @@ const SLOT_SHIFT: u32 = u64::BITS - SLOTS.ilog2();
 
 #[derive(Clone, Copy)]
 struct Cached {
-    /// The `Location`'s address combined with the action's code; 0 marks an empty slot.
+    /// The [key](key()) of the location and the action; 0 marks an empty slot.
     key: u64,
     id: SiteId,
 }
@@ -87,27 +89,21 @@ impl SiteCache {
         Self { slots: Box::new([Cached { key: 0, id: 0 }; SLOTS]) }
     }
 
-    /// The site's number, if it is in the cache.
+    /// The number of the site with this [key](key()), if it is in the cache, else [`UNKNOWN`]. Not an `Option`, which
+    /// takes longer than the search without optimization.
     #[inline(always)]
-    pub fn get(&self, location: &'static Location<'static>, action: Action) -> Option<SiteId> {
-        let key = key_of(location, action);
+    pub fn get(&self, key: u64) -> SiteId {
         let slot = &self.slots[slot_of(key)];
-        if slot.key == key { Some(slot.id) } else { None }
+        if slot.key == key { slot.id } else { UNKNOWN }
     }
 
     /// The site's number from the table.
     #[cold]
     pub fn fill(&mut self, sites: &SiteTable, location: &'static Location<'static>, action: Action) -> SiteId {
-        let (key, id) = (key_of(location, action), sites.id(location, action));
+        let (key, id) = (key(location, action.code()), sites.id(location, action));
         self.slots[slot_of(key)] = Cached { key, id };
         id
     }
-}
-
-#[inline(always)]
-fn key_of(location: &'static Location<'static>, action: Action) -> u64 {
-    // `Location`s are static data of the program: their addresses agree from bit 48 on.
-    ptr::from_ref(location).addr() as u64 ^ action.code() << 48
 }
 
 #[inline(always)]

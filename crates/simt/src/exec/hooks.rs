@@ -3,41 +3,45 @@
 use std::panic::Location;
 
 use super::context::{Context, is_running, with_lane, with_lane_if_any};
-use super::listener::Listener;
 use super::park::{before_access, fault};
 use crate::events::access::{Access, AccessKind, ElementAccess, MemoryAccess, Space};
 use crate::events::sync::Fence;
 
-/// Reports a load or store of one element of global memory. Fast: watched launches call it for almost every access.
+/// Reports an access of global memory. Fast: watched launches call it for almost every access.
 #[cold]
 #[inline(never)]
-pub(super) fn element_access(listener: &Listener, element: ElementAccess, address: usize) {
+pub(super) fn element_access(
+    context: &Context,
+    element: ElementAccess,
+    address: usize,
+    location: &'static Location<'static>,
+) {
     // The slow paths are separate functions, so that this one needs no stack frame.
-    if let Some(context) = listener.context() {
-        if context.fast.is_counting() {
-            return counted_element_access(listener, context, element, address);
-        }
-        if context.fast.check(context.current.get(), element, address) {
-            return;
-        }
+    if context.fast.is_counting() {
+        return counted_element_access(context, element, address, location);
     }
-    access(listener, element.kind(), address, element.location());
+    if !context.fast.check(context.current.get(), element, address) {
+        access(context, element.kind(), address, location);
+    }
 }
 
 /// [`element_access`] while accesses are counted.
 #[inline(never)]
-fn counted_element_access(listener: &Listener, context: &Context, element: ElementAccess, address: usize) {
+fn counted_element_access(
+    context: &Context,
+    element: ElementAccess,
+    address: usize,
+    location: &'static Location<'static>,
+) {
     if !context.fast.check_and_count(context.current.get(), element, address) {
-        access(listener, element.kind(), address, element.location());
+        access(context, element.kind(), address, location);
     }
 }
 
 /// Reports a load or store, or an atomic operation on shared memory.
 #[cold]
 #[inline(never)]
-pub(super) fn access(listener: &Listener, kind: AccessKind, address: usize, location: &'static Location<'static>) {
-    // Accesses outside a launch, as in tests of views, are ignored.
-    let Some(context) = listener.context() else { return };
+pub(super) fn access(context: &Context, kind: AccessKind, address: usize, location: &'static Location<'static>) {
     let thread = context.current.get();
     before_access(context, thread, location);
     let mut borrowed = context.monitor.borrow_mut();

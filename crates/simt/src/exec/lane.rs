@@ -6,7 +6,7 @@
 
 use std::panic::Location;
 
-use super::listener::Listener;
+use super::listener::listener;
 use super::operation::Operation;
 pub use super::operation::{Barrier, Match, Shuffle, Vote};
 use super::shared::{AllocationError, Declaration};
@@ -30,16 +30,16 @@ pub fn access(space: Space, access: Access, address: usize, bytes: usize) {
 /// [`access`] with an explicit source location.
 #[inline(always)]
 pub fn access_at(location: &'static Location<'static>, space: Space, access: Access, address: usize, bytes: usize) {
-    if let Some(listener) = Listener::if_on() {
+    if let Some(context) = listener() {
         if !matches!(bytes, 1 | 2 | 4 | 8 | 16) {
             invalid_size(bytes, location);
         }
         if matches!(space, Space::Global)
             && let Some(element) = ElementAccess::new(access, bytes, location)
         {
-            hooks::element_access(listener, element, address);
+            hooks::element_access(context, element, address, location);
         } else {
-            hooks::access(listener, AccessKind::new(space, access, bytes), address, location);
+            hooks::access(context, AccessKind::new(space, access, bytes), address, location);
         }
     }
 }
@@ -57,7 +57,7 @@ fn invalid_size(bytes: usize, location: &Location<'_>) {
 #[inline(always)]
 #[track_caller]
 pub fn unaligned_load(address: usize, bytes: usize) {
-    if Listener::if_on().is_some() {
+    if listener().is_some() {
         hooks::unaligned_load(address, bytes, Location::caller());
     }
 }
@@ -74,7 +74,7 @@ pub fn atomic<R>(
     operation: impl FnOnce() -> R,
     counts: impl FnOnce(&R) -> bool,
 ) -> R {
-    if Listener::if_on().is_some() {
+    if listener().is_some() {
         let kind = AccessKind::new(Space::Global, access, bytes);
         hooks::atomic(kind, address, is_of_block, Location::caller(), operation, counts)
     } else {
@@ -86,7 +86,7 @@ pub fn atomic<R>(
 /// consistent (`fence.sc`), not only acquire-release.
 #[inline(always)]
 pub fn fence(is_of_block: bool, is_sequential: bool) {
-    if Listener::if_on().is_some() {
+    if listener().is_some() {
         hooks::fence(Fence { is_of_block, is_sequential });
     }
 }
@@ -94,7 +94,7 @@ pub fn fence(is_of_block: bool, is_sequential: bool) {
 /// Reports that the lane lets the next grid start (`griddepcontrol.launch_dependents`).
 #[track_caller]
 pub fn launch_dependents() {
-    if Listener::if_on().is_some() {
+    if listener().is_some() {
         hooks::launch_dependents(Location::caller());
     }
 }

@@ -11,8 +11,8 @@ use crate::counters::access_log::{AccessLogs, Instruction};
 use crate::counters::launch::LaunchCounters;
 use crate::counters::profile::KernelProfile;
 use crate::counters::recorder::Recorder;
-use crate::events::access::{Access, AccessKind, ElementAccess, MemoryAccess, Space};
-use crate::events::sites::{Action, SiteCache, SiteId, SiteTable};
+use crate::events::access::{Access, AccessKind, ElementAccess, MemoryAccess, Space, key};
+use crate::events::sites::{Action, SiteCache, SiteId, SiteTable, UNKNOWN};
 use crate::events::sync::{Collective, Fence};
 use crate::memory::Element;
 use crate::sanitizer::access_cache::AccessCache;
@@ -167,15 +167,15 @@ impl Monitor {
 
     #[inline(always)]
     fn site(&mut self, location: &'static Location<'static>, action: Action) -> SiteId {
-        match self.sites.get(location, action) {
-            Some(id) => id,
-            None => self.sites.fill(&self.launch.sites, location, action),
-        }
+        let known = self.sites.get(key(location, action.code()));
+        if known != UNKNOWN { known } else { self.sites.fill(&self.launch.sites, location, action) }
     }
 
     #[inline(always)]
     fn site_of(&mut self, access: &MemoryAccess) -> SiteId {
-        self.site(access.location, Action::Memory(access.kind))
+        let MemoryAccess { location, kind, .. } = *access;
+        let known = self.sites.get(key(location, kind.code()));
+        if known != UNKNOWN { known } else { self.sites.fill(&self.launch.sites, location, Action::Memory(kind)) }
     }
 
     /// A plain load or store, or an atomic operation on shared memory. Later accesses by the same instruction take the

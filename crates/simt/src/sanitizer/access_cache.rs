@@ -78,7 +78,7 @@ impl AccessCache {
 
     #[inline(always)]
     fn slot(&self, element: ElementAccess) -> &Slot {
-        &self.slots[element.slot(SLOTS)]
+        &self.slots[element.slot::<SLOTS>()]
     }
 
     /// Whether the access lies in its instruction's window, so that [`Self::record`] has already tried it.

@@ -54,11 +54,10 @@ impl Checker {
         cache: &AccessCache,
         element_of_shared: impl Fn(usize) -> Option<Element>,
     ) {
-        let effect = Effect::of(access.kind.access());
         if matches!(access.kind.space(), Space::Shared) {
-            self.shared(access, site, effect, element_of_shared);
+            self.shared(access, site, element_of_shared);
         } else if !self.record_if_alone(access, site, cache) {
-            self.global(access, site, effect);
+            self.global(access, site, Effect::of(access.kind.access()));
         }
     }
 
@@ -112,26 +111,22 @@ impl Checker {
         }
     }
 
-    fn shared(
-        &mut self,
-        access: &MemoryAccess,
-        site: SiteId,
-        effect: Effect,
-        element_of_shared: impl Fn(usize) -> Option<Element>,
-    ) {
-        let MemoryAccess { thread, kind, address, .. } = *access;
-        let bytes = kind.bytes();
+    fn shared(&mut self, access: &MemoryAccess, site: SiteId, element_of_shared: impl Fn(usize) -> Option<Element>) {
+        let (thread, address, bytes) = (access.thread, access.address, access.kind.bytes());
+        let operation = access.kind.access();
         // An atomic operation on shared memory orders no other access: no thread acquires by it.
-        let is_atomic = matches!(effect, Effect::ReadWrite);
+        let is_atomic = matches!(operation, Access::Atomic);
         let own = self.clocks.stamp(thread, if is_atomic { Strength::Block } else { Strength::Plain }, site);
         let mut recorded = address;
         if !is_atomic {
-            let (is_read, first_phase) = (matches!(effect, Effect::Read), self.clocks.first_phase());
+            let is_read = matches!(operation, Access::Load);
+            let first_phase = self.clocks.first_phase();
             recorded = self.shared_memory.record_while_settled(address, bytes, &own, is_read, first_phase);
             if recorded == address + bytes {
                 return;
             }
         }
+        let effect = Effect::of(operation);
         let clocks = &self.clocks;
         let found = self.shared_memory.access(
             recorded,
