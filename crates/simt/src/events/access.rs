@@ -70,15 +70,15 @@ pub(crate) struct MemoryAccess {
     pub location: &'static Location<'static>,
 }
 
-/// An instruction that loads or stores an element of global memory, or loads a vector of 16 bytes: its location and kind
-/// in one word. Kernels hold it as a constant.
+/// An instruction that loads or stores an element of global memory, or loads a vector of 16 bytes. One word holds its
+/// location and kind. Kernels hold it as a constant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ElementAccess(u64);
 
 impl ElementAccess {
     pub const NONE: Self = Self(0);
 
-    /// `None` unless the access is a load or store of 1, 2, 4 or 8 bytes, or a load of 16 bytes.
+    /// `bytes` is a power of two. `None` unless the access is a load of up to 16 bytes, or a store of up to 8.
     #[inline(always)]
     pub fn new(access: Access, bytes: usize, location: &'static Location<'static>) -> Option<Self> {
         let is_load = matches!(access, Access::Load);
@@ -106,8 +106,8 @@ impl ElementAccess {
         address & (self.kind().bytes() - 1) == 0
     }
 
-    /// The slot of a hash table of `COUNT` slots, a power of two. A constant, because without optimization a division by
-    /// anything else is one.
+    /// The slot of a hash table of `COUNT` slots, a power of two. It is a constant, because without optimization a
+    /// remainder by anything else is a division.
     #[inline(always)]
     pub fn slot<const COUNT: usize>(self) -> usize {
         // Neighbouring `Location`s lie next to each other in memory, at multiples of 8. The kind must change the slot,
