@@ -204,6 +204,22 @@ pub enum Error {
         expected: String,
     },
 
+    /// Elements of this size cannot be moved one by one.
+    #[error(
+        "{operation}: an element of the type `{element}` has {size} bytes, and only elements of 1 to {max} bytes are \
+         moved: divide larger elements into several, along one more axis"
+    )]
+    ElementSize {
+        /// The operation.
+        operation: &'static str,
+        /// The element's type.
+        element: &'static str,
+        /// Its bytes.
+        size: usize,
+        /// The maximum.
+        max: usize,
+    },
+
     /// Axes are not a permutation.
     #[error("permute: {axes:?} is not a permutation of three axes: each of 0, 1 and 2 must occur once")]
     Axes {

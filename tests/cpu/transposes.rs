@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes::{
-    ALIGNED, CHECKS, Case, Check, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES, TALL,
+    ALIGNED, CHECKS, Case, Check, EVERY_SIZE, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES, TALL,
 };
 use test_support::{executor, times};
 use warpfold::{Error, Gpu, Plain, Profile, Transposition};
@@ -57,6 +57,15 @@ proptest! {
     ) {
         let case = Case { rows: side, columns: side, batch, pads: [pad; 2], offsets: [before; 2], seed };
         (IN_PLACE_CHECKS[which].1)(&Gpu::simt(), &case).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn elements_of_any_size(
+        which in 0..EVERY_SIZE.len(),
+        sides in (1_usize..60, 1_usize..60),
+        seed: u64,
+    ) {
+        EVERY_SIZE[which].run(&executor(), sides.0, sides.1, seed).map_err(TestCaseError::fail)?;
     }
 
     #[test]
@@ -393,6 +402,57 @@ fn tiles_of_every_size() {
     }
 }
 
+/// Every size that the library moves, by every call.
+#[test]
+fn elements_of_1_to_64_bytes() {
+    let gpu = executor();
+    for checks in &EVERY_SIZE {
+        for (rows, columns) in [(2, 3), (19, 7)] {
+            checks.run(&gpu, rows, columns, checks.size as u64).unwrap();
+        }
+    }
+    // With checks of the kernels' accesses: the units are of 1, 2, 4, 8 and 16 bytes.
+    for size in [3, 6, 12, 24, 48] {
+        EVERY_SIZE[size - 1].run(&Gpu::simt(), 33, 40, 1).unwrap();
+    }
+}
+
+/// What an outside trial found: no error, and 0, 3, 1, 2, 4, 5.
+#[test]
+fn four_numbers_are_one_element() {
+    let gpu = Gpu::simt();
+    let matrix = gpu.upload_matrix(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|x| [x; 4]), 2, 3).unwrap();
+    let transposed = gpu.download_matrix(&gpu.transpose(&matrix).unwrap()).unwrap();
+    assert_eq!(transposed, [0.0, 3.0, 1.0, 4.0, 2.0, 5.0].map(|x| [x; 4]));
+}
+
+#[test]
+fn elements_of_no_bytes_and_large_ones_are_refused() {
+    fn refused<T: Plain>(element: T, size: &str) {
+        let gpu = Gpu::simt();
+        let (mut matrix, mut other) = (gpu.upload(&[element; 4]).unwrap(), gpu.upload(&[element; 4]).unwrap());
+        let shape = Transposition::new(2, 2);
+        let mut square = gpu.upload_matrix(&[element; 4], 2, 2).unwrap();
+        let results = [
+            gpu.transpose(&square).map(|_| ()),
+            gpu.transpose_views(shape, &matrix, &mut other),
+            gpu.transpose_views(Transposition::new(1, 4), &matrix, &mut other),
+            gpu.transpose_in_place(&mut square),
+            gpu.transpose_views_in_place(shape, &mut matrix),
+            gpu.permute([2, 1, 2], [2, 1, 0], &matrix, &mut other),
+            gpu.permute([2, 2, 0], [0, 1, 2], matrix.view().slice(0, 0).unwrap(), &mut other),
+        ];
+        for result in results {
+            let error = result.unwrap_err();
+            assert!(matches!(error, Error::ElementSize { max: 64, .. }), "{error}");
+            assert!(error.to_string().contains(size), "{error}");
+        }
+    }
+    refused((), "has 0 bytes");
+    refused([0_u8; 65], "has 65 bytes");
+    refused([0_u64; 16], "`[u64; 16]` has 128 bytes");
+}
+
 #[test]
 fn mismatched_views_are_errors() {
     let gpu = Gpu::simt();
@@ -450,6 +510,9 @@ fn the_large_matrices_of_the_gpu_test_scaled_down() {
     let gpu = Gpu::simt();
     let sides = [[512, 1040], [1025, 1027], [3, 10_001], [10_001, 3]];
     test_support::large_transposes::check(&gpu, &sides, 512).unwrap();
+    test_support::large_transposes::check_three_bytes(&gpu, [67, 129]).unwrap();
+    let [rows, columns] = test_support::large_transposes::SIDES_OF_THREE_BYTES;
+    assert!(3 * rows * columns > 1 << 31 && 3 * rows * rows > 1 << 31);
     assert!(test_support::large_transposes::SIDES.iter().all(|[rows, columns]| rows * columns > 1 << 32));
 }
 

@@ -12,11 +12,14 @@ use crate::OTHERS;
 /// The name of a test, the free memory that it needs, and its body.
 type Large = (&'static str, usize, fn(&Gpu) -> Result<(), String>);
 
-const LARGE: [Large; 3] = [
+const LARGE: [Large; 4] = [
     ("reductions past 2^31 and 2^32 elements", large::BYTES, large::lengths),
     ("exact sums of 2^32 + 1 equal elements", large::BYTES_OF_EQUAL, large::equal_elements),
     ("transposes past 2^32 elements", large::BYTES + large_transposes::BYTES, |gpu| {
         large_transposes::check(gpu, &large_transposes::SIDES, large_transposes::SIDE_IN_PLACE)
+    }),
+    ("transposes of 3 bytes past 2^31 units", large::BYTES + large_transposes::BYTES_OF_THREE, |gpu| {
+        large_transposes::check_three_bytes(gpu, large_transposes::SIDES_OF_THREE_BYTES)
     }),
 ];
 

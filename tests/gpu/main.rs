@@ -321,6 +321,16 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for (name, check) in transposes_of_any::PERMUTE_CHECKS {
         add(format!("permutations of {name}"), Box::new(move |gpu| permutations(gpu, check)));
     }
+    for checks in &transposes_of_any::EVERY_SIZE {
+        let run = move |gpu: &Gpu| {
+            let sides = [(2, 3), (19, 7), (33, 40), (130, 257), (1000, 513)];
+            for (rows, columns) in sides.into_iter().take(if is_sanitized() { 3 } else { sides.len() }) {
+                checks.run(gpu, rows, columns, rand::random())?;
+            }
+            Ok(())
+        };
+        add(format!("every transpose of elements of {} bytes", checks.size), Box::new(run));
+    }
     add("occupancy equals the driver's".into(), Box::new(occupancies));
     add("recordings".into(), Box::new(|gpu| streams::recordings(gpu).map_err(Failed::from)));
     add("recordings of each kind".into(), Box::new(|gpu| streams::recordings_of_each_kind(gpu).map_err(Failed::from)));

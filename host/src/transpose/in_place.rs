@@ -6,6 +6,7 @@ use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, e
 use kernels::transpose::tuning::{MIN_LARGE_TILES, small_in_place_elements};
 
 use super::strides::grids;
+use super::unit::{Unit, check_element};
 use super::{OPERATION, Transposition};
 use crate::{Error, Gpu, Matrix, ViewMut};
 
@@ -23,7 +24,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The matrix is not square, or belongs to another device. (For other shapes, elements would move along long
+    /// Elements are of no bytes or of more than 64, the matrix is not square, or belongs to another device. (For other shapes, elements would move along long
     /// cycles. [`Gpu::transpose`], which writes a second matrix, is faster than that.)
     pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::new(matrix.rows(), matrix.columns());
@@ -33,7 +34,7 @@ impl Gpu {
     /// Transposes a batch of square matrices in place. The two pitches of `shape` must be equal.
     ///
     /// # Errors
-    /// The matrices are not square, the pitches differ, the view is shorter than the shape or belongs to another
+    /// Elements are of no bytes or of more than 64, the matrices are not square, the pitches differ, the view is shorter than the shape or belongs to another
     /// device, or no memory could hold the shape.
     pub fn transpose_views_in_place<'m, T: Plain>(
         &self,
@@ -41,6 +42,7 @@ impl Gpu {
         matrices: impl Into<ViewMut<'m, T>>,
     ) -> Result<(), Error> {
         let matrices = matrices.into();
+        check_element::<T>(OPERATION)?;
         self.use_memory(matrices.memory(), OPERATION)?;
         let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
         if rows != columns {
@@ -69,8 +71,22 @@ impl Gpu {
         if rows <= 1 || needed == 0 {
             return Ok(());
         }
-        match size_of::<T>() {
-            1 => {
+        self.transpose_elements_in_place(shape, size_of::<T>(), matrices.cast())
+    }
+
+    /// Transposes square matrices of elements of `size` bytes in place. The view is long enough for them.
+    fn transpose_elements_in_place(
+        &self,
+        shape: Transposition,
+        size: usize,
+        matrices: ViewMut<'_, u8>,
+    ) -> Result<(), Error> {
+        let unit = Unit::dividing(size as u64 | matrices.device_address());
+        if unit.bytes() != size {
+            return self.transpose_strided_in_place(&shape.strides(), size, matrices);
+        }
+        match unit {
+            Unit::One => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
@@ -83,7 +99,7 @@ impl Gpu {
                 };
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
-            2 => {
+            Unit::Two => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
@@ -96,7 +112,7 @@ impl Gpu {
                 };
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
-            4 => {
+            Unit::Four => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
@@ -109,7 +125,7 @@ impl Gpu {
                 };
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
-            8 => {
+            Unit::Eight => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let (unaligned, aligned) = unsafe {
                     (
@@ -119,7 +135,7 @@ impl Gpu {
                 };
                 self.launch_in_place(unaligned, aligned, shape, matrices.cast())
             }
-            _ => {
+            Unit::Sixteen => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements_of_tile(16) }>(); 2] };

@@ -9,6 +9,7 @@ use kernels::transpose::tuning::{long_axis, tile_elements};
 
 use super::strides::{MAX_BLOCKS, Strides};
 use super::tiling::Tiling;
+use super::unit::Unit;
 use crate::{Error, Gpu, View, ViewMut};
 
 /// A matrix to transpose, and the numbers of rows (ways) that are interleaved in the input and in the output.
@@ -38,15 +39,17 @@ impl InterleavedMatrix {
 }
 
 impl Gpu {
-    /// Launches the transpose with interleaved rows. The views have the matrix's elements.
-    pub(super) fn transpose_interleaved<T: Plain>(
+    /// Launches the transpose with interleaved rows, of elements that one access moves. The views have the matrix's
+    /// elements, and begin at multiples of the unit.
+    pub(super) fn transpose_interleaved(
         &self,
+        unit: Unit,
         matrix: InterleavedMatrix,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
+        input: View<'_, u8>,
+        output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        match size_of::<T>() {
-            1 => {
+        match unit {
+            Unit::One => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
@@ -56,7 +59,7 @@ impl Gpu {
                 };
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
-            2 => {
+            Unit::Two => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
@@ -66,7 +69,7 @@ impl Gpu {
                 };
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
-            4 => {
+            Unit::Four => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
@@ -76,7 +79,7 @@ impl Gpu {
                 };
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
-            8 => {
+            Unit::Eight => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     [
@@ -86,7 +89,7 @@ impl Gpu {
                 };
                 self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
             }
-            _ => {
+            Unit::Sixteen => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe { [aligned_interleaved_tiles::handle::<u128, { tile_elements(16) }>(); 2] };

@@ -16,19 +16,32 @@ use kernels::transpose::tuning::{
 use super::packed::{Packed, PackedKernels};
 use super::strides::Strides;
 use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_enough, vector_tiling};
+use super::unit::{Sides, Unit};
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Transposes the matrices, with elements as unsigned integers of the same size. The shape is not empty, and the
-    /// views are long enough for it.
-    pub(super) fn transpose_by_tiles<T: Plain>(
+    /// Transposes the matrices. The shape is not empty, and the views are long enough for it.
+    pub(super) fn transpose_matrices(&self, strides: Strides, sides: Sides<'_, '_>) -> Result<(), Error> {
+        let unit = sides.unit();
+        if unit.bytes() == sides.size {
+            return self.transpose_units(unit, strides, sides.input, sides.output);
+        }
+        match strides.as_segments() {
+            Some(matrix) => self.permute_segments(matrix, sides),
+            None => self.transpose_strided(&strides, sides),
+        }
+    }
+
+    /// Transposes matrices of elements that one access moves. The views begin at multiples of the unit.
+    pub(super) fn transpose_units(
         &self,
+        unit: Unit,
         strides: Strides,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
+        input: View<'_, u8>,
+        output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        match size_of::<T>() {
-            1 => {
+        match unit {
+            Unit::One => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
@@ -54,7 +67,7 @@ impl Gpu {
                 };
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
-            2 => {
+            Unit::Two => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
@@ -84,7 +97,7 @@ impl Gpu {
                 };
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
-            4 => {
+            Unit::Four => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
@@ -110,7 +123,7 @@ impl Gpu {
                 };
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
-            8 => {
+            Unit::Eight => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     Kernels {
@@ -136,7 +149,7 @@ impl Gpu {
                 };
                 self.launch_best(kernels, strides, input.cast(), output.cast())
             }
-            _ => {
+            Unit::Sixteen => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let tiles_of_vectors = unsafe {

@@ -7,8 +7,10 @@ mod packed;
 mod permute;
 mod scaled;
 mod segments;
+mod strided;
 mod strides;
 mod tiling;
+mod unit;
 
 use cuda_std::element::Plain;
 
@@ -16,6 +18,7 @@ use crate::{Error, Gpu, Matrix, View, ViewMut};
 
 pub use scaled::{ScaledElement, Scaling};
 use strides::Strides;
+use unit::{Sides, check_element};
 
 const OPERATION: &str = "transpose";
 const PERMUTE: &str = "permute";
@@ -98,9 +101,10 @@ impl Transposition {
         Strides { rows, columns, batch, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch }
     }
 
-    /// Checks that both views belong to the device and are long enough for the shape. Returns the number of the input's
+    /// Checks that elements can be transposed, and that both views belong to the device and are long enough for the shape. Returns the number of the input's
     /// elements, 0 if there is nothing to do.
     fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
+        check_element::<T>(OPERATION)?;
         gpu.use_memory(input.memory(), OPERATION)?;
         gpu.use_memory(output.memory(), OPERATION)?;
         let Self { rows, columns, batch, .. } = *self;
@@ -147,7 +151,8 @@ impl Gpu {
     /// The transpose, as a new matrix.
     ///
     /// # Errors
-    /// The matrix belongs to another device, or there is no memory for the result.
+    /// Elements are of no bytes or of more than 64, the matrix belongs to another device, or there is no memory for the
+    /// result.
     pub fn transpose<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
         self.transpose_into(matrix, &mut result)?;
@@ -157,18 +162,18 @@ impl Gpu {
     /// Writes the transpose of `matrix` to `result`. Allocates nothing.
     ///
     /// # Errors
-    /// `result` does not have the transposed shape, or one of the two belongs to another device.
+    /// Elements are of no bytes or of more than 64, `result` does not have the transposed shape, or one of the two belongs to another device.
     pub fn transpose_into<T: Plain>(&self, matrix: &Matrix<T>, result: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::between(matrix, result)?;
         self.transpose_views(shape, matrix, result.buffer_mut())
     }
 
     /// Writes the transposes of the input's matrices to the output, one after the other. Elements may be of any
-    /// [`Plain`] type of 1, 2, 4, 8 or 16 bytes: numbers, arrays of numbers, and user-defined types that implement
-    /// `Plain`. Their bits are copied. Allocates nothing.
+    /// [`Plain`] type of 1 to 64 bytes: numbers, arrays of numbers, and user-defined types that implement `Plain`. Their
+    /// bits are copied. Allocates nothing.
     ///
     /// # Errors
-    /// A view is shorter than the shape, or belongs to another device, or no memory could hold the shape.
+    /// Elements are of no bytes or of more than 64, a view is shorter than the shape, or belongs to another device, or no memory could hold the shape.
     pub fn transpose_views<'i, 'o, T: Plain>(
         &self,
         shape: Transposition,
@@ -183,7 +188,7 @@ impl Gpu {
         if shape.is_copy() {
             return self.copy(input.slice(0, elements)?, output.slice(0, elements)?);
         }
-        self.transpose_by_tiles(shape.strides(), input, output)
+        self.transpose_matrices(shape.strides(), Sides::new(input, output))
     }
 }
 

@@ -6,6 +6,7 @@ use super::PERMUTE;
 use super::interleaved::InterleavedMatrix;
 use super::segments::SegmentMatrix;
 use super::strides::Strides;
+use super::unit::{Sides, Unit, check_element};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// The method for a permutation.
@@ -17,8 +18,8 @@ enum Method {
     Transpose(Strides),
     /// The transpose of a matrix of contiguous segments.
     Segments(SegmentMatrix),
-    /// A transpose with interleaved rows on one side.
-    Interleaved(InterleavedMatrix),
+    /// A transpose with interleaved rows on one side, of elements that one access moves.
+    Interleaved(Unit, InterleavedMatrix),
 }
 
 impl Gpu {
@@ -42,7 +43,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// `axes` is not a permutation of 0, 1 and 2, a view does not have the shape's length or belongs to another device,
+    /// Elements are of no bytes or of more than 64, `axes` is not a permutation of 0, 1 and 2, a view does not have the shape's length or belongs to another device,
     /// or no memory could hold the shape.
     pub fn permute<'i, 'o, T: Plain>(
         &self,
@@ -52,6 +53,7 @@ impl Gpu {
         output: impl Into<ViewMut<'o, T>>,
     ) -> Result<(), Error> {
         let (input, output) = (input.into(), output.into());
+        check_element::<T>(PERMUTE)?;
         self.use_memory(input.memory(), PERMUTE)?;
         self.use_memory(output.memory(), PERMUTE)?;
         if !(0..3).all(|axis| axes.contains(&axis)) {
@@ -69,17 +71,18 @@ impl Gpu {
         if elements == 0 {
             return Ok(());
         }
-        match choose_method(shape, axes, size_of::<T>()) {
-            Method::Copy => self.copy(input, output),
-            Method::Transpose(strides) => self.transpose_by_tiles(strides, input, output),
-            Method::Segments(matrix) => self.permute_segments(matrix, input, output),
-            Method::Interleaved(matrix) => self.transpose_interleaved(matrix, input, output),
+        let sides = Sides::new(input, output);
+        match choose_method(shape, axes, sides.size, sides.unit()) {
+            Method::Copy => self.copy(sides.input, sides.output),
+            Method::Transpose(strides) => self.transpose_matrices(strides, sides),
+            Method::Segments(matrix) => self.permute_segments(matrix, sides),
+            Method::Interleaved(unit, matrix) => self.transpose_interleaved(unit, matrix, sides.input, sides.output),
         }
     }
 }
 
-/// Chooses the kernels that permute `shape`, of elements of `size` bytes, by `axes`.
-fn choose_method(shape: [usize; 3], axes: [usize; 3], size: usize) -> Method {
+/// Chooses the kernels that permute `shape`, of elements of `size` bytes that are moved by `unit`, by `axes`.
+fn choose_method(shape: [usize; 3], axes: [usize; 3], size: usize, unit: Unit) -> Method {
     // The input's axes in the output's order, without axes of one element. Axes that are neighbours in both orders are
     // merged. Each group is the place of its last axis in the input, and its length.
     let mut groups: Vec<(usize, usize)> = Vec::new();
@@ -106,8 +109,10 @@ fn choose_method(shape: [usize; 3], axes: [usize; 3], size: usize) -> Method {
         (3, [1, 0, 2]) => Method::Segments(SegmentMatrix { rows: lengths[1], columns: lengths[0], len: lengths[2] }),
         (3, _) => {
             let (rows, batch, columns) = (lengths[2], lengths[1], lengths[0]);
-            if let Some(interleaved) = InterleavedMatrix::of_reversal([rows, batch, columns], size) {
-                return Method::Interleaved(interleaved);
+            if unit.bytes() == size
+                && let Some(interleaved) = InterleavedMatrix::of_reversal([rows, batch, columns], size)
+            {
+                return Method::Interleaved(unit, interleaved);
             }
             // The last axis becomes the first and the middle one stays: a matrix for each index of the middle axis.
             Method::Transpose(Strides {
@@ -130,7 +135,7 @@ mod tests {
 
     #[test]
     fn each_permutation_takes_the_cheapest_method() {
-        let method = |shape, axes| choose_method(shape, axes, 4);
+        let method = |shape, axes| choose_method(shape, axes, 4, Unit::Four);
         let shape = [2, 3, 5];
         assert_eq!(method(shape, [0, 1, 2]), Method::Copy);
         assert_eq!(method(shape, [1, 2, 0]), Method::Transpose(Strides::of_matrix(2, 15)));
@@ -142,7 +147,9 @@ mod tests {
         assert_eq!((transposed.rows, transposed.columns, transposed.batch), (2, 5, 3));
         assert_eq!((transposed.input_pitch, transposed.input_batch_pitch), (15, 5));
         assert_eq!((transposed.output_pitch, transposed.output_batch_pitch), (6, 2));
-        let Method::Interleaved(interleaved) = method([200, 3, 5], [2, 1, 0]) else { panic!("not interleaved") };
+        let Method::Interleaved(Unit::Four, interleaved) = method([200, 3, 5], [2, 1, 0]) else {
+            panic!("not interleaved")
+        };
         assert_eq!((interleaved.rows, interleaved.columns, interleaved.output_ways), (200, 15, 5));
         // Axes of one element are left out.
         assert_eq!(method([1, 3, 5], [2, 1, 0]), Method::Transpose(Strides::of_matrix(3, 5)));

@@ -14,9 +14,11 @@ use kernels::transpose::tuning::{
 
 use super::PERMUTE;
 use super::strides::{MAX_BLOCKS, Strides};
+use super::unit::{Sides, Unit};
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A matrix whose elements are contiguous segments of `len` elements. All three numbers are at least 2.
+/// A matrix whose elements are contiguous segments of `len` elements. It has at least two rows and two columns, and a
+/// segment is more than one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentMatrix {
     pub rows: usize,
@@ -28,27 +30,17 @@ impl Gpu {
     /// Transposes a matrix of segments. Segments of 2, 4, 8 or 16 bytes are transposed as elements of that size. Of the
     /// others, short segments are packed and long ones are copied one by one, by the widest accesses at whose multiples
     /// all segments begin and end.
-    pub(super) fn permute_segments<T: Plain>(
-        &self,
-        matrix: SegmentMatrix,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
-    ) -> Result<(), Error> {
-        let bytes = matrix.len * size_of::<T>();
-        // The largest power of two, up to 16, to which all segments of both sides are aligned.
-        let unit = 1 << (input.device_address() | output.device_address() | bytes as u64 | 16).trailing_zeros();
-        if bytes == unit {
-            let strides = Strides::of_matrix(matrix.rows, matrix.columns);
-            return match unit {
-                2 => self.transpose_by_tiles::<u16>(strides, input.cast(), output.cast()),
-                4 => self.transpose_by_tiles::<u32>(strides, input.cast(), output.cast()),
-                8 => self.transpose_by_tiles::<u64>(strides, input.cast(), output.cast()),
-                _ => self.transpose_by_tiles::<u128>(strides, input.cast(), output.cast()),
-            };
+    pub(super) fn permute_segments(&self, matrix: SegmentMatrix, sides: Sides<'_, '_>) -> Result<(), Error> {
+        let Sides { size, input, output } = sides;
+        let bytes = matrix.len * size;
+        // All segments of both sides begin and end at multiples of the unit.
+        let unit = Unit::dividing(input.device_address() | output.device_address() | bytes as u64);
+        if bytes == unit.bytes() {
+            return self.transpose_units(unit, Strides::of_matrix(matrix.rows, matrix.columns), input, output);
         }
         let of = |size: usize| SegmentMatrix { len: bytes / size, ..matrix };
-        match (unit, bytes < long_segment(unit)) {
-            (1, true) => {
+        match (unit, bytes < long_segment(unit.bytes())) {
+            (Unit::One, true) => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
@@ -58,7 +50,7 @@ impl Gpu {
                 };
                 self.pack_segments(kernels, of(1), input.cast(), output.cast())
             }
-            (2, true) => {
+            (Unit::Two, true) => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
@@ -68,7 +60,7 @@ impl Gpu {
                 };
                 self.pack_segments(kernels, of(2), input.cast(), output.cast())
             }
-            (4, true) => {
+            (Unit::Four, true) => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
@@ -78,7 +70,7 @@ impl Gpu {
                 };
                 self.pack_segments(kernels, of(4), input.cast(), output.cast())
             }
-            (_, true) => {
+            (Unit::Eight | Unit::Sixteen, true) => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let kernels = unsafe {
                     (
@@ -88,27 +80,27 @@ impl Gpu {
                 };
                 self.pack_segments(kernels, of(8), input.cast(), output.cast())
             }
-            (1, false) => {
+            (Unit::One, false) => {
                 // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_segments::handle::<u8>() };
                 self.copy_segments(kernel, of(1), input.cast(), output.cast())
             }
-            (2, false) => {
+            (Unit::Two, false) => {
                 // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_segments::handle::<u16>() };
                 self.copy_segments(kernel, of(2), input.cast(), output.cast())
             }
-            (4, false) => {
+            (Unit::Four, false) => {
                 // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_aligned_segments::handle::<u32>() };
                 self.copy_aligned_segments(kernel, of(4), input.cast(), output.cast())
             }
-            (8, false) => {
+            (Unit::Eight, false) => {
                 // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_aligned_segments::handle::<u64>() };
                 self.copy_aligned_segments(kernel, of(8), input.cast(), output.cast())
             }
-            (_, false) => {
+            (Unit::Sixteen, false) => {
                 // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
                 let kernel = unsafe { copy_aligned_segments::handle::<u128>() };
                 self.copy_aligned_segments(kernel, of(16), input.cast(), output.cast())

@@ -5,10 +5,12 @@
 //! | [`registers`] | small matrices of whole vectors, in registers |
 //! | [`tiled`] | tiles in shared memory |
 //! | [`packed`] | tall-skinny and short-wide matrices, and matrices of short contiguous segments |
-//! | [`copy`] | matrices of long contiguous segments |
+//! | [`copy`] | matrices of long contiguous segments; and copies between any two layouts, the general method |
+//! | [`digits`] | the positions of elements in two layouts |
 //! | [`tuning`] | the constants chosen by measurement |
 
 pub mod copy;
+pub mod digits;
 pub mod packed;
 pub mod registers;
 pub mod tiled;

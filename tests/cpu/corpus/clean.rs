@@ -7,7 +7,9 @@ use test_support::reductions::data::Kind;
 use test_support::reductions::shapes::Form;
 use test_support::reductions::{Case as Reduction, PAIRS, dots};
 use test_support::tiles::TILE_CHECKS;
-use test_support::transposes::{CHECKS, Case as Transpose, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS};
+use test_support::transposes::{
+    CHECKS, Case as Transpose, EVERY_SIZE, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS,
+};
 use test_support::{device_library, times};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, Schedule, Shape, SimtOptions, ops, under_schedules};
@@ -215,6 +217,8 @@ fn transposes_in_place() {
 
 #[test]
 fn three_axes_in_any_order() {
+    // Units of 1, 2, 4, 8 and 16 bytes.
+    each_clean(&[3, 6, 12, 24, 48], |gpu, size, i, _| EVERY_SIZE[size - 1].run(gpu, 9, 13, i));
     each_clean(&PERMUTE_CHECKS, |gpu, (_, check), i, _| {
         check(gpu, [16, 4, 32], [0; 2], i)?;
         check(gpu, [7, 5, 19], [1, 3], i)?;

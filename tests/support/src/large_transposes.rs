@@ -1,5 +1,6 @@
-//! Transposes of more than 2^32 elements of one byte.
+//! Transposes of more than 2^32 elements of one byte, and of more than 2^31 bytes of elements of three.
 
+use cuda_std::bytemuck::cast_slice;
 use warpfold::{Error, Gpu, Transposition};
 
 /// The device memory for the largest of them: input and output. The host holds one of the two at a time.
@@ -22,10 +23,10 @@ fn element(i: usize) -> u8 {
 
 /// Calls `work` with chunks of whole rows of `elements`, of `columns` each, and with the first row of each chunk,
 /// several at a time. Returns the first `Some`.
-fn by_rows(
-    elements: &mut [u8],
+fn by_rows<T: Send>(
+    elements: &mut [T],
     columns: usize,
-    work: impl Fn(&mut [u8], usize) -> Result<(), String> + Sync,
+    work: impl Fn(&mut [T], usize) -> Result<(), String> + Sync,
 ) -> Result<(), String> {
     let rows = (elements.len() / columns).div_ceil(THREADS);
     std::thread::scope(|scope| {
@@ -80,4 +81,49 @@ pub fn check(gpu: &Gpu, sides: &[[usize; 2]], side_in_place: usize) -> Result<()
     drop(elements);
     gpu.transpose_in_place(&mut square).map_err(failed)?;
     compare(gpu.download_matrix(&square).map_err(failed)?, sides)
+}
+
+/// Sides of matrices of elements of three bytes, of which there are more than 2^31 bytes: more than one launch moves.
+pub const SIDES_OF_THREE_BYTES: [usize; 2] = [26_755, 26_759];
+
+/// The device memory for them.
+pub const BYTES_OF_THREE: usize = 5 << 30;
+
+/// Transposes a matrix of these sides, whose rows begin one element further apart, and a square in place, of elements
+/// of three bytes.
+///
+/// # Errors
+/// If a result is wrong, or on an error of the library.
+pub fn check_three_bytes(gpu: &Gpu, [rows, columns]: [usize; 2]) -> Result<(), String> {
+    let failed = |error: Error| error.to_string();
+    let element = |i: usize| [element(3 * i), element(3 * i + 1), element(3 * i + 2)];
+    let pitch = columns + 1;
+    let shape = Transposition::new(rows, columns).with_input_pitch(pitch).map_err(failed)?;
+    let from = gpu.upload::<[u8; 3]>(cast_slice(&input(3 * rows * pitch))).map_err(failed)?;
+    let mut to = gpu.zeroed::<[u8; 3]>(rows * columns).map_err(failed)?;
+    gpu.transpose_views(shape, &from, &mut to).map_err(failed)?;
+    drop(from);
+    let mut found = gpu.download(&to).map_err(failed)?;
+    drop(to);
+    by_rows(&mut found, rows, |piece, first| {
+        for (column, of_column) in (first..).zip(piece.chunks(rows)) {
+            if let Some(row) = (0..rows).find(|row| of_column[*row] != element(row * pitch + column)) {
+                return Err(format!("{rows} x {columns} of 3 bytes: element {row} of column {column} is wrong"));
+            }
+        }
+        Ok(())
+    })?;
+    let elements = input(3 * rows * rows);
+    let mut square = gpu.upload_matrix::<[u8; 3]>(cast_slice(&elements), rows, rows).map_err(failed)?;
+    drop(elements);
+    gpu.transpose_in_place(&mut square).map_err(failed)?;
+    let mut found = gpu.download_matrix(&square).map_err(failed)?;
+    by_rows(&mut found, rows, |piece, first| {
+        for (column, of_column) in (first..).zip(piece.chunks(rows)) {
+            if let Some(row) = (0..rows).find(|row| of_column[*row] != element(row * rows + column)) {
+                return Err(format!("{rows} x {rows} of 3 bytes in place: element {row} of column {column} is wrong"));
+            }
+        }
+        Ok(())
+    })
 }

@@ -1,5 +1,6 @@
 //! Transposes of any element size, shape, pitch and alignment, compared with the CPU.
 
+use cuda_std::bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut};
 use half::{bf16, f16};
 use warpfold::num_complex::{Complex32, Complex64};
 use warpfold::{Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
@@ -36,37 +37,18 @@ pub static CHECKS: [(&str, Check); 8] = [
     ("complex f64", check::<[f64; 2]>),
 ];
 
-/// Arbitrary bits.
-trait Bits: Plain {
-    fn of(low: u64, high: u64) -> Self;
-    fn bits(self) -> [u64; 2];
-}
+/// Elements of any bits.
+trait Bits: Plain + Pod {}
 
-macro_rules! bits {
-    ($($type:ty, $of:expr, $bits:expr;)*) => {$(
-        impl Bits for $type {
-            fn of(low: u64, high: u64) -> Self {
-                ($of)(low, high)
-            }
-            fn bits(self) -> [u64; 2] {
-                ($bits)(self)
-            }
-        }
-    )*};
-}
+impl<T: Plain + Pod> Bits for T {}
 
-bits! {
-    u8, |low, _| low as Self, |x: Self| [x.into(), 0];
-    u16, |low, _| low as Self, |x: Self| [x.into(), 0];
-    f32, |low, _| Self::from_bits(low as u32), |x: Self| [x.to_bits().into(), 0];
-    f64, |low, _| Self::from_bits(low), |x: Self| [x.to_bits(), 0];
-    [u8; 4], |low: u64, _| (low as u32).to_le_bytes(), |x: Self| [u32::from_le_bytes(x).into(), 0];
-    i128,
-    |low: u64, high: u64| (u128::from(low) | u128::from(high) << 64) as Self,
-    |x: Self| [x as u64, (x >> 64) as u64];
-    [f32; 2], |low: u64, high: u64| [low, high].map(|word| f32::from_bits(word as u32)),
-        |x: Self| x.map(|part| part.to_bits().into());
-    [f64; 2], |low, high| [low, high].map(f64::from_bits), |x: Self| x.map(f64::to_bits);
+/// The first element whose bits differ.
+fn first_difference<T: Bits>(found: &[T], expected: &[T]) -> Option<usize> {
+    if cast_slice::<T, u8>(found) == cast_slice::<T, u8>(expected) {
+        return None;
+    }
+    let differs = |(found, expected): (&T, &T)| bytes_of(found) != bytes_of(expected);
+    Some(found.iter().zip(expected).position(differs).unwrap_or(found.len().min(expected.len())))
 }
 
 /// The number of elements after the output that must not be written.
@@ -92,14 +74,13 @@ fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
         gpu.download(&output)
     };
     let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
-    let is_wrong = |(found, expected): (&T, &T)| found.bits() != expected.bits();
-    match found.iter().zip(&expected).position(is_wrong) {
+    match first_difference(&found, &expected) {
         None => Ok(()),
         Some(at) => Err(format!(
             "{case:?} of {} bytes: element {at} is {:x?}, should be {:x?}",
             size_of::<T>(),
-            found[at].bits(),
-            expected[at].bits()
+            bytes_of(&found[at]),
+            bytes_of(&expected[at])
         )),
     }
 }
@@ -287,11 +268,13 @@ impl Noise {
 /// Elements of pseudorandom bits.
 fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
     let mut noise = Noise::new(seed);
-    let element = |_| {
-        let bits = noise.bits();
-        T::of(bits >> 24, bits)
-    };
-    (0..len).map(element).collect()
+    let mut elements = vec![T::zeroed(); len];
+    for chunk in cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
+        // Of a part of a word, the high bytes, which are the most random.
+        let word = noise.bits().to_be_bytes();
+        chunk.copy_from_slice(&word[..chunk.len()]);
+    }
+    elements
 }
 
 /// Checks square matrices in place, including memory that must not be written. The case's columns and the output's
@@ -325,7 +308,7 @@ fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
         gpu.download(&buffer)
     };
     let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
-    match (0..found.len()).find(|&at| found[at].bits() != expected[at].bits()) {
+    match first_difference(&found, &expected) {
         None => Ok(()),
         Some(at) => Err(format!("{case:?} in place, of {} bytes: element {at} is wrong", size_of::<T>())),
     }
@@ -367,12 +350,66 @@ fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], se
         };
         let what = || format!("{shape:?} by {axes:?}, of {} bytes, from and to {offsets:?}", size_of::<T>());
         let found = run().map_err(|error: Error| format!("{}: {error}", what()))?;
-        if let Some(at) = (0..found.len()).find(|&at| found[at].bits() != expected[at].bits()) {
+        if let Some(at) = first_difference(&found, &expected) {
             return Err(format!("{}: element {at} is wrong", what()));
         }
     }
     Ok(())
 }
+
+/// The checks of elements of one size: each call that moves elements.
+pub struct SizeChecks {
+    /// Bytes of an element.
+    pub size: usize,
+    /// Transposes with pitches, batches and offsets.
+    pub transpose: Check,
+    /// Square matrices in place.
+    pub in_place: Check,
+    /// All orders of three axes.
+    pub permute: PermuteCheck,
+}
+
+impl SizeChecks {
+    const fn of<T: Bits>() -> Self {
+        Self {
+            size: size_of::<T>(),
+            transpose: check::<T>,
+            in_place: check_in_place::<T>,
+            permute: check_permuted::<T>,
+        }
+    }
+
+    /// Runs each of them on matrices of `rows` x `columns` elements and arrays of three axes, without gaps at the start
+    /// of the memory, and with pitches, batches and offsets.
+    ///
+    /// # Errors
+    /// If a result is wrong, or on an error of the library.
+    pub fn run(&self, gpu: &Gpu, rows: usize, columns: usize, seed: u64) -> Result<(), String> {
+        for (batch, pads, offsets) in
+            [(1, [0; 2], [0; 2]), (1, [0; 2], [3, 1]), (3, [0; 2], [0; 2]), (2, [3, 1], [1, 2]), (1, [0, 5], [0; 2])]
+        {
+            let case = Case { rows, columns, batch, pads, offsets, seed };
+            (self.transpose)(gpu, &case)?;
+            (self.in_place)(gpu, &Case { pads: [pads[0]; 2], ..case })?;
+        }
+        for (shape, offsets) in [([rows, columns, 3], [0; 2]), ([2, rows, columns], [1, 2]), ([rows, 5, 2], [0, 1])] {
+            (self.permute)(gpu, shape, offsets, seed)?;
+        }
+        Ok(())
+    }
+}
+
+macro_rules! sizes {
+    ($($size:literal)*) => {
+        [$(SizeChecks::of::<[u8; $size]>()),*]
+    };
+}
+
+/// The checks of every size that the library moves.
+pub static EVERY_SIZE: [SizeChecks; 64] = sizes! {
+    1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24 25 26 27 28 29 30 31 32
+    33 34 35 36 37 38 39 40 41 42 43 44 45 46 47 48 49 50 51 52 53 54 55 56 57 58 59 60 61 62 63 64
+};
 
 /// A matrix that is transposed by tiles for elements of 2 bytes or more, 16-byte aligned.
 pub const ALIGNED: Case = Case { rows: 1040, columns: 2064, batch: 1, pads: [0; 2], offsets: [0; 2], seed: 0 };

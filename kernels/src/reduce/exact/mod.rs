@@ -54,5 +54,5 @@ pub mod states;
 pub mod superaccumulator;
 pub mod superaccumulator_words;
 pub mod terms;
-mod unrolled;
+pub(crate) mod unrolled;
 pub mod warp_sum;

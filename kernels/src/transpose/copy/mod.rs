@@ -1,9 +1,11 @@
-//! Transposes of matrices of long contiguous segments: each segment is copied, and none is staged in shared memory.
+//! Copies by the output's order, of which none is staged in shared memory.
 //!
-//! | module | segments begin and end |
+//! | module | takes |
 //! |---|---|
-//! | [`elements`] | at multiples of a 4-, 8- or 16-byte access |
-//! | [`vectors`] | at any address |
+//! | [`elements`] | transposes of long contiguous segments that begin and end at multiples of a 4-, 8- or 16-byte access |
+//! | [`vectors`] | transposes of long contiguous segments that begin and end at any address |
+//! | [`strided`] | anything: elements at any strides, on both sides or in place |
 
 pub mod elements;
+pub mod strided;
 pub mod vectors;
