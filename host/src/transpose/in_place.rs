@@ -24,8 +24,9 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Elements are of no bytes or of more than 64, the matrix is not square, or belongs to another device. (For other shapes, elements would move along long
-    /// cycles. [`Gpu::transpose`], which writes a second matrix, is faster than that.)
+    /// An element has no bytes or more than 64, the matrix is not square, or belongs to another device. (For other
+    /// shapes, elements would move along long cycles. [`Gpu::transpose`], which writes a second matrix, is faster than
+    /// that.)
     pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::new(matrix.rows(), matrix.columns());
         self.transpose_views_in_place(shape, matrix.buffer_mut())
@@ -34,8 +35,8 @@ impl Gpu {
     /// Transposes a batch of square matrices in place. The two pitches of `shape` must be equal.
     ///
     /// # Errors
-    /// Elements are of no bytes or of more than 64, the matrices are not square, the pitches differ, the view is shorter than the shape or belongs to another
-    /// device, or no memory could hold the shape.
+    /// An element has no bytes or more than 64, the matrices are not square, the pitches differ, the view is shorter
+    /// than the shape or belongs to another device, or no memory could hold the shape.
     pub fn transpose_views_in_place<'m, T: Plain>(
         &self,
         shape: Transposition,

@@ -151,7 +151,7 @@ impl Gpu {
     /// The transpose, as a new matrix.
     ///
     /// # Errors
-    /// Elements are of no bytes or of more than 64, the matrix belongs to another device, or there is no memory for the
+    /// An element has no bytes or more than 64, the matrix belongs to another device, or there is no memory for the
     /// result.
     pub fn transpose<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
         let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
@@ -162,7 +162,8 @@ impl Gpu {
     /// Writes the transpose of `matrix` to `result`. Allocates nothing.
     ///
     /// # Errors
-    /// Elements are of no bytes or of more than 64, `result` does not have the transposed shape, or one of the two belongs to another device.
+    /// An element has no bytes or more than 64, `result` does not have the transposed shape, or one of the two belongs
+    /// to another device.
     pub fn transpose_into<T: Plain>(&self, matrix: &Matrix<T>, result: &mut Matrix<T>) -> Result<(), Error> {
         let shape = Transposition::between(matrix, result)?;
         self.transpose_views(shape, matrix, result.buffer_mut())
@@ -173,7 +174,8 @@ impl Gpu {
     /// bits are copied. Allocates nothing.
     ///
     /// # Errors
-    /// Elements are of no bytes or of more than 64, a view is shorter than the shape, or belongs to another device, or no memory could hold the shape.
+    /// An element has no bytes or more than 64, a view is shorter than the shape, or belongs to another device, or no
+    /// memory could hold the shape.
     pub fn transpose_views<'i, 'o, T: Plain>(
         &self,
         shape: Transposition,

@@ -43,8 +43,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// Elements are of no bytes or of more than 64, `axes` is not a permutation of 0, 1 and 2, a view does not have the shape's length or belongs to another device,
-    /// or no memory could hold the shape.
+    /// An element has no bytes or more than 64, `axes` is not a permutation of 0, 1 and 2, a view does not have the
+    /// shape's length or belongs to another device, or no memory could hold the shape.
     pub fn permute<'i, 'o, T: Plain>(
         &self,
         shape: [usize; 3],

@@ -2,9 +2,9 @@
 //!
 //! | module | takes |
 //! |---|---|
-//! | [`elements`] | transposes of long contiguous segments that begin and end at multiples of a 4-, 8- or 16-byte access |
-//! | [`vectors`] | transposes of long contiguous segments that begin and end at any address |
-//! | [`strided`] | anything: elements at any strides, on both sides or in place |
+//! | [`elements`] | matrices of long contiguous segments that begin and end at multiples of a 4-, 8- or 16-byte access |
+//! | [`vectors`] | matrices of long contiguous segments that begin and end at any address |
+//! | [`strided`] | elements at any strides, on both sides or in place |
 
 pub mod elements;
 pub mod strided;
