@@ -57,6 +57,7 @@ pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     operator: u64,
     has_empty_result: bool,
     is_any_order: bool,
+    bytes_of_order: usize,
     handles: StateHandles<T, S, R>,
 }
 
@@ -86,8 +87,14 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     where
         O: Operator<T, State = S, Output = R>,
     {
-        let (has_empty_result, is_any_order) = (O::HAS_EMPTY_RESULT, O::ANY_ORDER);
-        Self { name, operator: operator.to_word(), has_empty_result, is_any_order, handles }
+        Self {
+            name,
+            operator: operator.to_word(),
+            has_empty_result: O::HAS_EMPTY_RESULT,
+            is_any_order: O::ANY_ORDER,
+            bytes_of_order: O::BYTES_OF_ORDER,
+            handles,
+        }
     }
 
     /// The same kernels for elements `U` and results `Q`.
@@ -96,7 +103,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// The reduction of elements of type `U` gives, bit for bit, what this one gives for those of type `T`.
     pub unsafe fn reinterpret<U: Element, Q: Plain>(self) -> StateKernels<U, S, Q> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<Q>()) };
-        let Self { name, operator, has_empty_result, is_any_order, handles } = self;
+        let Self { name, operator, has_empty_result, is_any_order, bytes_of_order, handles } = self;
         // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
         let handles = unsafe {
             StateHandles {
@@ -108,7 +115,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
                 long_segments: handles.long_segments.reinterpret(),
             }
         };
-        StateKernels { name, operator, has_empty_result, is_any_order, handles }
+        StateKernels { name, operator, has_empty_result, is_any_order, bytes_of_order, handles }
     }
 
     /// The operator's name in messages: `the sum`.
@@ -124,6 +131,11 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// [`Operator::HAS_EMPTY_RESULT`].
     pub fn has_empty_result(&self) -> bool {
         self.has_empty_result
+    }
+
+    /// [`Operator::BYTES_OF_ORDER`].
+    pub fn bytes_of_order(&self) -> usize {
+        self.bytes_of_order
     }
 
     /// [`Operator::ANY_ORDER`].
