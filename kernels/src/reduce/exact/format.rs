@@ -16,7 +16,8 @@ pub trait Format: Binary {
     /// Numbers above all windows are multiples of this power of two.
     const LARGE: i32;
 
-    /// The upper 32 bits of the magnitude, which are in the order of magnitudes.
+    /// The upper 32 bits of the magnitude, which are in the order of magnitudes. 0 does not mean that the number is 0:
+    /// those of an `f64` below 2^-1042 are 0, too.
     fn high_word(self) -> u32;
     /// The [`high_word`](Format::high_word) as a float, which has the same order. It is NaN for NaN and for `f64` of at
     /// least 2^1017. The larger of two `f32` is one instruction, and that of two `f64` more than ten.
@@ -242,7 +243,7 @@ impl Value for i128 {
     }
 }
 
-/// The high word of the largest magnitude, NaN included.
+/// The [high word](Format::high_word) of the largest magnitude, NaN included.
 #[inline(always)]
 pub(super) fn largest_of<F: Format, const N: usize>(terms: &[F; N]) -> u32 {
     let mut largest = 0;

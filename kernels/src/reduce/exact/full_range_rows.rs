@@ -64,8 +64,10 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
     let mut left = unsafe { terms_of_lane::<K, T, N>(input, place, lanes_log, vectors_log) };
 
     let (mut large, mut specials, mut has_large) = (0, Specials::EMPTY, false);
-    // Whether a group has terms in some lane: the same in all lanes.
-    let has_singles = warp_vote_any(FULL_MASK, largest_of(&left[VECTORS]) != 0);
+    // Whether a group has terms in some lane: the same in all lanes. The high word of a small `f64` is 0.
+    let mut has_own_singles = false;
+    each::<N>(|i| has_own_singles |= !left[VECTORS][i].is_zero());
+    let has_singles = warp_vote_any(FULL_MASK, has_own_singles);
     let is_used = |j: usize| if j < VECTORS { j < 1 << vectors_log } else { has_singles };
     let count = ((1 << vectors_log) + if has_singles { 1 } else { 0 }) * N as u32;
     let largest_of_all = |left: &[[Float<K>; N]; GROUPS]| {
