@@ -4,7 +4,6 @@ use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use test_support::element_types;
 use test_support::exact::{self, Data};
 use test_support::times;
 use warpfold::exact::ExactSum;
@@ -49,18 +48,6 @@ fn sums_of_rows_and_columns_are_exact() {
     for _ in 0..times(2, 300) {
         let (rows, len) = (source.random_range(1..20), source.random_range(0..700));
         exact::rows_and_columns(&gpu, rows, len, &mut source).unwrap();
-    }
-}
-
-#[test]
-fn results_in_the_type_of_elements_are_rounded_once() {
-    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(55));
-    element_types::is_rounded_once(&gpu).unwrap();
-    for (rows, len) in [(3, 5), (40, 4), (33, 16), (9, 250), (2, 3000), (300, 3), (1, 7)] {
-        element_types::check(&gpu, rows, len, &mut source).unwrap();
-    }
-    for _ in 0..times(1, 100) {
-        element_types::check(&gpu, source.random_range(1..40), source.random_range(1..700), &mut source).unwrap();
     }
 }
 

@@ -11,6 +11,7 @@
 //! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
 //! | `custom` | custom operators and custom exact sums |
 //! | `exact_columns` | exact sums of columns with elements outside their windows |
+//! | `exact_cross` | every shape, kind of data, type and operator of exact sums |
 //! | `exact_consequences` | the bits of an exact sum depend only on the elements |
 //! | `exact_edges` | exact sums at the edges of windows, bins, lanes and blocks |
 //! | `exact_launches` | exact sums with launches that plans rarely make, and with rare data |
@@ -35,6 +36,7 @@ mod entries;
 mod exact;
 mod exact_columns;
 mod exact_consequences;
+mod exact_cross;
 mod exact_edges;
 mod exact_launches;
 mod exact_rows;

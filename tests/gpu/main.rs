@@ -2,6 +2,7 @@
 //!
 //! Without a device every test is shown as ignored, and a line gives the reason.
 
+mod exact_cross;
 mod large;
 mod reductions;
 mod refused;
@@ -10,6 +11,7 @@ mod transposes;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
 
+use half::{bf16, f16};
 use libtest_mimic::{Arguments, Failed, Trial};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -22,8 +24,7 @@ use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
-    by_length, custom, device_library, element_types, exact, exact_edges, exact_sums, executor, first_gpu, rust_cuda,
-    streams,
+    by_length, custom, device_library, exact, exact_edges, exact_sums, executor, first_gpu, rust_cuda, streams,
 };
 use warpfold::KERNELS;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
@@ -178,20 +179,14 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Ok(())
         }),
     );
-    add(
-        "exact sums in the type of the elements".into(),
-        Box::new(|gpu| {
-            let mut source = SmallRng::seed_from_u64(55);
-            element_types::is_rounded_once(gpu)?;
-            for (rows, len) in [(3, 5), (40, 4), (33, 16), (9, 250), (2, 3000), (300, 3), (1, 7), (1, 100_000)] {
-                element_types::check(gpu, rows, len, &mut source)?;
-            }
-            for _ in 0..if is_sanitized() { 3 } else { 100 } {
-                element_types::check(gpu, source.random_range(1..60), source.random_range(1..1000), &mut source)?;
-            }
-            Ok(())
-        }),
-    );
+    for trials in [
+        exact_cross::trials::<f32>(),
+        exact_cross::trials::<f64>(),
+        exact_cross::trials::<f16>(),
+        exact_cross::trials::<bf16>(),
+    ] {
+        trials.into_iter().for_each(|(name, test)| add(name, test));
+    }
     add(
         "exact column sums".into(),
         Box::new(|gpu| {

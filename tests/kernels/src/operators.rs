@@ -130,6 +130,19 @@ impl ExactTerm for Third {
     }
 }
 
+/// The absolute value of an `f64`.
+#[derive(Clone, Copy)]
+pub struct Magnitude;
+
+impl ExactTerm for Magnitude {
+    type Element = f64;
+    type Term = f64;
+    type Sum = f64;
+    fn term(x: f64) -> f64 {
+        x.abs()
+    }
+}
+
 /// An integer, which is exact in `f64`.
 #[derive(Clone, Copy)]
 pub struct Integer;
@@ -173,6 +186,7 @@ kernels::exact_reductions! {
     Positive of f32: "the sum of positives";
     Square of f32: "the sum of squares";
     Third of f64: "the sum of thirds";
+    Magnitude of f64: "the sum of magnitudes";
     Integer of i32: "the sum of integers";
     Huge of f32: "the sum of huge terms";
     Successor of f32: "the sum of successors";

@@ -3,7 +3,8 @@
 use half::{bf16, f16};
 use rand::Rng;
 use rand::rngs::SmallRng;
-use warpfold::exact::{ExactSum, Summand};
+use rand::seq::index::sample;
+use warpfold::exact::Summand;
 use warpfold::ops::{Dot, Mean, Norm, Sum, SumOfSquares};
 use warpfold::{Element, Error, Gpu, Shape, View};
 
@@ -20,8 +21,12 @@ pub enum Data {
     AnyFinite,
     /// Above all windows.
     Large,
-    /// Subnormal numbers.
+    /// Subnormal numbers, of any of their exponents.
     Subnormal,
+    /// One or two of the smallest number among zeros.
+    Least,
+    /// Subnormal numbers, and 1.
+    SubnormalsBesideOne,
     /// With rising exponents, from the lowest to the highest.
     Rising,
     /// With falling exponents, from the highest to the lowest.
@@ -32,6 +37,8 @@ pub enum Data {
     Outlier,
     /// At a midpoint of two results, except for one bit far below.
     NearlyTied,
+    /// At a midpoint of two results, except for the smallest number.
+    TiedButForLeast,
     /// The largest number and its negation, whose partial sums must not overflow.
     AtTheEdge,
     /// Zeros of both signs.
@@ -47,18 +54,21 @@ pub enum Data {
 }
 
 /// All kinds.
-pub const ALL: [Data; 17] = [
+pub const ALL: [Data; 20] = [
     Data::Normal,
     Data::Uniform,
     Data::Wide,
     Data::AnyFinite,
     Data::Large,
     Data::Subnormal,
+    Data::Least,
+    Data::SubnormalsBesideOne,
     Data::Rising,
     Data::Falling,
     Data::Cancelling,
     Data::Outlier,
     Data::NearlyTied,
+    Data::TiedButForLeast,
     Data::AtTheEdge,
     Data::Zeros,
     Data::Sparse,
@@ -68,7 +78,7 @@ pub const ALL: [Data; 17] = [
 ];
 
 /// A type whose sums are exact.
-pub trait Exact: Element + Summand<Sum: Into<f64> + Element> {
+pub trait Exact: Element + Into<f64> + Summand<Sum: Into<f64> + Element> {
     /// The name in Rust.
     const NAME: &str;
     /// The exponents of the largest and the smallest number in the data.
@@ -163,7 +173,7 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
     let bell = |source: &mut SmallRng| (0..6).map(|_| source.random_range(-1.0_f64..1.0)).sum::<f64>();
     let any = |source: &mut SmallRng| loop {
         let x = T::any(source);
-        if finite(x) {
+        if x.into().is_finite() {
             return x;
         }
     };
@@ -183,7 +193,10 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
                 let mantissa = source.random_range(1.0..2.0 - power(1 - T::DIGITS));
                 T::nearest(sign(source) * mantissa * power(source.random_range(highest - 2..=highest)))
             }
-            Data::Subnormal => T::nearest(sign(source) * source.random::<f64>() * power(least + T::DIGITS - 1)),
+            Data::Subnormal | Data::SubnormalsBesideOne => {
+                let exponent = least + source.random_range(0..T::DIGITS - 1);
+                T::nearest(sign(source) * source.random_range(1.0..2.0) * power(exponent))
+            }
             Data::Rising => T::nearest(bell(source) * power(exponent(i))),
             Data::Falling => T::nearest(bell(source) * power(-exponent(i))),
             Data::NearlyTied => {
@@ -191,7 +204,7 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
                 T::nearest(of_three.get(i).copied().unwrap_or(0.0))
             }
             Data::AtTheEdge => T::nearest(sign(source) * T::GREATEST),
-            Data::Zeros => T::nearest(sign(source) * 0.0),
+            Data::Zeros | Data::Least | Data::TiedButForLeast => T::nearest(sign(source) * 0.0),
             Data::Sparse => match source.random_range(0..200) {
                 0 => T::nearest(sign(source)),
                 1 => any(source),
@@ -202,12 +215,23 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
     if let Data::Cancelling = data {
         let half = len / 2;
         for i in 0..half {
-            let opposite = -to_f64(all[i]);
+            let opposite = -all[i].into();
             all[half + i] = T::nearest(opposite * if i == place { 1.0 + power(1 - T::DIGITS) } else { 1.0 });
+        }
+    }
+    if let Data::TiedButForLeast = data {
+        // Half of the last place of 1, in the type of the elements or that of sums.
+        let of_sums = if size_of::<T::Sum>() == size_of::<f64>() { 53 } else { 24 };
+        let half = power(if source.random() { -T::DIGITS } else { -of_sums });
+        let terms = [sign(source) * power(least), half, 1.0];
+        for (i, x) in sample(source, len, terms.len().min(len)).into_iter().zip(terms) {
+            all[i] = T::nearest(x);
         }
     }
     let special = match data {
         Data::Outlier => sign(source) * power(highest - 27_i32.min(highest / 2)),
+        Data::Least => power(least),
+        Data::SubnormalsBesideOne => sign(source),
         Data::Nan => f64::NAN,
         Data::Infinite => f64::NEG_INFINITY,
         Data::BothInfinities => f64::INFINITY,
@@ -215,17 +239,10 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
     };
     if len > 0 {
         all[place] = T::nearest(special);
-        if let Data::BothInfinities = data {
-            all[source.random_range(0..len)] = T::nearest(f64::NEG_INFINITY);
+        if let Data::BothInfinities | Data::Least = data {
+            let second = if let Data::Least = data { special } else { f64::NEG_INFINITY };
+            all[source.random_range(0..len)] = T::nearest(second);
         }
     }
     all
-}
-
-pub(super) fn to_f64<T: Exact>(x: T) -> f64 {
-    ExactSum::from_iter([x]).rounded()
-}
-
-pub(super) fn finite<T: Exact>(x: T) -> bool {
-    to_f64(x).is_finite()
 }
