@@ -280,7 +280,8 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     match rows {
         8 => sum_rows::<O::Terms, T, 8>(input, share, place, slots, exponents, load),
         4 => sum_rows::<O::Terms, T, 4>(input, share, place, slots, exponents, load),
-        _ => sum_rows::<O::Terms, T, 2>(input, share, place, slots, exponents, load),
+        2 => sum_rows::<O::Terms, T, 2>(input, share, place, slots, exponents, load),
+        _ => unreachable!(),
     }
 }
 

@@ -317,7 +317,8 @@ fn resum_rows<O: ExactOperator<T>, T: Element>(
                 match size_of::<T>() {
                     2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, vectors_log, &results),
                     4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, vectors_log, &results),
-                    _ => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, vectors_log, &results),
+                    8 => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, vectors_log, &results),
+                    _ => unreachable!(),
                 }
             }
             not_exact = 0;

@@ -390,7 +390,8 @@ fn resum_segments<O: ExactOperator<T>, T: Element>(
                 match size_of::<T>() {
                     2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, VECTORS_LOG, &results),
                     4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, VECTORS_LOG, &results),
-                    _ => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, VECTORS_LOG, &results),
+                    8 => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, VECTORS_LOG, &results),
+                    _ => unreachable!(),
                 }
             }
         }
