@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use crate::load::MAIN_LIBRARY;
+
 /// The error of [`load`](crate::load()): no usable driver was found.
 ///
 /// A driver may load on a machine without a GPU. In that case `cuInit` returns an error.
@@ -10,10 +12,7 @@ use std::path::PathBuf;
 #[non_exhaustive]
 pub enum LoadError {
     /// No driver library could be opened.
-    #[error(
-        "found no CUDA driver ({}); install the NVIDIA driver",
-        join(.tried)
-    )]
+    #[error("found no CUDA driver, {MAIN_LIBRARY} ({}); install the NVIDIA driver", join(.tried))]
     NoDriver {
         /// The libraries that were tried, in order.
         tried: Vec<Attempt>,
@@ -83,8 +82,10 @@ mod tests {
         let error = LoadError::NoDriver { tried: vec![attempt("libcuda.so.1"), attempt("libcuda.so")] };
         assert_eq!(
             error.to_string(),
-            "found no CUDA driver (libcuda.so.1: no such file; libcuda.so: no such file); install \
-             the NVIDIA driver"
+            format!(
+                "found no CUDA driver, {MAIN_LIBRARY} (libcuda.so.1: no such file; libcuda.so: no such file); install \
+                 the NVIDIA driver"
+            )
         );
     }
 }

@@ -18,14 +18,21 @@ use crate::version::DriverVersion;
 /// unset or empty, [`load`](crate::load()) tries the default libraries.
 pub const OVERRIDE_VARIABLE: &str = "WARPFOLD_LIBCUDA";
 
+/// The driver's library, as an error names it.
+#[cfg(not(windows))]
+pub(crate) const MAIN_LIBRARY: &str = "libcuda.so.1";
+/// The driver's library, as an error names it.
+#[cfg(windows)]
+pub(crate) const MAIN_LIBRARY: &str = "nvcuda.dll";
+
 /// The libraries to try, in order. WSL has the driver of the Windows host at the second path. Some containers have only
 /// the third name.
 #[cfg(not(windows))]
-const DEFAULT_LIBRARIES: &[&str] = &["libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
+const DEFAULT_LIBRARIES: &[&str] = &[MAIN_LIBRARY, "/usr/lib/wsl/lib/libcuda.so.1", "libcuda.so"];
 
 /// The library to try, from the system folder of Windows only.
 #[cfg(windows)]
-const DEFAULT_LIBRARIES: &[&str] = &["nvcuda.dll"];
+const DEFAULT_LIBRARIES: &[&str] = &[MAIN_LIBRARY];
 
 /// Loads the NVIDIA driver.
 ///
@@ -49,10 +56,16 @@ pub fn load() -> Result<&'static Driver, LoadError> {
 fn find() -> Result<Driver, LoadError> {
     let open_defaults = || open_first(DEFAULT_LIBRARIES.iter().map(|name| (OsStr::new(name), open_default as Open)));
     let (library, name) = match env::var_os(OVERRIDE_VARIABLE) {
-        Some(choice) if choice == "none" => {
-            Err(vec![Attempt { library: format!("{OVERRIDE_VARIABLE}=none"), reason: "disables the driver".into() }])
-        }
-        Some(choice) if !choice.is_empty() => open_first([(choice.as_os_str(), open as Open)]),
+        Some(choice) if choice == "none" => Err(vec![Attempt {
+            library: format!("{OVERRIDE_VARIABLE}=none"),
+            reason: "disables the driver, until the variable is unset".into(),
+        }]),
+        Some(choice) if !choice.is_empty() => open_first([(choice.as_os_str(), open as Open)]).map_err(|mut tried| {
+            for attempt in &mut tried {
+                attempt.reason += &format!("; no other library is tried while {OVERRIDE_VARIABLE} is set");
+            }
+            tried
+        }),
         _ => open_defaults(),
     }
     .map_err(|tried| LoadError::NoDriver { tried })?;

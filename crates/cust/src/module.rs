@@ -10,6 +10,7 @@ use std::ptr;
 use cuda_driver::{CUjit_option, CUmodule};
 
 use crate::context::{Context, CurrentContext};
+use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
 
 /// The optimization level of the driver's compiler.
@@ -112,10 +113,12 @@ impl Module {
     /// Compiles PTX and loads it into the current context.
     ///
     /// # Errors
-    /// [`CudaError::InvalidPtx`] if the compiler rejects the PTX, for example because it is for a newer GPU, or if the
-    /// text is not PTX; [`CudaError::UnsupportedPtxVersion`] if the PTX version is newer than the driver supports;
-    /// another error of the driver.
+    /// [`CudaError::NoDriver`] without a driver, whatever the text is; [`CudaError::InvalidContext`] if no context is
+    /// current; [`CudaError::InvalidPtx`] if the compiler rejects the PTX, for example because it is for a newer GPU,
+    /// or if the text is not PTX; [`CudaError::UnsupportedPtxVersion`] if the PTX version is newer than the driver
+    /// supports; another error of the driver.
     pub fn from_ptx<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        driver()?;
         // The driver would ignore the text after a nul byte.
         let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
         Self::from_ptx_cstr(&ptx, options)
@@ -126,6 +129,7 @@ impl Module {
     /// # Errors
     /// As for [`Module::from_ptx`].
     pub fn from_ptx_cstr(ptx: &CStr, options: &[ModuleJitOption]) -> CudaResult<Self> {
+        driver()?;
         check_ptx(ptx)?;
         // SAFETY: the string is nul-terminated, and not a binary.
         unsafe { Self::load(ptx.as_ptr().cast(), options, None) }
@@ -138,6 +142,7 @@ impl Module {
     pub fn from_ptx_with_log<T: AsRef<str>>(ptx: T, options: &[ModuleJitOption]) -> Result<Self, PtxError> {
         let mut log = vec![0_u8; 8 << 10];
         let mut load = || {
+            driver()?;
             let ptx = CString::new(ptx.as_ref()).map_err(|_| CudaError::InvalidPtx)?;
             check_ptx(&ptx)?;
             // SAFETY: the string is nul-terminated, and not a binary.
@@ -154,6 +159,7 @@ impl Module {
     /// # Errors
     /// [`CudaError::FileNotFound`] if the file cannot be read; otherwise as for [`Module::from_ptx`].
     pub fn from_file<P: AsRef<Path>>(path: P) -> CudaResult<Self> {
+        driver()?;
         let bytes = fs::read(path).map_err(|_| CudaError::FileNotFound)?;
         Self::from_ptx(String::from_utf8(bytes).map_err(|_| CudaError::InvalidPtx)?, &[])
     }

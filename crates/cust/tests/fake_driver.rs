@@ -87,6 +87,33 @@ fn without_a_driver_every_call_is_an_error() {
     assert_eq!(CudaError::OutOfMemory.name(), "CUDA_ERROR_OUT_OF_MEMORY");
 }
 
+/// The first call of a program may be one that loads a module, and its text may be wrong, too.
+#[test]
+fn without_a_driver_no_module_can_be_loaded() {
+    in_child!("without_a_driver_no_module_can_be_loaded", Path::new("none"));
+    let missing = Path::new("no/such/file.ptx");
+    for text in [PTX, "", "no PTX", "nul \0 byte"] {
+        let with_log = Module::from_ptx_with_log(text, &[]).unwrap_err();
+        let text_as_cstr = std::ffi::CString::new(text.replace('\0', "")).unwrap();
+        let errors = [
+            Module::from_ptx(text, &[]).unwrap_err(),
+            Module::from_ptx_cstr(&text_as_cstr, &[]).unwrap_err(),
+            with_log.error,
+            Module::from_file(missing).unwrap_err(),
+            // SAFETY: nothing is loaded without a driver.
+            unsafe { Module::from_cubin_unchecked(text, &[]) }.unwrap_err(),
+            // SAFETY: as above.
+            unsafe { Module::from_fatbin_unchecked(text, &[]) }.unwrap_err(),
+        ];
+        assert_eq!(errors, [CudaError::NoDriver; 6], "{text:?}");
+        for message in [errors[0].to_string(), with_log.to_string()] {
+            for part in ["no CUDA driver", "libcuda.so.1", "install the NVIDIA driver"] {
+                assert!(message.contains(part), "`{part}` is not in: {message}");
+            }
+        }
+    }
+}
+
 #[test]
 fn calls_before_init_are_errors() {
     in_child!("calls_before_init_are_errors", fake_driver());
