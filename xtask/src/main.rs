@@ -16,6 +16,7 @@ mod tables;
 mod timings;
 mod workspace;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 use std::thread;
@@ -64,7 +65,7 @@ WARPFOLD_ARCHS=none selects the executor's build."
     Bench {
         /// The benchmark's arguments
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        arguments: Vec<OsString>,
     },
     /// Runs all tests, or those that `cargo test` selects by the arguments
     #[command(after_help = "Examples:
@@ -82,7 +83,7 @@ Without a GPU, the tests that need one are reported as ignored.")]
         all: bool,
         /// Arguments of `cargo test`
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        arguments: Vec<String>,
+        arguments: Vec<OsString>,
     },
     /// Installs the compiler that builds kernels, unless this machine has it
     #[command(after_help = "Examples:
@@ -219,7 +220,7 @@ fn main() -> ExitCode {
 ///
 /// For a GPU it is a release build, because the benchmark also measures host code. For the executor it is the build of
 /// the tests, without PTX.
-fn bench(arguments: &[String]) -> anyhow::Result<u8> {
+fn bench(arguments: &[OsString]) -> anyhow::Result<u8> {
     let backend = Backend::detect();
     let profile = match backend {
         Backend::Gpu => {
@@ -249,18 +250,18 @@ fn bench(arguments: &[String]) -> anyhow::Result<u8> {
 }
 
 /// The architecture of `bench occupancy --arch sm_90`; `None` if the arguments name a folder of PTX.
-fn arch_of_occupancy(arguments: &[String]) -> Option<Arch> {
+fn arch_of_occupancy(arguments: &[OsString]) -> Option<Arch> {
     let at = |name: &str| arguments.iter().position(|argument| argument == name);
-    if !arguments.iter().any(|argument| argument == "occupancy") || at("--ptx").is_some() {
+    if at("occupancy").is_none() || at("--ptx").is_some() {
         return None;
     }
-    let joined = arguments.iter().find_map(|argument| argument.strip_prefix("--arch="));
-    joined.or_else(|| arguments.get(at("--arch")? + 1).map(String::as_str))?.parse().ok()
+    let joined = arguments.iter().find_map(|argument| argument.to_str()?.strip_prefix("--arch="));
+    joined.or_else(|| arguments.get(at("--arch")? + 1)?.to_str())?.parse().ok()
 }
 
 /// Runs all tests, or those that `arguments` select. Without a GPU the library is built without PTX. The tests of the
 /// PTX build their own.
-fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
+fn test(all: bool, arguments: &[OsString]) -> anyhow::Result<u8> {
     let backend = Backend::detect();
     setup::run(false)?;
     // Without ptxas, some tests only report that they were skipped.
@@ -286,6 +287,9 @@ fn test(all: bool, arguments: &[String]) -> anyhow::Result<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::ffi::OsStr;
+    #[cfg(unix)]
+    use std::os::unix::ffi::OsStrExt;
 
     #[test]
     fn arguments_of_test_go_to_cargo() {
@@ -293,14 +297,26 @@ mod tests {
         let Ok(Task::Test { all, arguments }) = parse("xtask test --all --test cpu reductions -- --list") else {
             panic!("not the command `test`")
         };
-        assert_eq!((all, arguments.join(" ").as_str()), (true, "--test cpu reductions -- --list"));
+        assert_eq!((all, arguments.join(OsStr::new(" ")).to_str()), (true, Some("--test cpu reductions -- --list")));
         let help = parse("xtask test --help").unwrap_err();
         assert_eq!(help.kind(), clap::error::ErrorKind::DisplayHelp);
     }
 
+    #[cfg(unix)]
+    #[test]
+    fn arguments_of_bench_may_be_any_bytes() {
+        let file = OsStr::from_bytes(b"a\xff.npy");
+        let line = ["xtask", "bench", "sum", "--input"].map(OsStr::new).into_iter().chain([file]);
+        let Ok(Task::Bench { arguments }) = Cli::try_parse_from(line).map(|cli| cli.command) else {
+            panic!("not the command `bench`")
+        };
+        assert_eq!(arguments[1..], ["--input".into(), file.to_owned()]);
+        assert_eq!(arch_of_occupancy(&["occupancy".into(), file.to_owned(), "--arch".into(), file.to_owned()]), None);
+    }
+
     #[test]
     fn occupancy_needs_ptx_for_its_architecture() {
-        let of = |line: &str| arch_of_occupancy(&line.split(' ').map(str::to_owned).collect::<Vec<_>>());
+        let of = |line: &str| arch_of_occupancy(&line.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(of("occupancy sequential --arch sm_86"), Some(Arch::SM_86));
         assert_eq!(of("--device simt occupancy sequential --arch=sm_90 --format json"), Some(Arch::SM_90));
         assert_eq!(of("occupancy sequential --arch sm_90 --ptx target/ptx"), None);
