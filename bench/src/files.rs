@@ -4,12 +4,19 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, ensure};
+use anyhow::{Context, bail, ensure};
 
 /// Checks, before a long computation, whether [`write()`] will be able to write the file.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
     ensure!(!path.is_dir(), "cannot write `{shown}`: it is a folder; name a file in it");
+    if path.is_symlink() && !path.exists() {
+        let target = path.read_link().map(|target| target.display().to_string()).unwrap_or_default();
+        bail!(
+            "cannot write `{shown}`: it is a symbolic link to `{target}`, which does not exist; remove the link, or \
+             name the file itself"
+        );
+    }
     // A device or a pipe is never meant to be replaced by a file.
     ensure!(!path.exists() || path.is_file(), "cannot write `{shown}`: it is not a regular file; name another file");
     let path = target(path);
