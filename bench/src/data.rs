@@ -39,9 +39,9 @@ fn fill<T>(len: usize, mut source: SmallRng, mut next: impl FnMut(&mut SmallRng)
 }
 
 /// The transpose, computed by the CPU.
-pub fn transposed(elements: &[f32], rows: usize, columns: usize) -> anyhow::Result<Vec<f32>> {
+pub fn transposed<T: Copy>(elements: &[T], rows: usize, columns: usize) -> anyhow::Result<Vec<T>> {
     let mut result = memory::list(elements.len())?;
-    result.resize(elements.len(), 0.0);
+    result.extend_from_slice(elements);
     for (row, line) in elements.chunks_exact(columns.max(1)).enumerate() {
         for (column, &element) in line.iter().enumerate() {
             result[column * rows + row] = element;
@@ -56,6 +56,6 @@ pub fn random_words(len: usize) -> anyhow::Result<Vec<u32>> {
 }
 
 /// Whether two lists have the same bits.
-pub fn same_bits(a: &[f32], b: &[f32]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits())
+pub fn same_bits<T: Number>(a: &[T], b: &[T]) -> bool {
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.to_pair() == b.to_pair())
 }

@@ -290,7 +290,7 @@ impl Bench<'_> {
     fn transpose(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
         let (rows, columns) = self.sides.get(gpu);
-        let elements = data::random_floats(check_matrix(gpu, plan, rows, columns)?)?;
+        let elements = data::random_floats(check_matrix::<f32>(gpu, plan, rows, columns)?)?;
         let transposed = data::transposed(&elements, rows, columns)?;
         let bytes = 2 * size_of_val(&elements[..]);
         let inputs = (0..plan.rotation(bytes))
@@ -352,11 +352,11 @@ impl Bench<'_> {
     }
 }
 
-/// Rows times columns, if there is enough free memory for a transpose of a matrix of f32.
-pub fn check_matrix(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize) -> anyhow::Result<usize> {
-    let what = format!("a transpose of {rows} x {columns} f32");
+/// Rows times columns, if there is enough free memory for a transpose of a matrix of `T`.
+pub fn check_matrix<T: Number>(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize) -> anyhow::Result<usize> {
+    let what = format!("a transpose of {rows} x {columns} {}", T::TYPE);
     let len = rows.checked_mul(columns).with_context(|| format!("{what} is larger than any memory"))?;
-    let each = bytes_of::<f32>(len);
+    let each = bytes_of::<T>(len);
     // Host memory: the input, the result, and the expected result.
     let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 3 * each };
     need.check(gpu, &what, "choose fewer --rows or --cols")?;

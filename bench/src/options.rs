@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use warpfold::ladder::BLOCKS;
 use warpfold::{Error, Gpu, Schedule, SimtOptions};
@@ -88,7 +89,12 @@ pub struct Output {
     pub samples: Option<u32>,
     /// Also draws the bandwidths (of ladders in the executor, the counters) to this file, as SVG or PNG; an existing
     /// file is replaced
-    #[arg(long, global = true, value_name = "FILE.svg|FILE.png")]
+    #[arg(
+        long,
+        global = true,
+        value_name = "FILE.svg|FILE.png",
+        value_parser = OsStringValueParser::new().try_map(PlotFile::try_from),
+    )]
     pub plot: Option<PlotFile>,
     /// Opens an NVTX range for each measured kernel, for a profiler (nsys, or ncu with its own --nvtx)
     #[arg(long, global = true)]

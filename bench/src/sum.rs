@@ -22,8 +22,8 @@ use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct SumArguments {
-    /// Sums the array in this NumPy file (.npy, of any type, C order) instead of random numbers. NumPy has no bf16: for
-    /// a file of bf16, give --dtype bf16
+    /// Sums the array in this NumPy file (.npy, of any type) instead of random numbers; `-` is standard input. NumPy's
+    /// bool is read as u8. NumPy has no bf16: for a file of bf16, give --dtype bf16
     #[arg(long, value_name = "FILE.npy", conflicts_with = "n")]
     pub input: Option<PathBuf>,
     #[command(flatten)]
@@ -92,7 +92,7 @@ fn array(
     rung: Option<ReduceRung>,
 ) -> anyhow::Result<(Array, Extent)> {
     if let Some(file) = &arguments.input {
-        let array = npy::read(gpu, file, arguments.numbers.dtype)?;
+        let array = npy::read(gpu, file, arguments.numbers.dtype.into())?;
         let extent = arguments.file.extent(file, &array.shape)?;
         let need = with_type!(array.dtype, T => need::<T>(plan, &extent, rung));
         need.check(gpu, &format!("a sum of {} {}", extent.elements(), array.dtype), "choose a smaller input")?;

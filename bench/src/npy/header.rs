@@ -1,19 +1,21 @@
-//! The header of an `.npy` file: parsed in one pass, in little time and memory whatever it contains.
+//! The header of an `.npy` file, parsed by `npyz` in little time and memory whatever the file contains.
 //!
-//! The header is a Python dictionary (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. A general
-//! parser of Python literals may take time that is exponential in the depth of brackets. The headers of plain arrays
-//! have no nested brackets, so this parser refuses them.
+//! The header is a Python dictionary (NEP 1): `{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }`. `npyz`
+//! takes any Python literal, in time that is exponential in the depth of the brackets, and multiplies the extents
+//! without a check. So [`bounded`] first checks the length of the header, the depth, and the product.
 
 use std::io::{self, Read};
 
 use anyhow::{Context, bail, ensure};
+use npyz::{DType, NpyHeader, Order};
 
 /// The contents of a header.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Header {
-    /// The type of the elements, such as `<f4`.
-    pub descr: String,
+    /// The type of the elements.
+    pub dtype: DType,
     pub is_fortran: bool,
+    /// The extents. Without the zeros, their product fits in a `u64`.
     pub shape: Vec<u64>,
 }
 
@@ -21,6 +23,10 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 
 /// The maximum length of a header in bytes. It is also NumPy's maximum; for one or two axes NumPy writes 118 bytes.
 pub const MAX_LEN: usize = 10_000;
+
+/// The maximum depth of brackets. An array of numbers has 2, and one of records 4: a dictionary, a list of fields, a
+/// field, and its extents.
+const MAX_DEPTH: usize = 4;
 
 /// Reads the header at the start of a file. The elements follow.
 pub fn read(from: &mut impl Read) -> anyhow::Result<Header> {
@@ -52,159 +58,127 @@ fn ended(error: io::Error) -> anyhow::Error {
 }
 
 fn parse(text: &[u8]) -> anyhow::Result<Header> {
-    let mut rest = Rest { text, at: 0 };
-    let (mut descr, mut is_fortran, mut shape) = (None, None, None);
-    rest.expect(b'{')?;
-    while !rest.next_is(b'}') {
-        let key = rest.string().context("a key must be a name in quotes")?;
-        rest.expect(b':')?;
-        let is_new = match key {
-            "descr" => descr.replace(rest.descr()?).is_none(),
-            "fortran_order" => is_fortran.replace(rest.bool()?).is_none(),
-            "shape" => shape.replace(rest.tuple()?).is_none(),
-            _ => bail!("its header has the key '{}', which is none of an array's", key.escape_debug()),
+    let text = bounded(text)?;
+    // Version 3 is the one whose text is UTF-8, as all text is here.
+    let file = [&MAGIC[..], &[3, 0], &(text.len() as u32).to_le_bytes(), &text].concat();
+    let header = NpyHeader::from_reader(&file[..]).map_err(|error| {
+        // The parser of literals shows the line with an arrow below. The line may be as long as the header.
+        let reason: String = error.to_string().lines().next().unwrap_or_default().chars().take(200).collect();
+        anyhow::anyhow!("its header is invalid: {reason}")
+    })?;
+    Ok(Header { dtype: header.dtype(), is_fortran: header.order() == Order::Fortran, shape: header.shape().to_vec() })
+}
+
+/// The text of a header that `npyz` can parse in little time, and without an overflow.
+///
+/// Outside of strings there is only what a header needs, with one dictionary, because `npyz` tries braces twice. White space becomes spaces, as does the `L` that Python 2
+/// writes after a long integer.
+fn bounded(text: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let mut plain = Vec::with_capacity(text.len());
+    let (mut depth, mut elements, mut at) = (0_usize, 1_u64, 0);
+    while let Some(&byte) = text.get(at) {
+        let rest = &text[at..];
+        let count = |fits: fn(&u8) -> bool| rest.iter().position(|byte| !fits(byte)).unwrap_or(rest.len());
+        let token = match byte {
+            b'\'' | b'"' => string(rest).with_context(|| format!("its header has an invalid string at byte {at}"))?,
+            b'0'..=b'9' => {
+                let digits = &rest[..count(u8::is_ascii_digit)];
+                // These are the extents: inside the dictionary and a tuple. A zero would hide an overflow of others.
+                if depth == 2 {
+                    let extent: Option<u64> = std::str::from_utf8(digits)?.parse().ok();
+                    let product = extent.and_then(|extent| elements.checked_mul(extent.max(1)));
+                    elements = product.context("its shape is larger than any memory")?;
+                }
+                digits
+            }
+            b'A'..=b'Z' | b'a'..=b'z' => &rest[..count(u8::is_ascii_alphabetic)],
+            _ => &rest[..1],
         };
-        ensure!(is_new, "its header has the key '{key}' twice");
-        if !rest.next_is(b',') {
-            rest.expect(b'}')?;
-            break;
+        match token {
+            [b'{'] if plain.contains(&b'{') => bail!("its header has a second `{{` at byte {at}"),
+            [b'{' | b'[' | b'('] => depth += 1,
+            [b'}' | b']' | b')'] => depth = depth.saturating_sub(1),
+            _ => {}
         }
+        ensure!(
+            depth <= MAX_DEPTH,
+            "its header nests brackets more than {MAX_DEPTH} deep, as only records of records do"
+        );
+        match token {
+            b"L" if plain.last().is_some_and(u8::is_ascii_digit) => plain.push(b' '),
+            b"True" | b"False" => plain.extend(token),
+            [b'{' | b'}' | b'[' | b']' | b'(' | b')' | b',' | b':' | b'0'..=b'9' | b'\'' | b'"', ..] => {
+                plain.extend(token);
+            }
+            [space] if space.is_ascii_whitespace() => plain.push(b' '),
+            other => bail!("its header has `{}` at byte {at}, outside of a string", other[0].escape_ascii()),
+        }
+        at += token.len();
     }
-    ensure!(rest.peek().is_none(), "its header continues after the dictionary");
-    let missing = |key: &str| format!("its header has no key '{key}'");
-    Ok(Header {
-        descr: descr.with_context(|| missing("descr"))?.to_owned(),
-        is_fortran: is_fortran.with_context(|| missing("fortran_order"))?,
-        shape: shape.with_context(|| missing("shape"))?,
-    })
+    Ok(plain)
 }
 
-/// The unread part of a header. Each byte is examined at most twice.
-struct Rest<'a> {
-    text: &'a [u8],
-    at: usize,
-}
-
-impl<'a> Rest<'a> {
-    /// The next byte that is not white space.
-    fn peek(&mut self) -> Option<u8> {
-        while self.text.get(self.at).is_some_and(u8::is_ascii_whitespace) {
-            self.at += 1;
-        }
-        self.text.get(self.at).copied()
-    }
-
-    /// Consumes a byte, if it is the next one.
-    fn next_is(&mut self, byte: u8) -> bool {
-        let is_next = self.peek() == Some(byte);
-        self.at += usize::from(is_next);
-        is_next
-    }
-
-    fn expect(&mut self, byte: u8) -> anyhow::Result<()> {
-        if self.next_is(byte) { Ok(()) } else { Err(self.unexpected(&format!("`{}`", char::from(byte)))) }
-    }
-
-    fn unexpected(&mut self, expected: &str) -> anyhow::Error {
-        let found = self.peek().map_or("ends".to_owned(), |byte| format!("has `{}`", byte.escape_ascii()));
-        anyhow::anyhow!("its header {found} at byte {}, where {expected} is expected", self.at)
-    }
-
-    /// Consumes bytes while `fits` returns true.
-    fn while_is(&mut self, fits: impl Fn(&u8) -> bool) -> &'a [u8] {
-        let rest = &self.text[self.at..];
-        let len = rest.iter().position(|byte| !fits(byte)).unwrap_or(rest.len());
-        self.at += len;
-        &rest[..len]
-    }
-
-    /// A string without escapes.
-    fn string(&mut self) -> anyhow::Result<&'a str> {
-        let quote = self.peek().filter(|byte| matches!(byte, b'\'' | b'"'));
-        let quote = quote.ok_or_else(|| self.unexpected("a string"))?;
-        self.at += 1;
-        let text = self.while_is(|&byte| byte != quote && byte.is_ascii_graphic() && byte != b'\\');
-        if self.text.get(self.at) != Some(&quote) {
-            return Err(self.unexpected("the end of a string"));
-        }
-        self.at += 1;
-        // Names and plain types are short. This limits the length of messages with them.
-        ensure!(text.len() <= 40, "its header has a string of {} bytes, and at most 40 are allowed", text.len());
-        Ok(std::str::from_utf8(text)?)
-    }
-
-    /// A plain type.
-    fn descr(&mut self) -> anyhow::Result<&'a str> {
-        match self.peek() {
-            Some(b'[' | b'(' | b'{') => bail!("it holds records, not numbers: save one field of them"),
-            _ => self.string(),
-        }
-    }
-
-    fn bool(&mut self) -> anyhow::Result<bool> {
-        self.peek();
-        match self.while_is(u8::is_ascii_alphabetic) {
-            b"True" => Ok(true),
-            b"False" => Ok(false),
-            _ => Err(self.unexpected("`True` or `False`")),
-        }
-    }
-
-    /// The extents: `()`, `(5,)`, `(2, 3)`.
-    fn tuple(&mut self) -> anyhow::Result<Vec<u64>> {
-        let mut extents = Vec::new();
-        self.expect(b'(')?;
-        while !self.next_is(b')') {
-            self.peek();
-            let digits = self.while_is(u8::is_ascii_digit);
-            if digits.is_empty() {
-                return Err(self.unexpected("an extent"));
-            }
-            let extent = std::str::from_utf8(digits)?.parse();
-            extents.push(extent.context("its shape is larger than any memory")?);
-            // Python 2 writes an `L` after a long integer.
-            self.next_is(b'L');
-            if !self.next_is(b',') {
-                self.expect(b')')?;
-                break;
-            }
-        }
-        Ok(extents)
-    }
+/// The string at the start of `text`, with its quotes. It has no escapes and no line breaks, so that it ends here where
+/// it ends for `npyz`.
+fn string(text: &[u8]) -> anyhow::Result<&[u8]> {
+    let end = text[1..].iter().position(|byte| *byte == text[0]).context("it has no end")?;
+    let string = &text[..end + 2];
+    ensure!(!string.iter().any(|byte| matches!(byte, b'\\' | b'\n' | b'\r')), "it has a backslash or a line break");
+    Ok(string)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn plain(descr: &str) -> DType {
+        DType::Plain(descr.parse().unwrap())
+    }
+
     #[test]
     fn valid_headers() {
         let header =
-            |descr: &str, is_fortran, shape: &[u64]| Header { descr: descr.into(), is_fortran, shape: shape.into() };
+            |descr: &str, is_fortran, shape: &[u64]| Header { dtype: plain(descr), is_fortran, shape: shape.into() };
         for (text, expected) in [
             ("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }   \n", header("<f4", false, &[2, 3])),
             ("{\"shape\":(7L,),\"descr\":\"|u1\",\"fortran_order\":True}", header("|u1", true, &[7])),
             ("{'descr': '>i4', 'fortran_order': False, 'shape': ()}", header(">i4", false, &[])),
+            ("\n{'descr':\t'<f8',\r\n'fortran_order': False, 'shape': (0, 3)}\n\n", header("<f8", false, &[0, 3])),
         ] {
             assert_eq!(parse(text.as_bytes()).unwrap(), expected);
         }
+        let records = "{'descr': [('a', '<f4', (2,)), ('b', '<i4')], 'fortran_order': False, 'shape': (2,)}";
+        assert!(matches!(parse(records.as_bytes()).unwrap().dtype, DType::Record(fields) if fields.len() == 2));
     }
 
     #[test]
     fn an_invalid_header_is_an_error_that_says_where() {
-        let records = "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,)}";
         for (text, part) in [
-            ("", "ends at byte 0"),
-            ("{'descr': '<f4', 'fortran_order': False}", "no key 'shape'"),
-            ("{'descr': '<f4', 'descr': '<f4'}", "'descr' twice"),
-            ("{'descr': '<f4\\'}", "the end of a string"),
-            ("{'shape': ((1,),)}", "`(` at byte 11"),
+            ("", "invalid: could not parse"),
+            ("{'descr': '<f4', 'fortran_order': False}", "'shape'"),
+            ("{'descr': '<f4', 'shape': (1,)}", "'fortran_order'"),
+            ("{'fortran_order': False, 'shape': (1,)}", "'descr'"),
+            ("{'descr': '<f4\\'}", "string at byte 10"),
+            ("{'descr': '<f4\n'}", "string at byte 10"),
+            ("{'descr': '<f4}", "string at byte 10: it has no end"),
+            ("{'descr': 'f4', 'fortran_order': False, 'shape': ()}", "type string"),
+            ("{'shape': ((1,),), 'descr': '<f4', 'fortran_order': False}", "must be an integer"),
             ("{'shape': (-1,)}", "`-` at byte 11"),
+            ("{'shape': (0xffff,)}", "`x` at byte 12"),
+            ("{'shape': (1_000,)}", "`_` at byte 12"),
+            ("{'shape': (1L0,)}", "could not parse"),
             ("{'shape': (99999999999999999999,)}", "larger than any memory"),
-            ("{'colour': 1}", "'colour'"),
-            ("{'fortran_order': Maybe}", "`True` or `False`"),
-            ("{} {}", "continues"),
-            (records, "records"),
+            ("{'shape': (4294967296, 4294967296,)}", "larger than any memory"),
+            ("{'shape': (0, 4294967296, 4294967296,)}", "larger than any memory"),
+            ("{'shape': [4294967296, 4294967296]}", "larger than any memory"),
+            ("{'colour': 1}", "missing"),
+            ("{'fortran_order': Maybe}", "`M` at byte 18"),
+            ("{'fortran_order': 1, 'shape': (), 'descr': '<f4'}", "bool"),
+            ("{'shape': ((((1,),),),)}", "more than 4 deep"),
+            ("{'descr': [('a', [('b', '<f4')])]}", "records of records"),
+            ("{} {}", "second `{` at byte 3"),
+            ("{'shape': {1: 2}}", "second `{` at byte 10"),
+            ("() {}", "could not parse"),
         ] {
             let error = format!("{:#}", parse(text.as_bytes()).unwrap_err());
             assert!(error.contains(part), "{text}: {error}");

@@ -4,9 +4,9 @@
 mod bars;
 mod lines;
 
+use std::ffi::OsString;
 use std::io::Write;
 use std::path::PathBuf;
-use std::str::FromStr;
 
 use anyhow::anyhow;
 use plotters::coord::Shift;
@@ -36,11 +36,11 @@ enum Picture {
 #[error("plots are drawn as SVG or PNG: name a file that ends in .svg or .png")]
 pub struct UnknownPicture;
 
-impl FromStr for PlotFile {
-    type Err = UnknownPicture;
+impl TryFrom<OsString> for PlotFile {
+    type Error = UnknownPicture;
 
-    fn from_str(text: &str) -> Result<Self, UnknownPicture> {
-        let path = PathBuf::from(text);
+    fn try_from(path: OsString) -> Result<Self, UnknownPicture> {
+        let path = PathBuf::from(path);
         let picture = match path.extension().and_then(|extension| extension.to_str()) {
             Some("svg") => Picture::Svg,
             Some("png") => Picture::Png,
@@ -182,7 +182,7 @@ mod tests {
     fn charts_have_names_axes_and_bounds() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.svg");
-        draw(&charts(), &file.display().to_string().parse().unwrap()).unwrap();
+        draw(&charts(), &PlotFile::try_from(file.clone().into_os_string()).unwrap()).unwrap();
         let svg = std::fs::read_to_string(&file).unwrap();
         for part in [
             "<svg",
@@ -202,6 +202,6 @@ mod tests {
         }
         // A folder instead of a file: an error, and no partial file.
         let folder = file.join("b.svg");
-        assert!(draw(&charts(), &folder.display().to_string().parse().unwrap()).is_err());
+        assert!(draw(&charts(), &PlotFile::try_from(folder.into_os_string()).unwrap()).is_err());
     }
 }

@@ -67,7 +67,7 @@ impl Subject {
             }),
             Self::Transpose(_) | Self::LibraryTranspose => {
                 let (rows, columns) = sides.get(gpu);
-                let elements = data::random_floats(check_matrix(gpu, plan, rows, columns)?)?;
+                let elements = data::random_floats(check_matrix::<f32>(gpu, plan, rows, columns)?)?;
                 let matrix = gpu.upload_matrix(&elements, rows, columns)?;
                 let mut result = gpu.zeroed_matrix(columns, rows)?;
                 Ok(gpu.profile(|| match self {

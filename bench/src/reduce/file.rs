@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 pub struct FileArguments {
     /// Reduces along this axis of the file's array, counted from 0, or from -1 at the end, as in NumPy [default: the
     /// whole array]
-    #[arg(long, value_name = "N", requires = "input", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", requires = "input", allow_hyphen_values = true, value_parser = axis)]
     pub axis: Option<isize>,
     /// Writes the results to this NumPy file: an array of the other axes, of the type of the operator's results; the
     /// array of min-max has one more axis, of 2
@@ -24,6 +24,15 @@ pub struct FileArguments {
     /// Replaces the output file if it exists
     #[arg(long, requires = "output")]
     pub force: bool,
+}
+
+/// An axis: a whole number.
+fn axis(text: &str) -> Result<isize, String> {
+    text.parse().map_err(|_| {
+        let is_list = text.contains([',', '(', ' ']);
+        let why = if is_list { ", because one axis is reduced at a time" } else { "" };
+        format!("expected one whole number, such as 0 for the first axis or -1 for the last{why}")
+    })
 }
 
 impl FileArguments {
@@ -35,12 +44,12 @@ impl FileArguments {
     /// The extent to reduce, of an array with these extents.
     pub fn extent(&self, input: &Path, extents: &[usize]) -> anyhow::Result<Extent> {
         let Some(axis) = self.axis else { return Ok(Extent::all(extents.iter().product())) };
-        let (input, axes) = (input.display(), extents.len());
-        ensure!(axes > 0, "--axis {axis}: `{input}` has no axes; leave --axis out");
+        let (input, axes) = (npy::name(input), extents.len());
+        ensure!(axes > 0, "--axis {axis}: {input} has no axes; leave --axis out");
         let from_start = if axis < 0 { axes.checked_add_signed(axis) } else { Some(axis.unsigned_abs()) };
         let from_start = from_start.filter(|&axis| axis < axes).with_context(|| {
             let (axes, last) = (counted(axes, "axis", "axes"), axes - 1);
-            format!("--axis {axis}: `{input}` has {axes}; choose from 0 to {last}, or from -1 to -{}", last + 1)
+            format!("--axis {axis}: {input} has {axes}; choose from 0 to {last}, or from -1 to -{}", last + 1)
         })?;
         Ok(Extent::of_axis(extents, from_start)?)
     }
@@ -89,6 +98,16 @@ mod tests {
             assert_eq!(arguments.extent(Path::new("a.npy"), &extents).unwrap().to_string(), shown, "{axis:?}");
             assert_eq!(arguments.extents_of_results(&extents, 1), others, "{axis:?}");
             assert_eq!(arguments.extents_of_results(&extents, 2), [others, &[2]].concat(), "{axis:?}");
+        }
+    }
+
+    #[test]
+    fn one_axis_is_a_number() {
+        assert_eq!((axis("2"), axis("-1")), (Ok(2), Ok(-1)));
+        for (text, is_list) in [("0,1", true), ("(0, 1)", true), ("0 1", true), ("x", false), ("", false), ("-", false)]
+        {
+            let error = axis(text).unwrap_err();
+            assert!(error.contains("one whole number") && error.contains("at a time") == is_list, "{text}: {error}");
         }
     }
 

@@ -48,7 +48,8 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
     refuse_unused(&peers_unused, "CUB, cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     arguments.file.check_output()?;
-    let array = arguments.input.as_deref().map(|file| npy::read(gpu, file, dtype_of_file(arguments)?)).transpose()?;
+    let array =
+        arguments.input.as_deref().map(|file| npy::read(gpu, file, dtype_of_file(arguments)?.into())).transpose()?;
     let tables = match (&arguments.input, &array) {
         (Some(file), Some(array)) => vec![of_file(file, array, arguments)?],
         _ if arguments.all => TableName::value_variants().iter().map(|name| name.table()).collect(),

@@ -1,5 +1,4 @@
-//! `bench transpose`: transposes one matrix of f32, random or from a file; or matrices of many shapes and element
-//! sizes.
+//! `bench transpose`: transposes one matrix, random or from a file; or matrices of many shapes and element sizes.
 
 mod case;
 mod kind;
@@ -8,21 +7,21 @@ mod shape;
 mod sweep;
 mod table;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{bail, ensure};
 use clap::Args;
 use warpfold::ladder::TransposeRung;
-use warpfold::{Error, Gpu};
+use warpfold::{Error, Gpu, Matrix};
 
 pub use sweep::SweepArguments;
 
 use crate::data;
 use crate::device::Device;
-use crate::element::ElementType;
+use crate::element::{ElementType, Number, with_type};
 use crate::ladder::check_matrix;
-use crate::measure::{Plan, copy_ceiling};
-use crate::npy::{self, Array};
+use crate::measure::{Plan, Timing, copy_ceiling};
+use crate::npy::{self, Array, Wanted};
 use crate::number::counted;
 use crate::options::{Output, Sides};
 use crate::outcome::Outcome;
@@ -30,10 +29,11 @@ use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct TransposeArguments {
-    /// Transposes the array in this NumPy file (.npy, f32, C order), which has two axes, or one with --rows and --cols
+    /// Transposes the array in this NumPy file (.npy, of any type), which has two axes, or one with --rows and --cols;
+    /// `-` is standard input
     #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
-    /// Writes the transpose to this NumPy file
+    /// Writes the transpose to this NumPy file, with the type of the input
     #[arg(long, value_name = "FILE.npy")]
     pub output: Option<PathBuf>,
     /// Replaces the output file if it exists
@@ -41,7 +41,7 @@ pub struct TransposeArguments {
     pub force: bool,
     #[command(flatten)]
     pub sides: Sides,
-    /// Transposes by this rung of the ladder instead of the library's kernel
+    /// Transposes by this rung of the ladder, which takes f32, instead of the library's kernel
     #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
     #[command(flatten)]
@@ -57,30 +57,22 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     }
     let rung = arguments.rung.as_deref().map(TransposeRung::from_name).transpose()?;
     let plan = Plan::new(gpu, output)?;
-    let (elements, rows, columns) = matrix(gpu, &plan, arguments)?;
+    let (array, rows, columns) = matrix(gpu, &plan, arguments)?;
+    let dtype = array.dtype;
+    ensure!(
+        rung.is_none() || dtype == ElementType::F32,
+        "the rungs of the ladder transpose f32, and the file holds {dtype}: leave out --rung"
+    );
 
     let device = Device::of(gpu)?;
     let copy = copy_ceiling(gpu, &plan)?;
-    let bytes = 2 * size_of_val(&elements[..]);
-    let inputs = (0..plan.rotation(bytes))
-        .map(|_| gpu.upload_matrix(&elements, rows, columns))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let mut result = gpu.zeroed_matrix(columns, rows)?;
-    let mut start = |i: usize| match rung {
-        Some(rung) => rung.start(gpu, &inputs[i % inputs.len()], &mut result),
-        None => gpu.transpose_into(&inputs[i % inputs.len()], &mut result),
-    };
-    let range = plan.range(rung.map_or("transpose", TransposeRung::name));
-    start(0)?;
-    let timing = plan.time(gpu, &mut start)?;
-    drop(range);
-    let transposed = gpu.download_matrix(&result)?;
-    let expected =
-        if rung.is_some_and(TransposeRung::is_copy) { elements } else { data::transposed(&elements, rows, columns)? };
-    let wrong =
-        (!data::same_bits(&transposed, &expected)).then(|| "some elements are not those of the transpose".to_owned());
-
-    let mut section = Section::new("Transpose", format!("{rows} x {columns} f32"));
+    let bench = Bench { gpu, plan: &plan, rows, columns };
+    let Transposed { array: transposed, wrong, timing } = match rung {
+        Some(rung) => bench.by_rung(rung, &array),
+        None => with_type!(dtype, T => bench.by_library::<T>(&array)),
+    }?;
+    let bytes = 2 * rows * columns * with_type!(dtype, T => size_of::<T>());
+    let mut section = Section::new("Transpose", format!("{rows} x {columns} {dtype}"));
     let scale = Scale { device: &device, copy, bytes };
     let name = rung.map_or("transpose", TransposeRung::name);
     let is_right = wrong.is_none();
@@ -90,35 +82,98 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
     let mut outcome = report.print(output);
     if let Some(file) = &arguments.output {
-        let transposed = Array::new(transposed, vec![columns, rows]);
         npy::write_if_right(&mut outcome, file, &transposed, arguments.force, is_right);
     }
     Ok(outcome)
 }
 
-/// The input's elements, rows and columns.
-fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Result<(Vec<f32>, usize, usize)> {
+/// The input, its rows and its columns.
+fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Result<(Array, usize, usize)> {
     let Some(file) = &arguments.input else {
         let (rows, columns) = arguments.sides.get(gpu);
-        return Ok((data::random_floats(check_matrix(gpu, plan, rows, columns)?)?, rows, columns));
+        let elements = data::random_floats(check_matrix::<f32>(gpu, plan, rows, columns)?)?;
+        return Ok((Array::of_list(elements), rows, columns));
     };
-    let array = npy::read(gpu, file, Some(ElementType::F32))?;
-    let (rows, columns) = match (&array.shape[..], arguments.sides.rows, arguments.sides.cols) {
-        (&[rows, columns], None, None) => (rows, columns),
-        (_, Some(rows), Some(columns)) => (rows, columns),
+    let array = npy::read(gpu, file, Wanted::Any)?;
+    let (rows, columns) = sides(&array, file, &arguments.sides)?;
+    let expected = with_type!(array.dtype, T => check_matrix::<T>(gpu, plan, rows, columns))?;
+    let elements: usize = array.shape.iter().product();
+    ensure!(
+        elements == expected,
+        "{} has {}, and a matrix of {rows} x {columns} has {expected}",
+        npy::name(file),
+        counted(elements, "element", "elements")
+    );
+    Ok((array, rows, columns))
+}
+
+/// The rows and columns of a file's array: those of the command line, or its own.
+fn sides(array: &Array, file: &Path, sides: &Sides) -> anyhow::Result<(usize, usize)> {
+    match (&array.shape[..], sides.rows, sides.cols) {
+        (&[rows, columns], None, None) => Ok((rows, columns)),
+        (_, Some(rows), Some(columns)) => Ok((rows, columns)),
         (axes, ..) => bail!(
-            "`{}` has {}, and a matrix has two: give both --rows and --cols, or neither for a file with two axes",
-            file.display(),
+            "{} has {}, and a matrix has two: give both --rows and --cols, or neither for a file with two axes",
+            npy::name(file),
             counted(axes.len(), "axis", "axes")
         ),
-    };
-    let expected = check_matrix(gpu, plan, rows, columns)?;
-    let elements = array.into_elements();
-    ensure!(
-        elements.len() == expected,
-        "`{}` has {}, and a matrix of {rows} x {columns} has {expected}",
-        file.display(),
-        counted(elements.len(), "element", "elements")
-    );
-    Ok((elements, rows, columns))
+    }
+}
+
+/// The parameters of a transpose.
+struct Bench<'a> {
+    gpu: &'a Gpu,
+    plan: &'a Plan,
+    rows: usize,
+    columns: usize,
+}
+
+/// A transpose, checked and timed.
+struct Transposed {
+    array: Array,
+    wrong: Option<String>,
+    timing: Timing,
+}
+
+impl Bench<'_> {
+    /// Transposes by the kernel of `Gpu::transpose`.
+    fn by_library<T: Number>(&self, array: &Array) -> anyhow::Result<Transposed> {
+        let start = |from: &Matrix<T>, to: &mut Matrix<T>| self.gpu.transpose_into(from, to);
+        let expected = data::transposed(array.elements::<T>(), self.rows, self.columns)?;
+        self.measure("transpose", array, start, &expected)
+    }
+
+    /// Transposes by a rung of the ladder.
+    fn by_rung(&self, rung: TransposeRung, array: &Array) -> anyhow::Result<Transposed> {
+        let start = |from: &Matrix<f32>, to: &mut Matrix<f32>| rung.start(self.gpu, from, to);
+        let elements = array.elements::<f32>();
+        if rung.is_copy() {
+            return self.measure(rung.name(), array, start, elements);
+        }
+        self.measure(rung.name(), array, start, &data::transposed(elements, self.rows, self.columns)?)
+    }
+
+    fn measure<T: Number>(
+        &self,
+        name: &str,
+        array: &Array,
+        transpose: impl Fn(&Matrix<T>, &mut Matrix<T>) -> Result<(), Error>,
+        expected: &[T],
+    ) -> anyhow::Result<Transposed> {
+        let Self { gpu, plan, rows, columns } = *self;
+        let elements = array.elements::<T>();
+        let inputs = (0..plan.rotation(2 * size_of_val(elements)))
+            .map(|_| gpu.upload_matrix(elements, rows, columns))
+            .collect::<Result<Vec<_>, Error>>()?;
+        let mut result = gpu.zeroed_matrix(columns, rows)?;
+        let mut start = |i: usize| transpose(&inputs[i % inputs.len()], &mut result);
+        let range = plan.range(name);
+        start(0)?;
+        let timing = plan.time(gpu, &mut start)?;
+        drop(range);
+        let transposed = gpu.download_matrix(&result)?;
+        let wrong = (!data::same_bits(&transposed, expected))
+            .then(|| "some elements are not those of the transpose".to_owned());
+        Ok(Transposed { array: array.reordered(transposed, vec![columns, rows]), wrong, timing })
+    }
 }

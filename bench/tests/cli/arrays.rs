@@ -43,7 +43,7 @@ fn row(arguments: &[&str]) -> Value {
 }
 
 /// The type and the extents of a file, as text from its header, and the bytes of its elements.
-fn parts(file: &str) -> (String, String, Vec<u8>) {
+pub fn parts(file: &str) -> (String, String, Vec<u8>) {
     let bytes = fs::read(file).expect("the file exists");
     let len = 10 + usize::from(u16::from_le_bytes([bytes[8], bytes[9]]));
     let header = std::str::from_utf8(&bytes[10..len]).expect("a header is text");
@@ -252,8 +252,11 @@ fn axes_and_types_that_a_file_does_not_have() {
         }
         refused(&point, &["--axis", "0"], &["no axes", "leave --axis out"]);
         refused(&input, &["--axis", "x"], &["--axis", "x"]);
-        refused(&input, &["--dtype", "i8"], &["<f4, not i8", "astype"]);
-        refused(&bf16s, &["--dtype", "f16"], &["<V2, not f16"]);
+        for axes in ["0,1", "(0, 1)", "-1,0"] {
+            refused(&input, &["--axis", axes], &["--axis", axes, "one whole number", "one axis is reduced at a time"]);
+        }
+        refused(&input, &["--dtype", "i8"], &["holds f32 (NumPy's `<f4`), and --dtype is i8", "astype"]);
+        refused(&bf16s, &["--dtype", "f16"], &["holds bf16 (NumPy's `<V2`), and --dtype is f16"]);
         for file in [&bf16s, &void] {
             refused(file, &[], &["V2", "ml_dtypes", "--dtype bf16"]);
             assert_eq!(row(&[command, "--input", file, "--dtype", "bf16"])["result"], 3.0);

@@ -6,6 +6,7 @@ mod device;
 mod exact;
 mod files;
 mod ladders;
+mod numpy;
 mod outcomes;
 mod profiles;
 mod reductions;
