@@ -1,8 +1,9 @@
 //! The command line: the commands, their help, and the check of their options.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use warpfold::Gpu;
 
+use crate::effect::{DEVICE, Given, Mode, SHOWN, TIMED};
 use crate::ladder::LadderArguments;
 use crate::occupancy::OccupancyArguments;
 use crate::options::{DeviceChoice, Format, Numbers, Output, Sides, refuse_unused};
@@ -72,10 +73,18 @@ pub struct Cli {
 }
 
 impl Cli {
-    /// Refuses arguments that have no effect, and outputs that cannot be written, before any work.
-    pub fn check(&self) -> anyhow::Result<()> {
-        self.check_sizes()?;
-        self.check_effect()?;
+    /// Parses the command line. An error in it ends the program.
+    pub fn from_command_line() -> (Self, Given) {
+        let mut command = Self::command();
+        command.build();
+        let matches = command.clone().get_matches();
+        let given = Given::of(&command, &matches);
+        (Self::from_arg_matches(&matches).unwrap_or_else(|error| error.exit()), given)
+    }
+
+    /// Refuses options that have no effect, and outputs that cannot be written, before any work.
+    pub fn check(&self, given: &Given) -> anyhow::Result<()> {
+        given.check(&self.modes())?;
         if let Some(file) = &self.output.plot {
             file.check()?;
         }
@@ -93,55 +102,33 @@ impl Cli {
         )
     }
 
-    /// Refuses options that every command accepts but this one ignores.
-    fn check_effect(&self) -> anyhow::Result<()> {
-        let timing = [
-            ("--plot", self.output.plot.is_some()),
-            ("--samples", self.output.samples.is_some()),
-            ("--nvtx", self.output.nvtx),
-        ];
-        let lanes = [("--check", self.device.check), ("--schedule", self.device.schedule.is_some())];
-        let is_table = self.output.format == Format::Table;
-        refuse_unused(
-            &[("--wide", self.output.wide && !is_table)],
-            "formats other than tables always have all columns",
-        )?;
-        match &self.command {
+    /// The options that have an effect. Some also depend on the kernels and on the device, and are checked with these.
+    fn modes(&self) -> Vec<Mode> {
+        const SIZES: &[&str] = &["n", "dtype", "block", "rows", "cols"];
+        const LADDER: &[&str] = &["rung"];
+        let mut modes = match &self.command {
+            None => vec![Mode::of_command("all ladders run", vec![SIZES, DEVICE, SHOWN, TIMED])],
+            Some(Command::Ladder(_)) => {
+                vec![Mode::of_command("it has no ladder", vec![SIZES, LADDER, DEVICE, SHOWN, TIMED])]
+            }
             Some(Command::Device) => {
-                refuse_unused(&timing, "`bench device` times no kernel of a ladder")?;
-                refuse_unused(&[("--wide", self.output.wide)], "`bench device` prints a list")
+                vec![Mode::of_command("`bench device` times no kernel, and prints a list", vec![DEVICE, &["format"]])]
             }
-            Some(Command::Exact) => refuse_unused(&timing, "`bench exact` compares results and times nothing"),
-            Some(Command::Profile(_)) => refuse_unused(&timing, "`bench profile` counts accesses and times nothing"),
-            Some(Command::Occupancy(arguments)) => {
-                refuse_unused(&timing, "`bench occupancy` runs no kernel")?;
-                refuse_unused(&lanes, "`bench occupancy` runs no kernel")?;
-                let latency = [("--latency-ns", arguments.latency_ns.is_some() && arguments.arch.is_some())];
-                refuse_unused(
-                    &latency,
-                    "the bytes that must be in flight depend on a device's bandwidth, and --arch names no device",
-                )
+            Some(Command::Exact) => {
+                vec![Mode::of_command("`bench exact` compares results and times nothing", vec![DEVICE, SHOWN])]
             }
-            _ => Ok(()),
+            Some(Command::Profile(_)) => {
+                vec![Mode::of_command("`bench profile` counts accesses and times nothing", vec![SIZES, DEVICE, SHOWN])]
+            }
+            Some(Command::Occupancy(arguments)) => arguments.modes(),
+            Some(Command::Reduce(arguments)) => arguments.modes(),
+            Some(Command::Sum(arguments)) => arguments.modes(),
+            Some(Command::Transpose(arguments)) => arguments.modes(),
+        };
+        if self.output.format != Format::Table {
+            modes.push(Mode::because("formats other than tables always have all columns", &["wide"]));
         }
-    }
-
-    /// Refuses sizes that are given before a command, where they have no effect.
-    fn check_sizes(&self) -> anyhow::Result<()> {
-        let Numbers { n, dtype, block } = &self.numbers;
-        let stray = [
-            ("--n", n.is_some()),
-            ("--dtype", dtype.is_some()),
-            ("--block", block.is_some()),
-            ("--rows", self.sides.rows.is_some()),
-            ("--cols", self.sides.cols.is_some()),
-        ];
-        match stray.iter().find(|(_, is_given)| *is_given && self.command.is_some()) {
-            Some((option, _)) => {
-                anyhow::bail!("{option} has no effect before the command: give it after the command, if that takes it")
-            }
-            None => Ok(()),
-        }
+        modes
     }
 }
 
@@ -187,7 +174,6 @@ pub enum Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -5,10 +5,10 @@ use std::time::Instant;
 
 use serde::Serialize;
 use warpfold::occupancy::Multiprocessor;
-use warpfold::{DeviceInfo, Error, Gpu};
+use warpfold::{DeviceInfo, Error, Gpu, Schedule};
 
 use crate::cells::csv_field;
-use crate::options::{Format, Output};
+use crate::options::{Format, Opened, Output};
 use crate::outcome::{Outcome, finish};
 
 /// The device, as reports describe it.
@@ -25,13 +25,22 @@ pub struct Device {
     pub memory_bus_bits: Option<u32>,
     pub peak_gigabytes_per_second: Option<f64>,
     pub driver: Option<String>,
+    /// Whether each launch was checked, as with --check; `None` on a CUDA device.
+    pub checks: Option<bool>,
+    /// The seed of --schedule; `None` without it.
+    pub schedule_seed: Option<u64>,
     #[serde(skip)]
     pub multiprocessor: Option<Multiprocessor>,
 }
 
 impl Device {
-    pub fn of(gpu: &Gpu) -> Result<Self, Error> {
+    pub fn of(gpu: &Opened) -> Result<Self, Error> {
         let info = gpu.info()?;
+        let schedule_seed = gpu.executor.and_then(|options| match options.schedule {
+            Schedule::Seed(seed) => Some(seed),
+            // In the order of their indices.
+            _ => None,
+        });
         Ok(Self {
             peak_gigabytes_per_second: peak(&info),
             multiprocessor: info.multiprocessor,
@@ -45,6 +54,8 @@ impl Device {
             memory_clock_khz: info.memory_clock_khz,
             memory_bus_bits: info.memory_bus_bits,
             driver: info.driver.map(|driver| driver.to_string()),
+            checks: gpu.executor.map(|options| options.checks),
+            schedule_seed,
         })
     }
 
@@ -82,7 +93,7 @@ struct FirstResponses {
     second_sum_ms: f64,
 }
 
-pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
+pub fn run(gpu: &Opened, output: &Output) -> anyhow::Result<Outcome> {
     // Measured before any other use of the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
     let responses = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };

@@ -12,7 +12,7 @@ use crate::inputs::Inputs;
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::memory::{Need, bytes_of};
 use crate::number;
-use crate::options::{Numbers, Output, Sides, Uses};
+use crate::options::{Numbers, Opened, Output, Sides, Uses};
 use crate::outcome::{Missing, Outcome};
 use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
 use crate::report::{Measured, Report, Role, Scale, Section};
@@ -110,7 +110,7 @@ impl Rungs {
 
 /// Runs one ladder, or all of them.
 pub fn run(
-    gpu: &Gpu,
+    gpu: &Opened,
     output: &Output,
     choice: &Choice<'_>,
     numbers: &Numbers,
@@ -136,7 +136,8 @@ pub fn run(
     }
     let Results { sections, missing } = results;
     let mut outcome = missing.outcome();
-    let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections };
+    let report =
+        Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), samples: plan.samples, sections };
     if missing.is_empty() || !report.is_empty() {
         outcome.join(report.print(output));
     }

@@ -5,6 +5,7 @@ mod cli;
 mod counters;
 mod data;
 mod device;
+mod effect;
 mod element;
 mod exact;
 mod files;
@@ -31,19 +32,18 @@ mod transpose;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use cli::{Cli, Command};
+use effect::Given;
 use outcome::Outcome;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    run(&cli).unwrap_or_else(|error| Outcome::of_error(&error)).report()
+    let (cli, given) = Cli::from_command_line();
+    run(&cli, &given).unwrap_or_else(|error| Outcome::of_error(&error)).report()
 }
 
 /// Runs the command. Returns an error only if it occurred before anything was measured.
-fn run(cli: &Cli) -> anyhow::Result<Outcome> {
-    cli.check()?;
+fn run(cli: &Cli, given: &Given) -> anyhow::Result<Outcome> {
+    cli.check(given)?;
     interrupt::catch();
     if let Some(Command::Profile(arguments)) = &cli.command {
         return profile::run(&cli.device.executor()?, &cli.output, arguments);

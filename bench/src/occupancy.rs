@@ -16,6 +16,7 @@ use warpfold::occupancy::{Multiprocessor, Resources, bytes_in_flight};
 use warpfold::{Gpu, KernelId};
 
 use crate::cells::{or_dash, right};
+use crate::effect::{Mode, SHOWN};
 use crate::loads;
 use crate::options::{Format, Output};
 use crate::outcome::{Outcome, finish};
@@ -29,11 +30,26 @@ pub struct OccupancyArguments {
     #[arg(long)]
     pub arch: Option<Arch>,
     /// The folder of the kernels' PTX, as `cargo xtask build-ptx` writes it, instead of the PTX built into this program
-    #[arg(long, value_name = "FOLDER", requires = "arch")]
+    #[arg(long, value_name = "FOLDER")]
     pub ptx: Option<PathBuf>,
     /// The latency of a load from memory in nanoseconds, about 500 to 800 on current GPUs [default: 600]
     #[arg(long, value_parser = latency)]
     pub latency_ns: Option<f64>,
+}
+
+impl OccupancyArguments {
+    /// The options that have an effect.
+    pub fn modes(&self) -> Vec<Mode> {
+        const OWN: &[&str] = &["arch", "ptx", "latency-ns", "device"];
+        let mode = match self.arch {
+            None => Mode::without("arch", &["ptx"]),
+            Some(_) => Mode::because(
+                "the bytes that must be in flight depend on a device's bandwidth, and --arch names no device",
+                &["latency-ns"],
+            ),
+        };
+        vec![Mode::of_command("`bench occupancy` runs no kernel", vec![OWN, SHOWN]), mode]
+    }
 }
 
 /// A latency in nanoseconds.

@@ -1,5 +1,6 @@
 //! The options that several commands share.
 
+use std::ops::Deref;
 use std::str::FromStr;
 
 use clap::builder::{OsStringValueParser, TypedValueParser};
@@ -46,31 +47,48 @@ impl FromStr for DeviceName {
     }
 }
 
+/// An open device. It dereferences to the library's.
+pub struct Opened {
+    gpu: Gpu,
+    /// How the executor runs kernels; `None` on a CUDA device.
+    pub executor: Option<SimtOptions>,
+}
+
+impl Deref for Opened {
+    type Target = Gpu;
+
+    fn deref(&self) -> &Gpu {
+        &self.gpu
+    }
+}
+
 impl DeviceChoice {
     /// Opens the device.
-    pub fn open(&self) -> anyhow::Result<Gpu> {
+    pub fn open(&self) -> anyhow::Result<Opened> {
+        let cuda = |gpu| Opened { gpu, executor: None };
         if self.check || self.schedule.is_some() {
             return self.executor();
         }
         match self.device {
             Some(DeviceName::Simt) => self.executor(),
-            Some(DeviceName::Cuda(ordinal)) => Ok(Gpu::new(ordinal)?),
+            Some(DeviceName::Cuda(ordinal)) => Ok(cuda(Gpu::new(ordinal)?)),
             None => match Gpu::new(0) {
                 Err(Error::NoDriver(_) | Error::NoDevice { .. }) => self.executor(),
-                other => Ok(other?),
+                other => Ok(cuda(other?)),
             },
         }
     }
 
     /// Opens the executor, for commands that only it supports.
-    pub fn executor(&self) -> anyhow::Result<Gpu> {
+    pub fn executor(&self) -> anyhow::Result<Opened> {
         if let Some(DeviceName::Cuda(ordinal)) = self.device {
             anyhow::bail!(
                 "only the executor checks kernels, counts accesses and orders lanes: leave out \
                  `--device cuda:{ordinal}`"
             );
         }
-        Ok(Gpu::simt_with(SimtOptions { checks: self.check, schedule: self.schedule.unwrap_or_default() }))
+        let options = SimtOptions { checks: self.check, schedule: self.schedule.unwrap_or_default() };
+        Ok(Opened { gpu: Gpu::simt_with(options), executor: Some(options) })
     }
 }
 

@@ -94,6 +94,8 @@ pub struct Section {
 pub struct Report {
     pub device: Device,
     pub copy_gigabytes_per_second: Option<f64>,
+    /// How many times each kernel was timed, if one run takes at most half a second.
+    pub samples: u32,
     pub sections: Vec<Section>,
 }
 
@@ -372,6 +374,8 @@ mod tests {
             memory_bus_bits: None,
             peak_gigabytes_per_second: Some(4814.0),
             driver: Some("13.0".to_owned()),
+            checks: None,
+            schedule_seed: None,
             multiprocessor: None,
         };
         let mut section = Section::new("Sum in global memory", "16777216 f32".to_owned());
@@ -388,7 +392,7 @@ mod tests {
             };
             section.push(&Scale { device: &device, copy: Some(4.2e12), bytes: 1 << 26 }, measured);
         }
-        Report { device, copy_gigabytes_per_second: Some(4200.0), sections: vec![section] }
+        Report { device, copy_gigabytes_per_second: Some(4200.0), samples: 25, sections: vec![section] }
     }
 
     #[test]

@@ -9,13 +9,14 @@ use warpfold::{Gpu, Reduction};
 
 use crate::data;
 use crate::device::Device;
+use crate::effect::Mode;
 use crate::element::{Number, with_ladder_type, with_type};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Timing, copy_ceiling};
 use crate::memory::{Need, bytes_of};
 use crate::npy::{self, Array};
 use crate::number::Results;
-use crate::options::{Numbers, Output, refuse_unused};
+use crate::options::{Numbers, Opened, Output, refuse_unused};
 use crate::outcome::Outcome;
 use crate::reduce::{Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
 use crate::report::{Measured, Report, Role, Scale, Section};
@@ -24,21 +25,36 @@ use crate::report::{Measured, Report, Role, Scale, Section};
 pub struct SumArguments {
     /// Sums the array in this NumPy file (.npy, of any type) instead of random numbers; `-` is standard input. NumPy's
     /// bool is read as u8. NumPy has no bf16: for a file of bf16, give --dtype bf16
-    #[arg(long, value_name = "FILE.npy", conflicts_with = "n")]
+    #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
     #[command(flatten)]
     pub file: FileArguments,
     #[command(flatten)]
     pub numbers: Numbers,
     /// The seed of the random numbers: with the same seed, --n and --dtype the sum is the same on every machine
-    #[arg(long, default_value_t = 1, conflicts_with = "input")]
+    #[arg(long, default_value_t = 1)]
     pub seed: u64,
     /// Sums by this rung of the ladder instead of the library's kernel; the ladders have f32, f64, i32 and i64
-    #[arg(long, value_name = "NAME", conflicts_with = "axis")]
+    #[arg(long, value_name = "NAME")]
     pub rung: Option<String>,
 }
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
+impl SumArguments {
+    /// The options that have an effect.
+    pub fn modes(&self) -> Vec<Mode> {
+        const OF_FILE: &[&str] = &["input", "axis", "output", "force", "dtype", "rung", "block"];
+        let mut modes =
+            vec![Mode::by("input", self.input.is_some(), OF_FILE, &["n", "dtype", "seed", "rung", "block"])];
+        modes.push(match &self.rung {
+            Some(_) => Mode::with("rung", &["axis"]),
+            None => Mode::without("rung", &["block"]),
+        });
+        modes.extend(self.file.modes());
+        modes
+    }
+}
+
+pub fn run(gpu: &Opened, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
     let rung = arguments.rung.as_deref().map(ReduceRung::from_name).transpose()?;
     let has_fixed_block = rung.is_none_or(ReduceRung::has_fixed_block);
     refuse_unused(
@@ -78,7 +94,12 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SumArguments) -> anyhow::Resu
         &Scale { device: &device, copy, bytes },
         Measured { kernel, change, launches, result: Some(values), wrong, timing, role: Role::First },
     );
-    let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
+    let report = Report {
+        device,
+        copy_gigabytes_per_second: copy.map(|copy| copy / 1e9),
+        samples: plan.samples,
+        sections: vec![section],
+    };
     let mut outcome = report.print(output);
     arguments.file.write(&mut outcome, results, &array.shape, 1, is_right);
     Ok(outcome)

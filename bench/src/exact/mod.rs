@@ -9,12 +9,11 @@ use std::io::{self, Write};
 
 use comfy_table::Cell;
 use serde::Serialize;
-use warpfold::Gpu;
 
 use crate::cells::{csv_field, or_dash, right, verdict};
 use crate::device::Device;
 use crate::number::Value;
-use crate::options::{Format, Output};
+use crate::options::{Format, Opened, Output};
 use crate::outcome::{Outcome, finish};
 use crate::table::{Columns, Layout};
 use hashes::Hashed;
@@ -30,7 +29,7 @@ struct Report {
     hashes_stored_by: &'static str,
 }
 
-pub fn run(gpu: &Gpu, output: &Output) -> anyhow::Result<Outcome> {
+pub fn run(gpu: &Opened, output: &Output) -> anyhow::Result<Outcome> {
     let report = Report {
         device: Device::of(gpu)?,
         tables: vec![orders::cancellation(gpu)?, orders::orders(gpu)?, orders::neighbours(gpu)?],

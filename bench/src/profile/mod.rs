@@ -9,13 +9,14 @@ use std::io::{self, Write};
 use clap::Args;
 use comfy_table::{Cell, Table};
 use serde::Serialize;
-use warpfold::{Counters, Dim3, Gpu, KernelProfile};
+use warpfold::{Counters, Dim3, KernelProfile};
 
 use crate::cells::right;
 use crate::counters::{self, CountersRow};
+use crate::device::Device;
 use crate::measure::Plan;
 use crate::number::counted;
-use crate::options::{Format, Numbers, Output, Sides};
+use crate::options::{Format, Numbers, Opened, Output, Sides};
 use crate::outcome::{Missing, Outcome, finish};
 use crate::table::{Columns, Layout};
 use advice::Advice;
@@ -61,6 +62,7 @@ struct LineReport {
 
 #[derive(Debug, Serialize)]
 struct Report {
+    device: Device,
     kernels: Vec<KernelReport>,
 }
 
@@ -68,7 +70,7 @@ struct Report {
 const MIN_REPORTED_SHARE: f64 = 0.02;
 
 /// Counts a kernel in the executor.
-pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
+pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let mut sources = Sources::default();
     let mut kernels = Vec::new();
@@ -90,7 +92,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ProfileArguments) -> anyhow::
     if kernels.is_empty() && !missing.is_empty() {
         return Ok(outcome);
     }
-    let report = Report { kernels };
+    let report = Report { device: Device::of(gpu)?, kernels };
     let mut out = io::stdout().lock();
     let written = match output.format {
         Format::Json => {

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::extent::{Axis, Extent, Lengths};
 use super::file::FileArguments;
 use super::operators::Operator;
+use crate::effect::Mode;
 use crate::element::ElementType;
 use crate::exact::Kind;
 
@@ -17,7 +18,7 @@ pub struct ReduceArguments {
     /// Reduces the array in this NumPy file (.npy, of any type) instead of random numbers, and prints the results; `-`
     /// is standard input. NumPy's bool is read as u8, so its sum counts, and its minimum is 0 or 1. NumPy has no bf16:
     /// for a file of bf16, give --dtype bf16
-    #[arg(long, value_name = "FILE.npy", conflicts_with_all = ["all", "table", "shape", "offset", "data", "peers"])]
+    #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
     #[command(flatten)]
     pub file: FileArguments,
@@ -43,20 +44,32 @@ pub struct ReduceArguments {
     /// exponents), `extremes` (alternately the largest power of two and the smallest number), `nans` (one element in
     /// ten), `one-large`, `one-infinity`, `one-nan` (one such element among ordinary numbers) [default: random whole
     /// numbers from 1 to 16]
-    #[arg(long, value_delimiter = ',', conflicts_with = "offset")]
+    #[arg(long, value_delimiter = ',')]
     pub data: Vec<Kind>,
     /// All cases of the tables in `docs/benchmarks`
-    #[arg(long, conflicts_with_all = ["op", "dtype", "shape", "offset", "data"])]
+    #[arg(long)]
     pub all: bool,
     /// The cases of these tables of `docs/benchmarks`, joined by commas
-    #[arg(long, value_enum, value_delimiter = ',', conflicts_with_all = [
-        "all", "op", "dtype", "shape", "offset", "data"
-    ])]
+    #[arg(long, value_enum, value_delimiter = ',')]
     pub table: Vec<TableName>,
     /// Also times CUB, cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
     /// build.sh builds the libraries with CUB and cuBLAS
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
+}
+
+impl ReduceArguments {
+    /// The options that have an effect.
+    pub fn modes(&self) -> Vec<Mode> {
+        const OF_FILE: &[&str] = &["input", "axis", "output", "force", "op", "dtype"];
+        const OF_CASES: &[&str] = &["op", "dtype", "shape", "offset", "data", "peers", "all", "table"];
+        let mut modes = vec![Mode::by("input", self.input.is_some(), OF_FILE, OF_CASES)];
+        modes.extend(self.all.then(|| Mode::by("all", true, &["all", "peers"], &[])));
+        modes.extend((!self.table.is_empty()).then(|| Mode::by("table", true, &["table", "peers"], &[])));
+        modes.extend((!self.data.is_empty()).then(|| Mode::with("data", &["offset"])));
+        modes.extend(self.file.modes());
+        modes
+    }
 }
 
 /// The name of a value on the command line.

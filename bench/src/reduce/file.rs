@@ -6,6 +6,7 @@ use anyhow::{Context, ensure};
 use clap::Args;
 
 use super::extent::Extent;
+use crate::effect::Mode;
 use crate::npy::{self, Array};
 use crate::number::counted;
 use crate::outcome::Outcome;
@@ -15,14 +16,14 @@ use crate::outcome::Outcome;
 pub struct FileArguments {
     /// Reduces along this axis of the file's array, counted from 0, or from -1 at the end, as in NumPy [default: the
     /// whole array]
-    #[arg(long, value_name = "N", requires = "input", allow_hyphen_values = true, value_parser = axis)]
+    #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = axis)]
     pub axis: Option<isize>,
     /// Writes the results to this NumPy file: an array of the other axes, of the type of the operator's results; the
     /// array of min-max has one more axis, of 2
-    #[arg(long, value_name = "FILE.npy", requires = "input")]
+    #[arg(long, value_name = "FILE.npy")]
     pub output: Option<PathBuf>,
     /// Replaces the output file if it exists
-    #[arg(long, requires = "output")]
+    #[arg(long)]
     pub force: bool,
 }
 
@@ -36,6 +37,11 @@ fn axis(text: &str) -> Result<isize, String> {
 }
 
 impl FileArguments {
+    /// The options that have no effect without others of these.
+    pub fn modes(&self) -> Option<Mode> {
+        self.output.is_none().then(|| Mode::without("output", &["force"]))
+    }
+
     /// Refuses an output file that cannot be written.
     pub fn check_output(&self) -> anyhow::Result<()> {
         self.output.as_ref().map_or(Ok(()), |file| npy::check_writable(file, self.force))

@@ -37,10 +37,10 @@ use crate::device::Device;
 use crate::element::ElementType;
 use crate::measure::{Plan, if_memory_suffices, progress};
 use crate::npy::{self, Array};
-use crate::options::{Output, refuse_unused};
+use crate::options::{Opened, Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish};
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<Outcome> {
+pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let folder = arguments.peers.as_deref();
@@ -61,6 +61,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &ReduceArguments) -> anyhow::R
         device,
         read_gigabytes_per_second: read_ceiling(gpu, &plan)?,
         cub_version: peers.cub_version(),
+        samples: plan.samples,
         sections: Vec::new(),
     };
     let (mut missing, mut results) = (Missing::default(), None);

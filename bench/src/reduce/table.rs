@@ -169,6 +169,8 @@ pub struct Report {
     pub read_gigabytes_per_second: Option<f64>,
     /// The version of CUB that was measured.
     pub cub_version: Option<String>,
+    /// How many times each case was timed, if one run takes at most half a second.
+    pub samples: u32,
     pub sections: Vec<Section>,
 }
 

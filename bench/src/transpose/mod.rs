@@ -18,12 +18,13 @@ pub use sweep::SweepArguments;
 
 use crate::data;
 use crate::device::Device;
+use crate::effect::{DEVICE, Mode, SHOWN, TIMED};
 use crate::element::{ElementType, Number, with_type};
 use crate::ladder::check_matrix;
 use crate::measure::{Plan, Timing, copy_ceiling};
 use crate::npy::{self, Array, Wanted};
 use crate::number::counted;
-use crate::options::{Output, Sides};
+use crate::options::{Opened, Output, Sides};
 use crate::outcome::Outcome;
 use crate::report::{Measured, Report, Role, Scale, Section};
 
@@ -37,7 +38,7 @@ pub struct TransposeArguments {
     #[arg(long, value_name = "FILE.npy")]
     pub output: Option<PathBuf>,
     /// Replaces the output file if it exists
-    #[arg(long, requires = "output")]
+    #[arg(long)]
     pub force: bool,
     #[command(flatten)]
     pub sides: Sides,
@@ -48,7 +49,18 @@ pub struct TransposeArguments {
     pub sweep: SweepArguments,
 }
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<Outcome> {
+impl TransposeArguments {
+    /// The options that have an effect.
+    pub fn modes(&self) -> Vec<Mode> {
+        const OF_MATRIX: &[&str] = &["input", "output", "force", "rows", "cols", "rung"];
+        let one = Mode::of_command("one matrix is transposed", vec![OF_MATRIX, DEVICE, SHOWN, TIMED]);
+        let mut modes = vec![self.sweep.mode().unwrap_or(one)];
+        modes.extend(self.output.is_none().then(|| Mode::without("output", &["force"])));
+        modes
+    }
+}
+
+pub fn run(gpu: &Opened, output: &Output, arguments: &TransposeArguments) -> anyhow::Result<Outcome> {
     if arguments.sweep.is_given() {
         return sweep::run(gpu, output, &arguments.sweep);
     }
@@ -79,7 +91,12 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &TransposeArguments) -> anyhow
     let change = rung.map_or("the library's choice", TransposeRung::summary);
     section
         .push(&scale, Measured { kernel: name, change, launches: 1, result: None, wrong, timing, role: Role::First });
-    let report = Report { device, copy_gigabytes_per_second: copy.map(|copy| copy / 1e9), sections: vec![section] };
+    let report = Report {
+        device,
+        copy_gigabytes_per_second: copy.map(|copy| copy / 1e9),
+        samples: plan.samples,
+        sections: vec![section],
+    };
     let mut outcome = report.print(output);
     if let Some(file) = &arguments.output {
         npy::write_if_right(&mut outcome, file, &transposed, arguments.force, is_right);
@@ -100,7 +117,7 @@ fn matrix(gpu: &Gpu, plan: &Plan, arguments: &TransposeArguments) -> anyhow::Res
     let elements: usize = array.shape.iter().product();
     ensure!(
         elements == expected,
-        "{} has {}, and a matrix of {rows} x {columns} has {expected}",
+        "{} has {}, and a matrix of --rows {rows} and --cols {columns} has {expected}",
         npy::name(file),
         counted(elements, "element", "elements")
     );

@@ -16,50 +16,59 @@ use super::peers::Peers;
 use super::shape::Shape;
 use super::table::{Report, Row};
 use crate::device::Device;
+use crate::effect::Mode;
 use crate::measure::{Plan, progress};
 use crate::memory::{self, Need, bytes_of};
-use crate::options::{Output, refuse_unused};
+use crate::options::{Opened, Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish, without};
 
 /// The options of a run over shapes, element sizes and operations.
 #[derive(Debug, Args)]
 pub struct SweepArguments {
     /// Shapes, joined by commas: `4096x4096`, or `64x1024x2048` for 64 matrices
-    #[arg(long, value_delimiter = ',', conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
+    #[arg(long, value_delimiter = ',')]
     pub shape: Vec<Shape>,
     /// Element sizes in bytes, joined by commas: 1, 2, 4, 8, 16 [default: 4]
     #[arg(
         long,
         value_delimiter = ',',
-        conflicts_with_all = ["input", "output", "rung", "rows", "cols"],
         value_parser = clap::builder::PossibleValuesParser::new(["1", "2", "4", "8", "16"]),
     )]
     pub size: Vec<String>,
     /// Operations on the matrices, joined by commas [default: transpose]
-    #[arg(long, value_delimiter = ',', value_enum, conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
+    #[arg(long, value_delimiter = ',', value_enum)]
     pub kind: Vec<Kind>,
     /// All cases of the tables in `docs/benchmarks`
-    #[arg(long, conflicts_with_all = ["shape", "size", "kind", "input", "output", "rung", "rows", "cols"])]
+    #[arg(long)]
     pub all: bool,
     /// The cases of these tables of `docs/benchmarks`, joined by commas
-    #[arg(
-        long,
-        value_enum,
-        value_delimiter = ',',
-        conflicts_with_all = ["all", "shape", "size", "kind", "input", "output", "rung", "rows", "cols"],
-    )]
+    #[arg(long, value_enum, value_delimiter = ',')]
     pub table: Vec<TableName>,
     /// Also times cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
     /// build.sh builds a library that calls cuBLAS
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["input", "output", "rung", "rows", "cols"])]
+    #[arg(long, value_name = "FOLDER")]
     pub peers: Option<std::path::PathBuf>,
 }
 
 impl SweepArguments {
     /// Whether any of the options was given.
     pub fn is_given(&self) -> bool {
-        let is_named = self.all || !self.table.is_empty() || self.peers.is_some();
-        is_named || !(self.shape.is_empty() && self.size.is_empty() && self.kind.is_empty())
+        self.mode().is_some()
+    }
+
+    /// The options that have an effect with the first of these options that was given.
+    pub fn mode(&self) -> Option<Mode> {
+        const OF_CASES: &[&str] = &["shape", "size", "kind", "peers"];
+        [
+            ("all", self.all, &["all", "peers"][..]),
+            ("table", !self.table.is_empty(), &["table", "peers"]),
+            ("shape", !self.shape.is_empty(), OF_CASES),
+            ("size", !self.size.is_empty(), OF_CASES),
+            ("kind", !self.kind.is_empty(), OF_CASES),
+            ("peers", self.peers.is_some(), OF_CASES),
+        ]
+        .into_iter()
+        .find_map(|(option, is_given, taken)| is_given.then(|| Mode::by(option, true, taken, &[])))
     }
 }
 
@@ -112,7 +121,7 @@ impl TableName {
     }
 }
 
-pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Result<Outcome> {
+pub fn run(gpu: &Opened, output: &Output, arguments: &SweepArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let tables = if arguments.all { TableName::value_variants() } else { &arguments.table };
     let cases = match tables {
@@ -124,7 +133,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &SweepArguments) -> anyhow::Re
     refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     let bar = progress(cases.len());
-    let mut report = Report { device: Device::of(gpu)?, rows: Vec::new() };
+    let mut report = Report { device: Device::of(gpu)?, samples: plan.samples, rows: Vec::new() };
     let mut missing = Missing::default();
     for case in cases {
         if !missing.can_continue() {

@@ -96,6 +96,8 @@ impl Row {
 #[derive(Debug, Serialize)]
 pub struct Report {
     pub device: Device,
+    /// How many times each case was timed, if one run takes at most half a second.
+    pub samples: u32,
     pub rows: Vec<Row>,
 }
 

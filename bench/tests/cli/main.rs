@@ -8,6 +8,7 @@ mod files;
 mod ladders;
 mod numpy;
 mod outcomes;
+mod pairs;
 mod profiles;
 mod reductions;
 mod transposes;
