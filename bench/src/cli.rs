@@ -56,7 +56,8 @@ Exit code:
     1  a result is wrong, or a kernel failed
     2  the command line or an input is invalid, if only for one of several cases: the others are measured and printed
     3  a file (--plot, --output) or standard output could not be written
-  130  interrupted (Ctrl-C, SIGTERM): the results so far are printed; a second signal ends the program at once
+  130  interrupted (Ctrl-C, SIGTERM): the results so far are printed, after the current kernel; without any, or at a
+       second signal, the program ends at once
 If several apply, 130 takes precedence over 1, 1 over 2, and 2 over 3."
 )]
 pub struct Cli {

@@ -97,7 +97,7 @@ pub fn run(gpu: &Opened, output: &Output) -> anyhow::Result<Outcome> {
     // Measured before any other use of the device.
     let (first_sum_ms, second_sum_ms) = (time_of_sum(gpu)?, time_of_sum(gpu)?);
     let responses = FirstResponses { device: Device::of(gpu)?, first_sum_ms, second_sum_ms };
-    Ok(finish(write(&mut io::stdout().lock(), &responses, output.format), true, output, Vec::new))
+    Ok(finish(|out| write(out, &responses, output.format), true, output, Vec::new))
 }
 
 fn time_of_sum(gpu: &Gpu) -> Result<f64, Error> {

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
 
+use crate::interrupt::Temporary;
+
 /// Checks, before a long computation, whether [`write()`] will be able to write the file.
 pub fn check_writable(path: &Path) -> anyhow::Result<()> {
     let shown = path.display();
@@ -49,10 +51,10 @@ pub fn write(
         let path = target(path);
         let mut file = temporary(&path)?;
         contents(file.as_file_mut())?;
-        match existing {
+        file.rename(|file| match existing {
             Existing::Replace => file.persist(path),
             Existing::Keep => file.persist_noclobber(path),
-        }
+        })
         .map_err(|error| error.error)
     };
     write().map(|_| ()).with_context(|| format!("cannot write `{}`", path.display()))
@@ -64,11 +66,11 @@ fn target(path: &Path) -> PathBuf {
 }
 
 /// A temporary file next to `path`, with the permissions of any new file, which is renamed when it is complete.
-fn temporary(path: &Path) -> io::Result<tempfile::NamedTempFile> {
+fn temporary(path: &Path) -> io::Result<Temporary> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    builder.tempfile_in(folder_of(path))
+    Temporary::create(|| builder.tempfile_in(folder_of(path)))
 }
 
 fn folder_of(path: &Path) -> &Path {

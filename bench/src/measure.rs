@@ -26,6 +26,7 @@ pub struct Plan {
     l2_bytes: usize,
     is_gpu: bool,
     has_ranges: bool,
+    is_bound: bool,
 }
 
 /// The measured times.
@@ -40,7 +41,7 @@ impl Plan {
         let l2_bytes = gpu.info()?.l2_bytes.unwrap_or(0);
         let is_gpu = gpu.is_cuda();
         let samples = output.samples.unwrap_or(if is_gpu { 25 } else { 1 });
-        Ok(Self { samples, l2_bytes, is_gpu, has_ranges: output.nvtx })
+        Ok(Self { samples, l2_bytes, is_gpu, has_ranges: output.nvtx, is_bound: false })
     }
 
     /// Opens a profiler's range, if requested.
@@ -74,8 +75,23 @@ impl Plan {
         gpu.time(|| work(0)).map(Some)
     }
 
+    /// The plan of a measurement that is only a bound for others, and no result by itself.
+    pub fn of_bound(&self) -> Self {
+        Self { is_bound: true, ..*self }
+    }
+
+    /// Notes that there is a result, unless it is only a bound.
+    fn keep_result(&self) {
+        if !self.is_bound {
+            interrupt::keep_results();
+        }
+    }
+
     /// Whether to take another sample. After an interrupt, one is enough.
     fn wants_more(&self, times: &[Duration]) -> bool {
+        if !times.is_empty() {
+            self.keep_result();
+        }
         times.is_empty() || times.len() < self.samples as usize && !interrupt::is_pending()
     }
 
@@ -106,6 +122,7 @@ impl Plan {
             None => sample(1)?,
         };
         if first.as_secs_f64() > LONG_SECONDS {
+            self.keep_result();
             return Ok(Timing { median: first, fastest: first });
         }
         let mut times = Vec::with_capacity(self.samples as usize);
@@ -168,7 +185,7 @@ pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     const ELEMENTS: usize = 1 << 28;
     let buffers = gpu.zeroed::<f32>(ELEMENTS).and_then(|from| Ok((from, gpu.zeroed::<f32>(ELEMENTS)?)));
     let Some((from, mut to)) = if_memory_suffices("the bandwidth of a copy", buffers)? else { return Ok(None) };
-    let timing = plan.time(gpu, &mut |_| gpu.copy(&from, &mut to))?;
+    let timing = plan.of_bound().time(gpu, &mut |_| gpu.copy(&from, &mut to))?;
     Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
 }
 

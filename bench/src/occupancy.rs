@@ -152,7 +152,7 @@ pub fn run(gpu: &Gpu, output: &Output, arguments: &OccupancyArguments) -> anyhow
         bytes_in_flight_needed_per_multiprocessor: needed,
         latency_ns,
     };
-    Ok(finish(report.write(&mut io::stdout().lock(), output), true, output, Vec::new))
+    Ok(finish(|out| report.write(out, output), true, output, Vec::new))
 }
 
 impl Row {

@@ -1,7 +1,7 @@
 //! The outcome of a run: its exit code, and the errors that are printed to standard error.
 
 use std::fmt::{self, Write as _};
-use std::io::{self, Write as _};
+use std::io::{self, StdoutLock, Write as _};
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -129,16 +129,20 @@ impl Failure {
     }
 }
 
-/// The outcome of results: whether they are right, were written to standard output, and were drawn if requested. They
-/// are drawn last, so that no results are lost if drawing fails.
+/// Prints results by `write` to standard output, and draws them if requested. They are drawn last, so that no results
+/// are lost if drawing fails. The outcome says whether they are right, printed and drawn.
 pub fn finish(
-    written: io::Result<()>,
+    write: impl FnOnce(&mut StdoutLock<'_>) -> io::Result<()>,
     are_right: bool,
     output: &Output,
     charts: impl FnOnce() -> Vec<Chart>,
 ) -> Outcome {
     let mut outcome = Outcome::of_results(are_right);
-    match written.and_then(|()| io::stdout().flush()) {
+    let printing = interrupt::printing();
+    let mut out = io::stdout().lock();
+    let written = write(&mut out).and_then(|()| out.flush());
+    drop(printing);
+    match written {
         // It is no error if the reader has closed the pipe (`bench | head`).
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             outcome.fail(Failure::Output, &anyhow::Error::new(error).context("cannot write the results"));

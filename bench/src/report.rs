@@ -1,6 +1,6 @@
 //! Reports of ladders and single kernels: tables for people, JSON and CSV for programs.
 
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 
 use comfy_table::{Cell, Table};
 use serde::Serialize;
@@ -193,15 +193,14 @@ impl Report {
 
     /// Prints the report to standard output, and draws charts if requested.
     pub fn print(&self, output: &Output) -> Outcome {
-        let mut out = io::stdout().lock();
-        let written = match output.format {
-            Format::Table | Format::Markdown => self.write_tables(&mut out, &Layout::of(output)),
+        let write = |out: &mut StdoutLock<'_>| match output.format {
+            Format::Table | Format::Markdown => self.write_tables(out, &Layout::of(output)),
             Format::Json => {
-                serde_json::to_writer_pretty(&mut out, self).map_err(io::Error::from).and_then(|()| writeln!(out))
+                serde_json::to_writer_pretty(&mut *out, self).map_err(io::Error::from).and_then(|()| writeln!(out))
             }
-            Format::Csv => self.write_csv(&mut out),
+            Format::Csv => self.write_csv(out),
         };
-        finish(written, self.is_correct(), output, || self.charts())
+        finish(write, self.is_correct(), output, || self.charts())
     }
 
     /// A chart of bandwidths for each section. In the executor, whose times are those of a CPU, charts of the counters.

@@ -5,7 +5,7 @@ mod numbers;
 mod operations;
 mod orders;
 
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 
 use comfy_table::Cell;
 use serde::Serialize;
@@ -36,15 +36,14 @@ pub fn run(gpu: &Opened, output: &Output) -> anyhow::Result<Outcome> {
         hashes: hashes::all(gpu)?,
         hashes_stored_by: hashes::STORED_BY,
     };
-    let out = &mut io::stdout().lock();
-    let written = match output.format {
+    let write = |out: &mut StdoutLock<'_>| match output.format {
         Format::Table | Format::Markdown => report.write_tables(out, &Layout::of(output)),
         Format::Json => {
             serde_json::to_writer_pretty(&mut *out, &report).map_err(Into::into).and_then(|()| writeln!(out))
         }
         Format::Csv => report.write_csv(out),
     };
-    Ok(finish(written, report.is_correct(), output, Vec::new))
+    Ok(finish(write, report.is_correct(), output, Vec::new))
 }
 
 impl Report {

@@ -4,7 +4,7 @@ mod advice;
 mod source;
 mod subject;
 
-use std::io::{self, Write};
+use std::io::{self, StdoutLock, Write};
 
 use clap::Args;
 use comfy_table::{Cell, Table};
@@ -14,6 +14,7 @@ use warpfold::{Counters, Dim3, KernelProfile};
 use crate::cells::right;
 use crate::counters::{self, CountersRow};
 use crate::device::Device;
+use crate::interrupt;
 use crate::measure::Plan;
 use crate::number::counted;
 use crate::options::{Format, Numbers, Opened, Output, Sides};
@@ -83,6 +84,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
         }
         match subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides) {
             Ok(profile) => {
+                interrupt::keep_results();
                 kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
             }
             Err(error) => missing.push(arguments.kernel.clone(), error),
@@ -93,15 +95,14 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
         return Ok(outcome);
     }
     let report = Report { device: Device::of(gpu)?, kernels };
-    let mut out = io::stdout().lock();
-    let written = match output.format {
+    let write = |out: &mut StdoutLock<'_>| match output.format {
         Format::Json => {
-            serde_json::to_writer_pretty(&mut out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
+            serde_json::to_writer_pretty(&mut *out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
         }
-        Format::Csv => report.write_csv(&mut out),
-        Format::Table | Format::Markdown => report.write_tables(&mut out, &Layout::of(output)),
+        Format::Csv => report.write_csv(out),
+        Format::Table | Format::Markdown => report.write_tables(out, &Layout::of(output)),
     };
-    outcome.join(finish(written, true, output, Vec::new));
+    outcome.join(finish(write, true, output, Vec::new));
     Ok(outcome)
 }
 

@@ -15,7 +15,6 @@ mod run;
 mod table;
 mod tally;
 
-use std::io;
 use std::path::Path;
 
 use anyhow::{bail, ensure};
@@ -91,8 +90,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
     if !report.has_results() && !missing.is_empty() {
         return Ok(missing.outcome());
     }
-    let written = report.write(&mut io::stdout().lock(), output);
-    let mut outcome = finish(written, report.is_correct(), output, || report.charts());
+    let mut outcome = finish(|out| report.write(out, output), report.is_correct(), output, || report.charts());
     if let (Some(array), Some((operator, results))) = (&array, results) {
         arguments.file.write(&mut outcome, results, &array.shape, operator.results_each(), report.is_correct());
     }
@@ -175,6 +173,6 @@ fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> 
     let Some(input) = input else { return Ok(None) };
     let mut output = gpu.zeroed::<u32>(1)?;
     let mut reducer = gpu.reducer(WrappingSum, Shape::all(ELEMENTS))?;
-    let timing = plan.time(gpu, &mut |_| reducer.start(&input, &mut output))?;
+    let timing = plan.of_bound().time(gpu, &mut |_| reducer.start(&input, &mut output))?;
     Ok(Some((ELEMENTS * size_of::<u32>()) as f64 / timing.median.as_secs_f64() / 1e9))
 }

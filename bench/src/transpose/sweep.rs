@@ -1,6 +1,5 @@
 //! `bench transpose` for several shapes and element sizes, compared with a copy, cuBLAS and PyTorch.
 
-use std::io;
 use std::path::Path;
 
 use clap::{Args, ValueEnum};
@@ -150,8 +149,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &SweepArguments) -> anyhow:
     if !report.has_results() && !missing.is_empty() {
         return Ok(missing.outcome());
     }
-    let written = report.write(&mut io::stdout().lock(), output);
-    let mut outcome = finish(written, report.is_correct(), output, || vec![report.chart()]);
+    let mut outcome = finish(|out| report.write(out, output), report.is_correct(), output, || vec![report.chart()]);
     outcome.join(missing.counted(report.rows.len()));
     Ok(outcome)
 }

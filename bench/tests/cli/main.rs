@@ -11,6 +11,8 @@ mod outcomes;
 mod pairs;
 mod profiles;
 mod reductions;
+#[cfg(unix)]
+mod signals;
 mod transposes;
 
 use std::path::{Path, PathBuf};

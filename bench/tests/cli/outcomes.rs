@@ -1,9 +1,7 @@
 //! Exit codes, and results that are printed even if something else fails.
 
 use std::fs::{self, File};
-use std::process::{Command, Output, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::process::{Command, Output};
 
 use crate::{BENCH, Files, bench, refused, stderr, stdout};
 
@@ -124,66 +122,4 @@ fn an_error_is_printed_once() {
     assert!(message.contains("driver"), "{message}");
     let half = message.len() / 2;
     assert!(!message.is_char_boundary(half) || !message[half..].contains(&message[..40]), "twice: {message}");
-}
-
-#[cfg(unix)]
-#[test]
-fn a_second_interrupt_ends_at_once() {
-    let mut bench = Command::new(&*BENCH)
-        .args(["sum", "--rung", "neighbored", "--n", "2^27", "--device", "simt"])
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .expect("bench starts");
-    let interrupt = || Command::new("kill").args(["-INT", &bench.id().to_string()]).stderr(Stdio::null()).status();
-    sleep(Duration::from_millis(500));
-    interrupt().expect("kill starts");
-    // Within a second, the second signal would be ignored.
-    sleep(Duration::from_millis(1500));
-    interrupt().expect("kill starts");
-    let start = Instant::now();
-    assert_eq!(bench.wait().expect("bench ends").code(), Some(130));
-    assert!(start.elapsed() < Duration::from_secs(2), "{:?}", start.elapsed());
-}
-
-/// The output of `bench` when it is interrupted after some seconds.
-#[cfg(unix)]
-fn interrupted(signal: &str, command: &[&str], seconds: u64) -> String {
-    let bench = Command::new(&*BENCH)
-        .args(command)
-        .args(["--device", "simt", "--format", "csv"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .expect("bench starts");
-    sleep(Duration::from_secs(seconds));
-    let sent = Command::new("kill").args([signal, &bench.id().to_string()]).status();
-    assert!(sent.is_ok_and(|status| status.success()), "bench has ended before {signal}");
-    let output = bench.wait_with_output().expect("bench ends");
-    let message = stderr(&output);
-    assert_eq!(output.status.code(), Some(130), "{command:?}: {message}");
-    for part in ["stopping after this kernel", "interrupted: the results so far are printed above"] {
-        assert!(message.contains(part), "{command:?}: {message}");
-    }
-    stdout(&output)
-}
-
-/// Ctrl-C sends SIGINT, and `timeout` sends SIGTERM.
-#[cfg(unix)]
-#[test]
-fn an_interrupted_run_prints_its_results() {
-    let shapes = format!("2^20{}", ",2^25".repeat(100));
-    for (signal, command) in [
-        ("-INT", ["ladder", "reduce", "--n", "2^23"].as_slice()),
-        ("-TERM", &["ladder", "reduce", "--n", "2^23"]),
-        ("-INT", &["reduce", "--shape", &shapes]),
-        ("-INT", &["sum", "--n", "2^14", "--samples", "100000"]),
-    ] {
-        // This is far too little time for the whole run, even on 16 cores. On a busy machine the first measurement may
-        // take longer, so the time is doubled until there is a result.
-        let mut texts = [2, 4, 8, 16, 32].into_iter().map(|seconds| interrupted(signal, command, seconds));
-        let text = texts.find(|text| text.contains("true"));
-        let text = text.unwrap_or_else(|| panic!("{command:?} has measured nothing"));
-        assert!(command[0] != "ladder" || !text.contains("single_launch"), "{text}");
-    }
 }
