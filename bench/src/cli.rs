@@ -180,4 +180,17 @@ mod tests {
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
     }
+
+    /// The table of pairs in `tests/cli/pairs.rs` takes the commands and the options from the help.
+    #[test]
+    fn the_help_shows_every_option() {
+        fn check(command: &clap::Command) {
+            assert!(!command.is_hide_set(), "{}", command.get_name());
+            for arg in command.get_arguments().filter(|arg| !arg.is_positional()) {
+                assert!(arg.get_long().is_some() && !arg.is_hide_set(), "{} {}", command.get_name(), arg.get_id());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
+    }
 }

@@ -54,6 +54,20 @@ fn invalid_arguments() {
     refused(&["reduce", "--output", "a.npy"], &["--input"]);
     refused(&["sum", "--input", "a.npy", "--force"], &["--output"]);
     refused(&["sum", "--input", "a.npy", "--axis", "0", "--rung", "sequential"], &["--axis", "--rung"]);
+    for line in [
+        "reduce --shape 10x10:rows --output x.npy",
+        "sum --n 10 --axis 0",
+        "sum --seed 5 --axis 1",
+        "reduce --offset 3 --shape 100 --axis 7",
+        "reduce --all --output x.npy",
+        "sum --n 10 --output x.npy --force",
+        "transpose --rows 5 --cols 5 --force",
+        "occupancy sequential --ptx folder",
+    ] {
+        let arguments: Vec<_> = line.split(' ').collect();
+        let useless = ["--output", "--axis", "--force", "--ptx"].into_iter().find(|option| arguments.contains(option));
+        refused(&arguments, &[useless.expect("it has one"), "no effect with", "leave it out"]);
+    }
     for option in [["--shape", "5"], ["--offset", "1"], ["--peers", "peers"]] {
         refused(&[&["reduce", "--input", "a.npy"], &option[..]].concat(), &["--input", option[0]]);
     }
