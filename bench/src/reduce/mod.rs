@@ -10,6 +10,7 @@ mod file;
 mod operators;
 mod parallel;
 mod peers;
+mod product;
 mod rounding;
 mod run;
 mod table;
