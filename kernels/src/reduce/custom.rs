@@ -183,6 +183,8 @@ macro_rules! exact_reductions {
             use $crate::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
             use $crate::reduce::segments;
 
+            $(const _: () = $crate::reduce::exact::custom::check::<$term>();)+
+
             #[::cuda_std::kernel(
                 instances = $([$term] x [$element] +)+,
                 max_threads = long_rows::MAX_THREADS, min_blocks = 1, dependent_launch
@@ -258,7 +260,7 @@ macro_rules! exact_reductions {
                                 ExactHandles {
                                     long_rows: sum_of_long_rows::handle::<$term, $element>(),
                                     rows: sum_of_rows::handle::<$term, $element>(),
-                                    columns: if <$term as ExactTerm>::HAS_LOW {
+                                    columns: if <$term as ExactTerm>::LOW.is_some() {
                                         None
                                     } else {
                                         Some(sum_of_columns::handle::<$term, $element>())

@@ -206,7 +206,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
     pub fn checked<E: ExactTerm<Element = T>>(self, name: &'static str) -> Self {
         let zero = T::default();
         let term = E::term(zero);
-        let is_zero = term.is_zero() && (!E::HAS_LOW || E::low(zero, term).is_zero());
+        let is_zero = term.is_zero() && E::LOW.is_none_or(|low| low(zero, term).is_zero());
         Self { nonzero_at_zero: if is_zero { None } else { Some(name) }, ..self }
     }
 

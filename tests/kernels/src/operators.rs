@@ -2,7 +2,7 @@
 
 use cuda_std::float::multiply_add;
 use kernels::ops::Operator;
-use kernels::reduce::exact::custom::ExactTerm;
+use kernels::reduce::exact::custom::{ExactTerm, LowTerm};
 
 /// The largest absolute value up to a limit, without NaN. The operator has a parameter, and a fixed order.
 #[derive(Clone, Copy, Default)]
@@ -121,12 +121,9 @@ impl ExactTerm for Third {
     type Element = f64;
     type Term = f64;
     type Sum = f64;
-    const HAS_LOW: bool = true;
+    const LOW: Option<LowTerm<Self>> = Some(|x, term| multiply_add(x, THIRD, -term));
     fn term(x: f64) -> f64 {
         x * THIRD
-    }
-    fn low(x: f64, term: f64) -> f64 {
-        multiply_add(x, THIRD, -term)
     }
 }
 

@@ -29,29 +29,58 @@ use super::terms::{Float, Terms};
 /// assert_eq!(Square::term(3.0), 9.0);
 /// ```
 ///
+/// A product of `f64` is not exact in `f64`, so an element has a second term:
+///
+/// ```
+/// use cuda_std::float::multiply_add;
+/// use kernels::reduce::exact::custom::{ExactTerm, LowTerm};
+///
+/// /// Thirds, which do not underflow.
+/// struct Third;
+///
+/// impl ExactTerm for Third {
+///     type Element = f64;
+///     type Term = f64;
+///     type Sum = f64;
+///     const LOW: Option<LowTerm<Self>> = Some(|x, term| multiply_add(x, 1.0 / 3.0, -term));
+///     fn term(x: f64) -> f64 {
+///         x * (1.0 / 3.0)
+///     }
+/// }
+/// ```
+///
 /// The sum of the terms is exact and rounded once, so it does not depend on their order. A term depends only on its
 /// element. It has the same bits on every device if all of its operations do (unlike `sin`).
 ///
 /// [`exact_reductions!`](crate::exact_reductions) defines the kernels of a term.
-pub trait ExactTerm: 'static {
-    /// The type of the input's elements: at least 16 bits, or 32 bits if an element has two terms.
+pub trait ExactTerm: Sized + 'static {
+    /// The type of the input's elements: of 16, 32 or 64 bits, or of 32 or 64 if an element has two terms.
     type Element: Element;
     /// The type of the terms: `f32`, or `f64`, which takes more time.
     type Term: TermFormat;
     /// The type of the sum: `f32`, `f64`, `f16` or `bf16`.
     type Sum: ResultFormat;
-    /// Whether an element has a second term.
-    const HAS_LOW: bool = false;
+    /// The second term of an element and its first term, if elements have one: `Some(|element, term| ...)`. It is
+    /// summed in the same way, such as the rounding error of a first term that is a product.
+    const LOW: Option<LowTerm<Self>> = None;
 
     /// The term. The term of 0 must be 0, because threads without an element add it.
     fn term(element: Self::Element) -> Self::Term;
+}
 
-    /// The second term, if any, such as the rounding error of the first. It is summed in the same way.
-    #[inline(always)]
-    fn low(element: Self::Element, term: Self::Term) -> Self::Term {
-        let _ = element;
-        term
-    }
+/// The second term of an element and its first term: see [`ExactTerm::LOW`].
+pub type LowTerm<E> = fn(<E as ExactTerm>::Element, <E as ExactTerm>::Term) -> <E as ExactTerm>::Term;
+
+/// Refuses a term that kernels cannot sum, while it is compiled. [`exact_reductions!`](crate::exact_reductions) calls
+/// this in a constant.
+#[doc(hidden)]
+pub const fn check<E: ExactTerm>() {
+    let size = size_of::<E::Element>();
+    assert!(size == 2 || size == 4 || size == 8, "the elements of an exact sum have 16, 32 or 64 bits");
+    assert!(
+        size > 2 || E::LOW.is_none(),
+        "elements of 16 bits have one term: remove `LOW`, or sum elements of 32 bits"
+    );
 }
 
 /// A format of terms: `f32` or `f64`.
@@ -86,7 +115,7 @@ impl<E: ExactTerm> Terms for Custom<E> {
     type Sum = E::Sum;
     type Other = E::Sum;
     const WINDOW: Option<i32> = None;
-    const HAS_LOW: bool = E::HAS_LOW;
+    const HAS_LOW: bool = E::LOW.is_some();
 
     #[inline(always)]
     fn term(item: E::Element) -> Float<Self> {
@@ -94,7 +123,10 @@ impl<E: ExactTerm> Terms for Custom<E> {
     }
     #[inline(always)]
     fn low(item: E::Element, term: Float<Self>) -> Float<Self> {
-        E::low(item, term)
+        match E::LOW {
+            Some(low) => low(item, term),
+            None => term,
+        }
     }
 }
 
