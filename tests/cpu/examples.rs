@@ -40,6 +40,9 @@ fn vecadd_adds_with_its_own_kernel_crate() {
 fn operator_reduces_with_a_custom_operator() {
     let text = run("operator");
     assert!(text.contains("the peaks are right: 7.5 of all"), "{text}");
+    for count in ["above -8 is right: 999999", "above 0.5 is right: 333", "above 1 is right: 0"] {
+        assert!(text.contains(count), "{text}");
+    }
     assert!(text.contains("the exact sum of magnitudes is right"), "{text}");
 }
 

@@ -1,7 +1,7 @@
 //! Reduces with custom operators, on a GPU or in the executor: `cargo run -p operator`.
 
 use anyhow::ensure;
-use operator_kernels::{Magnitude, Peak};
+use operator_kernels::{CountAbove, Magnitude, Peak};
 use warpfold::ptx::Library;
 use warpfold::{Gpu, Shape};
 
@@ -29,6 +29,15 @@ fn main() -> anyhow::Result<()> {
     let of_segments = gpu.download(&gpu.reduce_segments(Peak, &x, &offsets)?)?;
     ensure!(of_segments[1] == 7.5, "the peaks of segments: {of_segments:?}");
     println!("the peaks are right: {of_all} of all, {of_rows:?} of the rows");
+
+    for limit in [-8.0, 0.5, 1.0] {
+        let above = |samples: &[f32]| samples.iter().filter(|&&x| x > limit).count() as u64;
+        let (of_all, expected) = (gpu.reduce(CountAbove { limit }, &x)?, above(&samples));
+        ensure!(of_all == expected, "{of_all} samples are above {limit}, expected {expected}");
+        let of_rows = gpu.download(&gpu.reduce_to_buffer(CountAbove { limit }, &x, Shape::rows(10, 100_000))?)?;
+        ensure!(of_rows.iter().copied().eq(samples.chunks(100_000).map(above)), "above {limit} in rows: {of_rows:?}");
+        println!("the number of samples above {limit} is right: {of_all}");
+    }
 
     let magnitudes = sum_with_integers(&samples);
     let of_all = gpu.reduce(Magnitude, &x)?;

@@ -61,6 +61,7 @@ mod bytes;
 mod dot;
 mod erased;
 mod extremes;
+mod fields;
 mod fixed;
 mod norm;
 mod number;
@@ -78,6 +79,7 @@ pub use arg::{ArgMax, ArgMaxOfFloats, ArgMin, ArgMinOfFloats, ArgMinOrMax};
 pub use dot::Dot;
 pub use erased::Erased;
 pub use extremes::{Max, MaxOfFloats, Min, MinAndMax, MinMax, MinMaxOfFloats, MinOfFloats, MinOrMax};
+pub use fields::Fields;
 pub use fixed::Fixed;
 pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
 pub use number::Number;
@@ -119,8 +121,39 @@ pub use totals::{Squares, Total};
 ///     }
 /// }
 /// ```
+///
+/// An operator may have fields:
+///
+/// ```
+/// use kernels::ops::{Fields, Operator};
+///
+/// /// The number of elements above a limit.
+/// #[derive(Clone, Copy, Default, cuda_std::Plain)]
+/// #[repr(C)]
+/// pub struct CountAbove {
+///     pub limit: f32,
+/// }
+///
+/// impl Operator<f32> for CountAbove {
+///     type State = u64;
+///     type Output = u64;
+///     const NEUTRAL: u64 = 0;
+///     const ANY_ORDER: bool = true;
+///     const FIELDS: Fields<Self> = Fields::plain();
+///
+///     fn lift(self, element: f32, _index: u64) -> u64 {
+///         u64::from(element > self.limit)
+///     }
+///     fn combine(a: u64, b: u64) -> u64 {
+///         a + b
+///     }
+///     fn finish(self, state: u64, _count: u64) -> u64 {
+///         state
+///     }
+/// }
+/// ```
 pub trait Operator<T: Element>: Copy + Default + 'static {
-    /// What threads and blocks exchange: a number, or an array of two or four.
+    /// What threads and blocks exchange: a number, or an array of two or four. It has 1, 2, 4, 8, 16 or 32 bytes.
     type State: Plain;
 
     /// The result's type.
@@ -129,17 +162,23 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// The state of no elements. Combining a state with it does not change a bit of the output.
     const NEUTRAL: Self::State;
 
-    /// The operator's value as a kernel argument. An operator without fields needs neither this nor
-    /// [`Operator::from_word`].
+    /// How the operator's fields reach its kernels: [`Fields::plain`], if it has fields. An operator with fields does
+    /// not compile without it.
+    const FIELDS: Fields<Self> = Fields::none();
+
+    /// The operator's value as a kernel argument. Only operators of this crate override it, for fields that are not
+    /// plain.
+    #[doc(hidden)]
+    #[inline(always)]
     fn to_word(self) -> u64 {
-        0
+        Self::FIELDS.word_of(self)
     }
 
-    /// Restores the operator from [`Operator::to_word`]'s `word`.
+    /// Restores the operator from [`Operator::to_word`]'s `word`. An operator overrides both or neither.
+    #[doc(hidden)]
     #[inline(always)]
     fn from_word(word: u64) -> Self {
-        let _ = word;
-        Self::default()
+        Self::FIELDS.of_word(word)
     }
 
     /// The state of one element; `index` counts from the first element reduced.
@@ -220,8 +259,10 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     }
 
     /// [`Operator::reduce_vectors`], but the state's index may be partial: the first of the right vector, not yet the
-    /// right element. [`Operator::resolve_index`] resolves the index of a block's final state. An operator that returns
-    /// an index overrides this and `resolve_index`, since carrying each element's index costs more than comparing it.
+    /// right element. [`Operator::resolve_index`] resolves the index of a block's final state. An operator of this
+    /// crate that returns an index overrides this and `resolve_index`, since carrying each element's index costs more
+    /// than comparing it. One without the other would be wrong, so other crates' operators have neither.
+    #[doc(hidden)]
     #[inline(always)]
     fn reduce_to_partial_index<const VECTORS: usize>(
         self,
@@ -232,11 +273,25 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     }
 
     /// Resolves the state's partial index; `element` loads an element by its index.
+    #[doc(hidden)]
     #[inline(always)]
     fn resolve_index(self, state: Self::State, element: impl Fn(u64) -> T) -> Self::State {
         let _ = element;
         state
     }
+}
+
+/// Refuses an operator that kernels cannot reduce with, while it is compiled. [`reductions!`](crate::reductions) calls
+/// this in a constant.
+#[doc(hidden)]
+pub const fn check<O: Operator<T>, T: Element>() {
+    // Its default refuses fields.
+    let _fields = O::FIELDS;
+    let size = size_of::<O::State>();
+    assert!(
+        size.is_power_of_two() && size <= 32,
+        "the state of an operator has 1, 2, 4, 8, 16 or 32 bytes: add a field of zeros, or keep less in it"
+    );
 }
 
 /// A constant of an operator, for the kernels. An [erased](Erased) operator has a function instead.

@@ -4,7 +4,7 @@
 ///
 /// Each line names an operator, its element types, and the operator's name in messages. The host then uses the operator
 /// like a built-in one: whole inputs, rows, columns, axes and segments, also with a `Reducer`. An operator has five
-/// kernels for each element type.
+/// kernels for each element type. It may have [fields](crate::ops::Operator::FIELDS), such as a threshold.
 ///
 /// ```
 /// use cuda_std::prelude::*;
@@ -49,6 +49,8 @@ macro_rules! reductions {
             use $crate::reduce::long_rows::{LongRowArgs, MAX_THREADS, fold_long_rows};
             use $crate::reduce::rows::{self, RowArgs};
             use $crate::reduce::segments::{self, LongSegmentArgs, SegmentArgs};
+
+            $($(const _: () = $crate::ops::check::<$operator, $element>();)+)+
 
             #[::cuda_std::kernel(
                 instances = $([$operator] x [$($element),+] +)+,

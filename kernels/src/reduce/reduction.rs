@@ -87,9 +87,11 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     where
         O: Operator<T, State = S, Output = R>,
     {
+        let word = operator.to_word();
+        debug_assert_eq!(O::from_word(word).to_word(), word, "{name} would have other fields in its kernels");
         Self {
             name,
-            operator: operator.to_word(),
+            operator: word,
             has_empty_result: O::HAS_EMPTY_RESULT,
             is_any_order: O::ANY_ORDER,
             bytes_of_order: O::BYTES_OF_ORDER,

@@ -1,11 +1,12 @@
 //! Custom operators, with kernels for every shape.
 
 use cuda_std::float::multiply_add;
-use kernels::ops::Operator;
+use kernels::ops::{Fields, Operator};
 use kernels::reduce::exact::custom::{ExactTerm, LowTerm};
 
 /// The largest absolute value up to a limit, without NaN. The operator has a parameter, and a fixed order.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
 pub struct Peak {
     /// Larger absolute values are ignored.
     pub limit: f32,
@@ -15,13 +16,8 @@ impl Operator<f32> for Peak {
     type State = f32;
     type Output = f32;
     const NEUTRAL: f32 = 0.0;
+    const FIELDS: Fields<Self> = Fields::plain();
 
-    fn to_word(self) -> u64 {
-        self.limit.to_bits().into()
-    }
-    fn from_word(word: u64) -> Self {
-        Self { limit: f32::from_bits(word as u32) }
-    }
     fn lift(self, element: f32, _index: u64) -> f32 {
         if element.abs() <= self.limit { element.abs() } else { 0.0 }
     }

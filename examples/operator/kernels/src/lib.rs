@@ -1,7 +1,8 @@
-//! Custom operators: the largest absolute value, and the exact sum of absolute values. Both ignore NaN.
+//! Custom operators: the largest absolute value, the number of elements above a limit, and the exact sum of absolute
+//! values. All ignore NaN.
 #![no_std]
 
-use kernels::ops::Operator;
+use kernels::ops::{Fields, Operator};
 use kernels::reduce::exact::custom::ExactTerm;
 
 /// The largest absolute value, ignoring NaN.
@@ -24,8 +25,37 @@ impl Operator<f32> for Peak {
     }
 }
 
+/// The number of elements above a limit. NaN is not above it.
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
+pub struct CountAbove {
+    /// The limit.
+    pub limit: f32,
+}
+
+impl Operator<f32> for CountAbove {
+    type State = u64;
+    type Output = u64;
+    const NEUTRAL: u64 = 0;
+    // A sum of integers has the same bits in any order.
+    const ANY_ORDER: bool = true;
+    // Kernels get the limit.
+    const FIELDS: Fields<Self> = Fields::plain();
+
+    fn lift(self, element: f32, _index: u64) -> u64 {
+        u64::from(element > self.limit)
+    }
+    fn combine(a: u64, b: u64) -> u64 {
+        a + b
+    }
+    fn finish(self, state: u64, _count: u64) -> u64 {
+        state
+    }
+}
+
 kernels::reductions! {
     Peak of f32: "the peak";
+    CountAbove of f32: "the number of elements above a limit";
 }
 
 /// The exact sum of absolute values, ignoring NaN.

@@ -1,0 +1,65 @@
+//! How an operator's fields reach its kernels.
+
+use cuda_std::prelude::*;
+
+/// How an operator's fields reach its kernels: in one argument of 64 bits. See [`Operator::FIELDS`](super::Operator).
+#[derive(Clone, Copy)]
+pub struct Fields<O> {
+    to_word: fn(O) -> u64,
+    from_word: fn(u64) -> O,
+}
+
+impl<O: Default> Fields<O> {
+    /// The operator has no fields. An operator with fields is refused when it is compiled.
+    pub const fn none() -> Self {
+        assert!(
+            size_of::<O>() == 0,
+            "an operator with fields needs `const FIELDS: Fields<Self> = Fields::plain();` and, on its struct, \
+             `#[derive(cuda_std::Plain)]` and `#[repr(C)]`: otherwise kernels would not get the fields"
+        );
+        Self { to_word: |_| 0, from_word: |_| O::default() }
+    }
+}
+
+impl<O: Plain> Fields<O> {
+    /// The fields are [plain](Plain), and have at most 8 bytes together. More are refused when the operator is
+    /// compiled.
+    pub const fn plain() -> Self {
+        assert!(size_of::<O>() <= 8, "the fields of an operator have at most 8 bytes together: kernels get one word");
+        Self { to_word: |operator| operator.to_pair()[0], from_word: O::from_word }
+    }
+}
+
+impl<O> Fields<O> {
+    /// The fields as a word.
+    #[inline(always)]
+    pub(super) fn word_of(self, operator: O) -> u64 {
+        (self.to_word)(operator)
+    }
+
+    /// The operator with these fields.
+    #[inline(always)]
+    pub(super) fn of_word(self, word: u64) -> O {
+        (self.from_word)(word)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn plain_fields_are_words_and_back() {
+        fn back<O: Plain>(operator: O) -> O {
+            let fields = Fields::<O>::plain();
+            fields.of_word(fields.word_of(operator))
+        }
+        for value in [0.0_f32, -0.0, 2.5, f32::NAN, f32::from_bits(1)] {
+            assert_eq!(back(value).to_bits(), value.to_bits());
+        }
+        assert_eq!(back([1_u16, 0xffff, 3]), [1, 0xffff, 3]);
+        assert_eq!(back(-7_i64), -7);
+        assert_eq!(back([0xa5_u8; 5]), [0xa5; 5]);
+        assert_eq!(back([0_u8; 0]), [0; 0]);
+    }
+}
