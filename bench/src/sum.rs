@@ -76,7 +76,8 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &SumArguments) -> anyhow::R
     }?;
     let Summed { results, wrong, launches, timing } = summed;
 
-    let input = match arguments.file.axis {
+    // Only the array of a file has axes.
+    let input = match arguments.file.axis.filter(|_| arguments.input.is_some()) {
         None => format!("{} {}", extent.elements(), array.dtype),
         Some(axis) => {
             let extents: Vec<_> = array.shape.iter().map(usize::to_string).collect();
