@@ -1,7 +1,7 @@
 //! Refuses options that have no effect: each option on the command line must be one that its command uses.
 //!
 //! A command's options depend on each other: `bench sum` has other options with `--input` than without. A [`Mode`] says
-//! which options have an effect after one such choice. An option must have an effect in all modes that apply. clap's own
+//! which options have an effect after one such choice. An option must have an effect in all modes that apply. clap's
 //! `requires` is not enough, because clap drops it if a conflicting option is present.
 
 use anyhow::bail;

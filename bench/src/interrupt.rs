@@ -3,8 +3,8 @@
 //! Until the program has its first result, the first signal ends it at once: it may be waiting for input that never
 //! comes, or copying for long, and nothing is lost. After that, the first signal ends the run after the current kernel,
 //! and the results so far are printed. While they are printed, to a reader that may not read, a signal allows a second
-//! for that. A second signal, at least a second after the first, ends the program at once. (`timeout` sends two at once,
-//! to the program and to its process group.)
+//! for that. A second signal, at least a second after the first, ends the program at once. (`timeout` sends two at
+//! once, to the program and to its process group.)
 //!
 //! A file that is being written is a temporary one, which is removed when the program ends.
 

@@ -71,8 +71,8 @@ fn parse(text: &[u8]) -> anyhow::Result<Header> {
 
 /// The text of a header that `npyz` can parse in little time, and without an overflow.
 ///
-/// Outside of strings there is only what a header needs, with one dictionary, because `npyz` tries braces twice. White space becomes spaces, as does the `L` that Python 2
-/// writes after a long integer.
+/// Outside of strings there is only what a header needs, with one dictionary, because `npyz` tries braces twice. White
+/// space becomes spaces, as does the `L` that Python 2 writes after a long integer.
 fn bounded(text: &[u8]) -> anyhow::Result<Vec<u8>> {
     let mut plain = Vec::with_capacity(text.len());
     let (mut depth, mut elements, mut at) = (0_usize, 1_u64, 0);

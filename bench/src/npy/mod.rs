@@ -187,7 +187,8 @@ fn check_bool(array: &Array, shown: &str) -> anyhow::Result<()> {
         number /= extent;
     }
     bail!(
-        "{shown} holds NumPy's bool, whose bytes are 0 and 1, and the element at [{}] is {byte}: save it as numpy.uint8",
+        "{shown} holds NumPy's bool, whose bytes are 0 and 1, and the element at [{}] is {byte}: save it as \
+         numpy.uint8",
         index.join(", ")
     )
 }

@@ -18,8 +18,8 @@ pub struct FileArguments {
     /// whole array]
     #[arg(long, value_name = "N", allow_hyphen_values = true, value_parser = axis)]
     pub axis: Option<isize>,
-    /// Writes the results to this NumPy file: an array of the other axes, of the type of the operator's results; the
-    /// array of min-max has one more axis, of 2
+    /// Writes the results for the array of --input to this NumPy file: an array of the other axes, of the type of the
+    /// operator's results; the array of min-max has one more axis, of 2
     #[arg(long, value_name = "FILE.npy")]
     pub output: Option<PathBuf>,
     /// Replaces the output file if it exists

@@ -18,7 +18,8 @@ fn result(arguments: &[&str]) -> Value {
     row["result"].clone()
 }
 
-/// The bytes of an array of 2 x 3 x 4, in C order and in Fortran order. The element at `[i, j, k]` is `100 i + 10 j + k`.
+/// The bytes of an array of 2 x 3 x 4, in C order and in Fortran order. The element at `[i, j, k]` is
+/// `100 i + 10 j + k`.
 fn both_orders() -> [Vec<u8>; 2] {
     let at = |i: i16, j: i16, k: i16| (100 * i + 10 * j + k).to_le_bytes();
     let c = (0..2).flat_map(|i| (0..3).flat_map(move |j| (0..4).flat_map(move |k| at(i, j, k)))).collect();
