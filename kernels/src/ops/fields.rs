@@ -2,7 +2,8 @@
 
 use cuda_std::prelude::*;
 
-/// How an operator's fields reach its kernels: in one argument of 64 bits. See [`Operator::FIELDS`](super::Operator).
+/// How an operator's fields reach its kernels: in one argument of 64 bits, by
+/// [`Operator::FIELDS`](super::Operator::FIELDS).
 #[derive(Clone, Copy)]
 pub struct Fields<O> {
     to_word: fn(O) -> u64,
