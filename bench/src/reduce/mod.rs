@@ -10,7 +10,6 @@ mod file;
 mod operators;
 mod parallel;
 mod peers;
-mod product;
 mod rounding;
 mod run;
 mod table;
