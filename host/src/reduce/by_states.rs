@@ -24,11 +24,8 @@ impl<T: Element, S: Plain, R: Plain> ByStates<T, S, R> {
         if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty_result() {
             return Err(Error::Empty { operator: kernels.name() });
         }
-        let elements = Elements {
-            size: size_of::<T>(),
-            bytes_of_order: kernels.bytes_of_order(),
-            is_any_order: kernels.is_any_order(),
-        };
+        let elements =
+            Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order() };
         let plan = Plan::of(shape.kind, elements);
         Ok(Planned::new(Self { kernels, plan }))
     }

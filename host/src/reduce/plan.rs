@@ -57,7 +57,7 @@ pub(super) enum Plan {
 impl Plan {
     /// The plan for `elements` of this kind.
     pub(super) fn of(kind: Kind, elements: Elements) -> Self {
-        let Elements { size, bytes_of_order, is_any_order } = elements;
+        let Elements { size, size_of_state, is_any_order } = elements;
         match kind {
             Kind::Rows { rows: 0, .. } => Self::Nothing,
             Kind::Columns { batches, columns, .. } if batches == 0 || columns == 0 => Self::Nothing,
@@ -81,7 +81,7 @@ impl Plan {
                 }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let in_flight = columns::rows_in_flight(size, bytes_of_order);
+                let in_flight = columns::rows_in_flight(size, size_of_state);
                 let (Tiles { folded_rows, lanes, splits }, batches_of_block) = if is_any_order {
                     let concurrency = Concurrency { rows_in_flight: in_flight, resident_blocks: RESIDENT_SMALL_BLOCKS };
                     (Tiles::of(rows, columns, batches, size, concurrency), 1)
@@ -146,8 +146,8 @@ impl Plan {
 pub(super) struct Elements {
     /// Bytes of an element.
     pub size: usize,
-    /// Bytes of a state, or those by which its order is chosen.
-    pub bytes_of_order: usize,
+    /// Bytes of a state.
+    pub size_of_state: usize,
     /// Whether the operator's results are the same [in any order](kernels::ops::Operator::ANY_ORDER).
     pub is_any_order: bool,
 }

@@ -33,7 +33,6 @@ type IndexOf<'a> = &'a dyn Fn(usize) -> u64;
 /// An operator's functions, on bits. Those that take `self` take the operator's word first.
 struct Table<T: Element, S, U> {
     is_any_order: bool,
-    bytes_of_order: usize,
     neutral: fn() -> S,
     lift: fn(u64, T, u64) -> S,
     combine: fn(S, S) -> S,
@@ -58,7 +57,6 @@ unsafe impl<O: Operator<T>, T: Element> Erase<O, T> for Erased {
 const fn table_of<O: Operator<T>, T: Element, B: Element, S: Plain, U: Plain>() -> Table<B, S, U> {
     Table {
         is_any_order: O::ANY_ORDER,
-        bytes_of_order: O::BYTES_OF_ORDER,
         neutral: neutral::<O, T, S>,
         lift: lift::<O, T, B, S>,
         combine: combine::<O, T, S>,
@@ -162,16 +160,12 @@ impl<T: Element, S: Plain, U: Plain> Operator<T> for Erased<S, U> {
     type Output = U;
     const NEUTRAL: S = panic!("an erased operator has no constants: kernels call `neutral`");
     const ANY_ORDER: bool = panic!("an erased operator has no constants: kernels call `is_any_order`");
-    const BYTES_OF_ORDER: usize = panic!("an erased operator has no constants: kernels call `bytes_of_order`");
 
     fn neutral() -> S {
         (table::<T, S, U>().neutral)()
     }
     fn is_any_order() -> bool {
         table::<T, S, U>().is_any_order
-    }
-    fn bytes_of_order() -> usize {
-        table::<T, S, U>().bytes_of_order
     }
     fn to_word(self) -> u64 {
         self.word

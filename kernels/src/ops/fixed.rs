@@ -30,7 +30,6 @@ impl<T: Element, O: Operator<T>, const WORD: u64> Operator<T> for Fixed<O, WORD>
     const NEUTRAL: O::State = O::NEUTRAL;
     const ANY_ORDER: bool = O::ANY_ORDER;
     const HAS_EMPTY_RESULT: bool = O::HAS_EMPTY_RESULT;
-    const BYTES_OF_ORDER: usize = O::BYTES_OF_ORDER;
 
     #[inline(always)]
     fn lift(self, element: T, index: u64) -> O::State {

@@ -84,7 +84,7 @@ pub use fixed::Fixed;
 pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
 pub use number::Number;
 pub use predicates::{All, Any, AnyOrAll, Count, CountFinite, CountNan, CountNonzero, CountNonzeroFloats};
-pub use product::{Factor, Product};
+pub use product::Product;
 pub use scalar::{Integer, Ordered, Scalar};
 pub use sum::{InElementType, Mean, Sum, SumInF64, SumOrMean, WrappingSum};
 pub use totals::{Squares, Total};
@@ -205,11 +205,6 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// aligned vectors for each unaligned one, and a block may take fewer rows or columns than it has threads for.
     const ANY_ORDER: bool = false;
 
-    /// The bytes of the state by which the order in columns is chosen, if an order is kept: an operator whose state
-    /// grows can keep its order, and so its bits.
-    #[doc(hidden)]
-    const BYTES_OF_ORDER: usize = size_of::<Self::State>();
-
     /// [`Operator::NEUTRAL`], also of an [`Erased`] operator.
     #[doc(hidden)]
     #[inline(always)]
@@ -222,13 +217,6 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     #[inline(always)]
     fn is_any_order() -> bool {
         Self::ANY_ORDER
-    }
-
-    /// [`Operator::BYTES_OF_ORDER`], also of an [`Erased`] operator.
-    #[doc(hidden)]
-    #[inline(always)]
-    fn bytes_of_order() -> usize {
-        Self::BYTES_OF_ORDER
     }
 
     /// The output for a state of `count` elements. Runs once for each result.
@@ -298,9 +286,6 @@ pub const fn check<O: Operator<T>, T: Element>() {
 macro_rules! constant {
     ($operator:ident::NEUTRAL) => {
         ::cuda_std::erase::on_gpu_or_cpu!($operator::NEUTRAL, $operator::neutral())
-    };
-    ($operator:ident::BYTES_OF_ORDER) => {
-        ::cuda_std::erase::on_gpu_or_cpu!($operator::BYTES_OF_ORDER, $operator::bytes_of_order())
     };
     ($operator:ident::ANY_ORDER) => {
         ::cuda_std::erase::on_gpu_or_cpu!($operator::ANY_ORDER, $operator::is_any_order())

@@ -20,8 +20,6 @@ pub trait Scalar: Element {
     type Pair: Plain;
     /// Whether products have the same bits in any order, as those of integers, which wrap, do.
     const IS_EXACT: bool;
-    /// Whether it is a float whose products of up to four are normal numbers of [`Scalar::Partial`], or 0.
-    const HAS_SHORT_EXPONENT: bool;
     /// The bits that [`Scalar::flipped`] can flip: any of an integer, none of a float.
     const FLIPPABLE: u64;
 
@@ -266,7 +264,6 @@ macro_rules! integers {
             type Ordered = Self;
             type Pair = [Self; 2];
             const IS_EXACT: bool = true;
-            const HAS_SHORT_EXPONENT: bool = false;
             const FLIPPABLE: u64 = u64::MAX;
 
             #[inline(always)]
@@ -394,7 +391,6 @@ macro_rules! floats {
             type Ordered = $wide;
             type Pair = [Self; 2];
             const IS_EXACT: bool = false;
-            const HAS_SHORT_EXPONENT: bool = $bits::BITS == 16 && Self::MAX_EXP == 16;
             const FLIPPABLE: u64 = 0;
 
             #[inline(always)]

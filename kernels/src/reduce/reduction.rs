@@ -57,7 +57,6 @@ pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     operator: u64,
     has_empty_result: bool,
     is_any_order: bool,
-    bytes_of_order: usize,
     handles: StateHandles<T, S, R>,
 }
 
@@ -87,16 +86,9 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     where
         O: Operator<T, State = S, Output = R>,
     {
-        let word = operator.to_word();
+        let (word, has_empty_result, is_any_order) = (operator.to_word(), O::HAS_EMPTY_RESULT, O::ANY_ORDER);
         debug_assert_eq!(O::from_word(word).to_word(), word, "{name} would have other fields in its kernels");
-        Self {
-            name,
-            operator: word,
-            has_empty_result: O::HAS_EMPTY_RESULT,
-            is_any_order: O::ANY_ORDER,
-            bytes_of_order: O::BYTES_OF_ORDER,
-            handles,
-        }
+        Self { name, operator: word, has_empty_result, is_any_order, handles }
     }
 
     /// The same kernels for elements `U` and results `Q`.
@@ -105,7 +97,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// The reduction of elements of type `U` gives, bit for bit, what this one gives for those of type `T`.
     pub unsafe fn reinterpret<U: Element, Q: Plain>(self) -> StateKernels<U, S, Q> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<Q>()) };
-        let Self { name, operator, has_empty_result, is_any_order, bytes_of_order, handles } = self;
+        let Self { name, operator, has_empty_result, is_any_order, handles } = self;
         // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
         let handles = unsafe {
             StateHandles {
@@ -117,7 +109,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
                 long_segments: handles.long_segments.reinterpret(),
             }
         };
-        StateKernels { name, operator, has_empty_result, is_any_order, bytes_of_order, handles }
+        StateKernels { name, operator, has_empty_result, is_any_order, handles }
     }
 
     /// The operator's name in messages: `the sum`.
@@ -133,11 +125,6 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// [`Operator::HAS_EMPTY_RESULT`].
     pub fn has_empty_result(&self) -> bool {
         self.has_empty_result
-    }
-
-    /// [`Operator::BYTES_OF_ORDER`].
-    pub fn bytes_of_order(&self) -> usize {
-        self.bytes_of_order
     }
 
     /// [`Operator::ANY_ORDER`].

@@ -2,11 +2,11 @@ use super::*;
 
 /// The plan of an operator whose results do not depend on the order.
 fn plan(kind: Kind, size: usize) -> Plan {
-    Plan::of(kind, Elements { size, bytes_of_order: 8, is_any_order: true })
+    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: true })
 }
 
 fn in_order(kind: Kind, size: usize) -> Plan {
-    Plan::of(kind, Elements { size, bytes_of_order: 8, is_any_order: false })
+    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: false })
 }
 
 fn rows(rows: usize, len: usize, size: usize) -> Plan {

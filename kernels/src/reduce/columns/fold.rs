@@ -77,7 +77,7 @@ impl ThreadRows {
     ) -> [O::State; COLUMNS] {
         let Self { mut first, end, step, folded_row } = self;
         let mut states = [constant!(O::NEUTRAL); COLUMNS];
-        let in_flight = rows_in_flight(size_of::<T>(), constant!(O::BYTES_OF_ORDER));
+        let in_flight = rows_in_flight(size_of::<T>(), size_of::<O::State>());
         while in_flight == 8 && first + 7 * step < end {
             let row = |k: usize| first + k * step;
             let load = |k: usize| load(row(k));

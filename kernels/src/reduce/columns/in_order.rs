@@ -8,7 +8,7 @@ use super::partials::Partials;
 use super::store::store_results;
 use super::thread_columns::{ThreadColumns, load_vectorized, per_column};
 use super::{BLOCK, DEPENDENT_LAUNCH_BLOCKS, Matrices, Scratch, rows_in_flight};
-use crate::ops::{Operator, constant};
+use crate::ops::Operator;
 use crate::reduce::fold::is_last_block;
 use crate::reduce::tuning::order::{LEAVES, ROUNDS};
 
@@ -121,7 +121,7 @@ impl<O, S: Plain, R: Plain> InOrder<'_, O, S, R> {
     {
         let &Self { operator, lanes, tiles, splits, tickets, output, .. } = self;
         let &Matrices { input, rows, columns, pitch, batch_pitch } = matrices;
-        let order = Order::new(rows, rows_in_flight(size_of::<T>(), constant!(O::BYTES_OF_ORDER)));
+        let order = Order::new(rows, rows_in_flight(size_of::<T>(), size_of::<S>()));
         let thread = thread::index_in_block::<BLOCK>();
         let is_vectorized = matrices.can_vectorize(1);
         let thread_columns = ThreadColumns::of_thread(thread, tile, lanes, columns, 1, size_of::<T>(), is_vectorized);
