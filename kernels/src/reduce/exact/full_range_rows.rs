@@ -34,8 +34,8 @@ pub(super) struct RowPlace {
     pub result: Option<usize>,
 }
 
-/// Whether a sum of `i64` holds the terms above all windows of any row: few elements have such terms in `f64`, unless a
-/// custom term makes them of shorter elements. An element has one term.
+/// Whether a lane's sum of `i64` holds its terms above all windows, and a [`Value`] those of any row: few elements have
+/// such terms in `f64`, unless a custom term makes them of shorter elements. An element has one term.
 pub(super) const fn takes_rows_of<K: Terms>() -> bool {
     let is_single = size_of::<Float<K>>() == 4;
     !K::HAS_LOW && (is_single || size_of::<K::Element>() == 8 || K::DEGREE == 2)
@@ -95,7 +95,8 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
         record(of_lane.has_nan, Specials::nan());
         record(of_lane.has_infinity, Specials::infinity(false));
         record(of_lane.has_negative_infinity, Specials::infinity(true));
-        large = sum_of_lanes(of_lane.units, lanes);
+        // In the format's integer: an `f64` has up to 2^55 units, and a row up to 257 elements.
+        large = sum_of_lanes(<Float<K> as Format>::Value::of(of_lane.units.into()), lanes).wide();
         has_large = warp_vote_any(FULL_MASK, of_lane.units != 0);
         largest = largest_of_all(&left);
     }
@@ -116,7 +117,7 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
         let position = K::Grid::position(window);
         let mut value = sum_of_lanes(value, lanes).wide();
         if large != 0 {
-            value += i128::from(large) << ((Float::<K>::LARGE - K::Grid::UNIT) as u32 - position);
+            value += large << ((Float::<K>::LARGE - K::Grid::UNIT) as u32 - position);
             large = 0;
         }
         push(&mut sum, value, above - position);

@@ -41,6 +41,8 @@ pub enum Data {
     TiedButForLeast,
     /// The largest number and its negation, whose partial sums must not overflow.
     AtTheEdge,
+    /// The largest number alone, whose sums overflow.
+    Greatest,
     /// Zeros of both signs.
     Zeros,
     /// Mostly zeros, with a few other numbers, mostly after the first elements, which choose the windows.
@@ -54,7 +56,7 @@ pub enum Data {
 }
 
 /// All kinds.
-pub const ALL: [Data; 20] = [
+pub const ALL: [Data; 21] = [
     Data::Normal,
     Data::Uniform,
     Data::Wide,
@@ -70,6 +72,7 @@ pub const ALL: [Data; 20] = [
     Data::NearlyTied,
     Data::TiedButForLeast,
     Data::AtTheEdge,
+    Data::Greatest,
     Data::Zeros,
     Data::Sparse,
     Data::Nan,
@@ -204,6 +207,7 @@ pub fn numbers<T: Exact>(data: Data, len: usize, source: &mut SmallRng) -> Vec<T
                 T::nearest(of_three.get(i).copied().unwrap_or(0.0))
             }
             Data::AtTheEdge => T::nearest(sign(source) * T::GREATEST),
+            Data::Greatest => T::nearest(T::GREATEST),
             Data::Zeros | Data::Least | Data::TiedButForLeast => T::nearest(sign(source) * 0.0),
             Data::Sparse => match source.random_range(0..200) {
                 0 => T::nearest(sign(source)),

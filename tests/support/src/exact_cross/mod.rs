@@ -64,7 +64,7 @@ pub fn extents() -> Vec<(usize, usize)> {
 }
 
 /// Inputs on which something has failed, or could.
-pub const EXAMPLES: [&[f64]; 5] = [
+pub const EXAMPLES: [&[f64]; 6] = [
     &[power(-1074)],
     &[1.0, power(-53), power(-1074)],
     &[1e-310, 3e-320, power(-1074)],
@@ -72,6 +72,8 @@ pub const EXAMPLES: [&[f64]; 5] = [
     &[2048.0, 1.0, power(-24)],
     // The same for `f32`, where `f64` cannot hold the sum.
     &[1.0, power(-24), power(-149)],
+    // The longest short row: in units of the terms above all windows, its sum has 64 bits.
+    &[f64::MAX; 257],
 ];
 
 /// The elements of a case.

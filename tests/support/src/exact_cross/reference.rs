@@ -117,6 +117,9 @@ fn significand(x: f64) -> Option<(i64, i32)> {
 /// The number of a format that is nearest to `units`, or a little more if it `has_rest`, in units of `2^exponent`. Of
 /// two that are equally near, the even one.
 fn nearest(units: &BigUint, exponent: i32, has_rest: bool, format: Format) -> f64 {
+    if *units == BigUint::ZERO && !has_rest {
+        return 0.0;
+    }
     let last_place = (exponent + units.bits() as i32 - format.digits).max(format.least);
     let dropped = last_place - exponent;
     let significand = if dropped <= 0 {
@@ -184,6 +187,9 @@ mod tests {
         assert_eq!(sum(&[f64::MAX, f64::MAX, -f64::MAX]).rounded(Outcome::Sum, Format::DOUBLE), f64::MAX);
         assert_eq!(sum(&[f64::MAX; 2]).rounded(Outcome::Sum, Format::DOUBLE), f64::INFINITY);
         assert_eq!(sum(&[f64::MAX; 2]).rounded(Outcome::Mean, Format::DOUBLE), f64::MAX);
+        // Terms above the range of the format that cancel.
+        let cancelled = Total::of([[f64::MAX; 2], [f64::MAX, -f64::MAX]].into_iter());
+        assert_eq!(cancelled.rounded(Outcome::Sum, Format::DOUBLE).to_bits(), 0);
         assert!(sum(&[f64::INFINITY, f64::NEG_INFINITY]).rounded(Outcome::Sum, Format::DOUBLE).is_nan());
         let tied = sum(&[1.0, power(-53), power(-1074)]);
         assert_eq!(tied.rounded(Outcome::Sum, Format::DOUBLE), 1.0 + f64::EPSILON);
