@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Arch, BuildError, DeviceToolchain, stamp, variables};
+use crate::{Arch, BuildError, DeviceToolchain, link, stamp};
 
 /// The compiler flags of a device build, in addition to the architecture.
 ///
@@ -32,8 +32,9 @@ const PARTS: usize = 2;
 /// with the kernels in parts, and each dependency as a whole.
 ///
 /// The kernel crate's PTX must contain all functions that it calls. So the functions of a dependency are compiled into
-/// the crates that call them, as if they were `#[inline]`, except those of `core`, of which only the formatting of
-/// messages is not inlined. The statics of a dependency are in its own PTX (see [`variables`]).
+/// the crates that call them, as if they were `#[inline]`, except those of `core` and `compiler_builtins`, most of which
+/// are `#[inline]` or generic. Each crate also has its own PTX, from which [`link`] copies what is left: its statics, and
+/// the functions that are not compiled into their callers.
 ///
 /// Most errors are in both parts, so the second part's messages are shown only if the first compiles. If an option is
 /// given twice, the compiler uses the last.
@@ -49,10 +50,12 @@ for argument; do
 done
 if [ -z "$CARGO_PRIMARY_PACKAGE" ]; then
     case " $* " in
-        *" --crate-name core "* | *" --crate-name compiler_builtins "*) exec "$@" ;;
-        *" --target nvptx64-nvidia-cuda "*)
-            exec "$@" -Zcross-crate-inline-threshold=always -Ccodegen-units=1 --emit=asm ;;
+        *" --target nvptx64-nvidia-cuda "*) set -- "$@" -Ccodegen-units=1 --emit=asm ;;
         *) exec "$@" ;;
+    esac
+    case " $* " in
+        *" --crate-name core "* | *" --crate-name compiler_builtins "*) exec "$@" ;;
+        *) exec "$@" -Zcross-crate-inline-threshold=always ;;
     esac
 fi
 CUDA_BUILDER_PART=1/2 "$@" --emit=asm="$CUDA_BUILDER_SECOND_PTX" -Ztemps-dir="$CUDA_BUILDER_SECOND" \
@@ -63,8 +66,41 @@ wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
 "#;
 
 /// Cargo compiles dependencies again if their flags change, but not if [`COMPILE_IN_PARTS`] does. So a change of the
-/// metadata there needs another number here.
-const METADATA_CFG: &str = "--cfg=cuda_builder_metadata=\"1\"";
+/// flags there needs another number here.
+const METADATA_CFG: &str = "--cfg=cuda_builder_metadata=\"2\"";
+
+/// Renames LLVM's intrinsics of Rust's `as` from floats to 128-bit integers to the functions of `compiler_builtins` that
+/// do the same. LLVM's NVPTX backend has no instructions for these intrinsics, and calls no functions for them.
+const FUNCTIONS_OF_CONVERSIONS: &str = "\
+function: { source: llvm.fptosi.sat.i128.f32, target: __fixsfti }
+function: { source: llvm.fptosi.sat.i128.f64, target: __fixdfti }
+function: { source: llvm.fptoui.sat.i128.f32, target: __fixunssfti }
+function: { source: llvm.fptoui.sat.i128.f64, target: __fixunsdfti }
+";
+
+/// The compiler flags of conversions between floats and integers of 128 bits: a pass of LLVM renames the intrinsics as
+/// the file `functions` says, and another one expands conversions *to* floats to integer instructions. Empty if the
+/// compiler does not know the options: then only kernels with such conversions do not compile.
+fn conversion_flags(toolchain: &DeviceToolchain, functions: &Path) -> Vec<String> {
+    let options = [
+        "-Cllvm-args=-expand-fp-convert-bits=64".to_owned(),
+        format!("-Cllvm-args=-rewrite-map-file={}", functions.display()),
+    ];
+    let mut probe = Command::new(&toolchain.rustc);
+    probe.args(&options).args(["--target", TARGET, "--print", "target-cpus"]);
+    match probe.output() {
+        Ok(output) if output.status.success() => [&options[..], &["-Cpasses=rewrite-symbols".to_owned()]].concat(),
+        _ => Vec::new(),
+    }
+}
+
+/// LLVM's error about an operation for which PTX has no instruction, and LLVM no function. It names no place.
+const NO_INSTRUCTION: &str = "unsupported library call operation";
+
+/// What is known about that error.
+const ABOUT_NO_INSTRUCTION: &str = "\n\nA kernel uses an operation that PTX lacks, and LLVM does not say which: \
+    arithmetic on the language's own `f128`, or, if this rustc is older or newer than the builder knows, a conversion \
+    between a float and an integer of 128 bits.";
 
 /// One compilation's result.
 pub(crate) struct Output {
@@ -109,13 +145,19 @@ pub(crate) fn compile(
         return Ok(Output { ptx, sources });
     }
     let in_parts = target_dir.join("in-parts.sh");
-    write_wrapper(&in_parts).map_err(|source| BuildError::io("write", &in_parts, source))?;
+    write_once(&in_parts, COMPILE_IN_PARTS).map_err(|source| BuildError::io("write", &in_parts, source))?;
+    let functions = target_dir.join("conversions.yaml");
+    write_once(&functions, FUNCTIONS_OF_CONVERSIONS).map_err(|source| BuildError::io("write", &functions, source))?;
+    rustflags.extend(conversion_flags(toolchain, &functions));
 
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(&cargo);
     command
         .current_dir(folder)
         .args(["rustc", "--release", "--lib", "--crate-type", "cdylib", "--target", TARGET, "-Zbuild-std=core"])
+        // With `memcmp` and the like, which other targets get from C's library.
+        .arg("-Zbuild-std-features=compiler-builtins-mem")
+        .arg("--message-format=json-render-diagnostics")
         .arg("--target-dir")
         .arg(target_dir)
         .args(features.iter().flat_map(|feature| ["--features", feature]))
@@ -139,14 +181,18 @@ pub(crate) fn compile(
         .output()
         .map_err(|source| BuildError::Run { program: Path::new(&cargo).display().to_string(), source })?;
     if !output.status.success() {
-        let output = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        let mut output = String::from_utf8_lossy(&output.stderr).trim_end().to_owned();
+        if output.contains(NO_INSTRUCTION) {
+            output.push_str(ABOUT_NO_INSTRUCTION);
+        }
         return Err(BuildError::Compile { package: library.to_owned(), arch, output });
     }
     let read = |file: &PathBuf| fs::read_to_string(file).map_err(|source| BuildError::io("read", file, source));
     let mut ptx = ptx_files.iter().map(read).collect::<Result<Vec<_>, _>>()?;
     let release = target_dir.join(TARGET).join("release");
     let dependencies = release.join("deps");
-    variables::define(&mut ptx, &dependencies).map_err(|source| BuildError::io("read", &dependencies, source))?;
+    let libraries = ptx_of_libraries(&String::from_utf8_lossy(&output.stdout), &dependencies);
+    link::link(&mut ptx, &libraries).map_err(|source| BuildError::io("read", &dependencies, source))?;
     for (file, text) in ptx_files.iter().zip(&ptx) {
         fs::write(file, text).map_err(|source| BuildError::io("write", file, source))?;
     }
@@ -156,14 +202,28 @@ pub(crate) fn compile(
     Ok(Output { ptx, sources })
 }
 
-/// Writes [`COMPILE_IN_PARTS`], unless it exists: cargo would take a new file for a different compiler.
-fn write_wrapper(file: &Path) -> io::Result<()> {
-    if fs::read_to_string(file).is_ok_and(|present| present == COMPILE_IN_PARTS) {
+/// The PTX files in `folder` of the crates that cargo's messages name, in a fixed order. Crates of earlier builds are
+/// left out.
+fn ptx_of_libraries(messages: &str, folder: &Path) -> Vec<PathBuf> {
+    let artifacts = messages.lines().filter(|line| line.contains("\"compiler-artifact\""));
+    let files = artifacts.flat_map(|line| line.split('"')).filter_map(|file| file.strip_suffix(".rlib"));
+    let stems = files.filter_map(|file| file.rsplit(['/', '\\']).next()?.strip_prefix("lib"));
+    let mut files: Vec<PathBuf> = stems.map(|stem| folder.join(format!("{stem}.s"))).collect();
+    files.retain(|file| file.exists());
+    files.sort();
+    files.dedup();
+    files
+}
+
+/// Writes a file that cargo or the compiler runs or reads, unless it exists: cargo would take a new file for a different
+/// compiler.
+fn write_once(file: &Path, contents: &str) -> io::Result<()> {
+    if fs::read_to_string(file).is_ok_and(|present| present == contents) {
         return Ok(());
     }
-    // First under a temporary name: concurrent builds may write the file, and none may run a partial one.
+    // First under a temporary name: concurrent builds may write the file, and none may use a partial one.
     let unfinished = file.with_extension(std::process::id().to_string());
-    fs::write(&unfinished, COMPILE_IN_PARTS)?;
+    fs::write(&unfinished, contents)?;
     #[cfg(unix)]
     fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
     fs::rename(unfinished, file)
@@ -288,6 +348,20 @@ pub(crate) fn default_target_dir() -> Result<PathBuf, BuildError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn libraries_are_those_of_this_build() {
+        let dir = tempfile::tempdir().unwrap();
+        for name in ["core-1.s", "core-2.s", "half-3.s", "half-3.d"] {
+            fs::write(dir.path().join(name), "").unwrap();
+        }
+        let messages = r#"{"reason":"compiler-artifact","filenames":["/t/deps/libhalf-3.rlib","/t/deps/libhalf-3.rmeta"]}
+{"reason":"compiler-artifact","filenames":["/t/deps/libcore-2.rlib"],"executable":null,"fresh":true}
+{"reason":"compiler-artifact","filenames":["/t/release/deps/libsyn-4.rlib"]}
+{"reason":"compiler-message","message":"/t/deps/libcore-1.rlib"}"#;
+        let expected = ["core-2.s", "half-3.s"].map(|name| dir.path().join(name));
+        assert_eq!(ptx_of_libraries(messages, dir.path()), expected);
+    }
 
     #[test]
     fn dep_info_with_spaces_in_paths() {

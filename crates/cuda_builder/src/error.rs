@@ -36,8 +36,8 @@ pub enum BuildError {
 
     /// A kernel uses a function or a static that its module does not define; PTX is not linked.
     #[error(
-        "kernel `{kernel}` ({arch}) uses `{function}`, which is not in the PTX: avoid it (kernels cannot call \
-         formatting, functions of `core` that are not inlined, or C functions)"
+        "kernel `{kernel}` ({arch}) uses `{function}`, which no crate defines: avoid it (kernels cannot call functions \
+         of C or of the standard library)"
     )]
     UnresolvedCall {
         /// The kernel.

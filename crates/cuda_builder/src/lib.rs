@@ -11,8 +11,9 @@
 //! ```
 //!
 //! The crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that target *is* PTX,
-//! so the "linker" is a program that does nothing. The PTX must therefore contain each function that a kernel calls; a
-//! call to any other function is an error that names the kernel ([`BuildError::UnresolvedCall`]).
+//! so the "linker" is a program that does nothing. The builder itself copies the functions and the tables of other crates
+//! that a kernel uses into its PTX, those of `core` included (`memcmp`, the search for a byte, conversions between 128-bit
+//! integers and floats). A call to any other function is an error that names the kernel ([`BuildError::UnresolvedCall`]).
 //!
 //! | module | contents |
 //! |---|---|
@@ -26,11 +27,11 @@
 pub mod arch;
 mod cargo;
 mod error;
+mod link;
 pub mod ptx;
 pub mod ptxas;
 mod stamp;
 pub mod toolchain;
-mod variables;
 
 use std::fs;
 use std::path::{Path, PathBuf};

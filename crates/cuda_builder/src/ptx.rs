@@ -11,8 +11,11 @@ use std::collections::BTreeSet;
 
 use self::directives::{with_launch_bounds, with_parameter_prefetch};
 use self::local_atomics::without_local_atomics;
-use self::text::{function_name, symbol_after, symbols, with_labels_numbered, with_symbol_renamed};
-pub(crate) use self::text::{top_level_items, variable_name};
+pub(crate) use self::text::{
+    function_name, has_directive, prototype, symbols, top_level_items, variable_name, with_symbol_renamed,
+    without_linkage,
+};
+use self::text::{symbol_after, with_labels_numbered};
 
 /// A PTX module.
 #[derive(Clone, Debug)]

@@ -105,3 +105,34 @@ fn entries_have_what_they_use_and_no_more() {
         assert!(module.entries().len() > 100, "{arch}: {} entries", module.entries().len());
     }
 }
+
+/// Functions that the compiler calls by name are in the PTX of the entries that use them, and in no other.
+#[test]
+fn functions_of_core_are_linked_where_they_are_used() {
+    let uses = [
+        ("copies", "memcpy memmove memset"),
+        ("comparisons", "memcmp bcmp memchr_aligned"),
+        ("words_by_match", "memcmp from_utf8"),
+        // By instructions alone.
+        ("integers_to_floats", ""),
+        ("floats_to_integers", "__fixsfti __fixunssfti __fixdfti __fixunsdfti"),
+    ];
+    for (arch, module) in modules() {
+        for (name, functions) in uses {
+            let entry = module.entries().iter().find(|entry| entry.name == name).expect("the entry exists");
+            let text = module.of_entry(entry);
+            assert_eq!(text.contains(".func"), !functions.is_empty(), "{name} {arch}");
+            assert!(!text.contains(".extern") && !text.contains(".weak"), "{name} {arch}: {text}");
+            for function in functions.split_whitespace() {
+                // The end of a mangled name, or the whole name.
+                let ends = |line: &&str| line.contains(".func") && line.contains(&format!("{function}("));
+                assert_eq!(text.lines().filter(ends).count(), 2, "{function} is declared and defined in {name} {arch}");
+            }
+        }
+        let others = module.entries().iter().filter(|entry| uses.iter().all(|(name, _)| *name != entry.name));
+        for entry in others {
+            let text = module.of_entry(entry);
+            assert!(!text.contains("memcpy") && !text.contains("__fix"), "{} {arch}", entry.name);
+        }
+    }
+}

@@ -7,6 +7,7 @@ use test_kernels::rust_cuda as k;
 use warpfold::{Buffer, Error, Gpu};
 
 mod atomics;
+mod core_functions;
 mod floats;
 mod vectors;
 mod warps;
@@ -15,7 +16,7 @@ mod warps;
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.
-pub static RUNS: [(&str, Run); 41] = [
+pub static RUNS: [(&str, Run); 46] = [
     ("branches", branches),
     ("loops", loops),
     ("loops in loops", loops_in_loops),
@@ -24,6 +25,11 @@ pub static RUNS: [(&str, Run); 41] = [
     ("bits of integers", bits),
     ("integers of 128 bits", i128_operations),
     ("constants, references and pointers", language),
+    ("copies of bytes", core_functions::copies),
+    ("comparisons of bytes", core_functions::comparisons),
+    ("a match of strings", core_functions::words_by_match),
+    ("integers of 128 bits to floats", core_functions::integers_to_floats),
+    ("floats to integers of 128 bits", core_functions::floats_to_integers),
     ("hello world, simple add, a kernel called main", small_kernels),
     ("indices and shapes", thread_indexing),
     ("barriers and fences", thread_sync),

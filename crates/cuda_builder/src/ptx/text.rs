@@ -27,7 +27,7 @@ pub(crate) fn top_level_items(text: &str) -> Vec<String> {
 }
 
 /// All words of a text that could be symbols.
-pub(super) fn symbols(text: &str) -> BTreeSet<&str> {
+pub(crate) fn symbols(text: &str) -> BTreeSet<&str> {
     text.split(is_symbol_end).filter(|word| !word.is_empty()).collect()
 }
 
@@ -36,7 +36,7 @@ fn is_symbol_end(c: char) -> bool {
 }
 
 /// The text with a symbol renamed.
-pub(super) fn with_symbol_renamed(text: &str, name: &str, new: &str) -> String {
+pub(crate) fn with_symbol_renamed(text: &str, name: &str, new: &str) -> String {
     let words = text.split_inclusive(is_symbol_end).map(|word| match word.strip_prefix(name) {
         Some(rest) if rest.chars().all(is_symbol_end) => format!("{new}{rest}"),
         _ => word.to_owned(),
@@ -61,7 +61,26 @@ pub(super) fn symbol_after(item: &str, directive: &str) -> String {
     rest.trim_start().chars().take_while(|&c| c.is_ascii_alphanumeric() || c == '_' || c == '$').collect()
 }
 
-pub(super) fn function_name(item: &str) -> String {
+/// Whether one of the first words of an item is this directive.
+pub(crate) fn has_directive(item: &str, directive: &str) -> bool {
+    item.split_whitespace().take(8).any(|word| word == directive)
+}
+
+/// The declaration of a function, from its definition; `None` for other items.
+pub(crate) fn prototype(item: &str) -> Option<String> {
+    let (head, _) = item.split_once('{').filter(|_| has_directive(item, ".func"))?;
+    Some(format!("{}\n;\n", head.trim_end()))
+}
+
+/// A definition that other modules do not see.
+pub(crate) fn without_linkage(item: &str) -> String {
+    let item = item.trim_start();
+    let hidden = [".visible", ".weak"].iter().find_map(|linkage| item.strip_prefix(linkage));
+    hidden.unwrap_or(item).trim_start().to_owned()
+}
+
+/// The name in `.func (.param .b32 result) NAME(...)`.
+pub(crate) fn function_name(item: &str) -> String {
     let rest = item.split_once(".func").map_or("", |(_, rest)| rest).trim_start();
     // The result, if any, is in parentheses before the name.
     let rest = if rest.starts_with('(') { rest.split_once(')').map_or("", |(_, rest)| rest) } else { rest };

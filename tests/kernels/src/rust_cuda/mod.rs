@@ -8,6 +8,7 @@
 //! |---|---|
 //! | [`control_flow`] | branches and loops, one kernel for each nesting |
 //! | [`lang`] | arrays, constants, references, pointers, uninitialized memory, options, bits of integers |
+//! | [`core_functions`] | comparisons and copies of bytes, searches, floats and 128-bit integers |
 //! | [`threads`] | indices and shapes, barriers and fences, sleeping threads |
 //! | [`warps`] | lanes and masks, shuffles of any width, matches, reductions |
 //! | [`atomics`] | atomic floats and integers of each scope |
@@ -19,6 +20,7 @@
 
 pub mod atomics;
 pub mod control_flow;
+pub mod core_functions;
 pub mod floats;
 pub mod functions;
 pub mod gemm;
