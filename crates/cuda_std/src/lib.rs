@@ -66,7 +66,6 @@ pub mod bits;
 pub mod element;
 pub mod erase;
 pub mod float;
-pub mod glam;
 pub mod global;
 pub mod hint;
 mod host;
@@ -85,6 +84,8 @@ pub use bytemuck;
 pub use core::{assert_eq, assert_ne};
 pub use cuda_std_macros::{Plain, address_space, arguments, externally_visible, gpu_only, kernel};
 pub use float::{FloatExt, GpuFloat};
+#[cfg(feature = "glam")]
+pub use glam;
 pub use half::{self, bf16, f16};
 pub use num_complex;
 

@@ -8,9 +8,10 @@
 //! # The recipe
 //!
 //! 1. Add `#![no_std]` to the kernel crate's `lib.rs`. Remove `#![feature(...)]`, `crate-type` and `extern crate
-//!    alloc`. In the 2024 edition, write `#[unsafe(no_mangle)]` for `#[no_mangle]`.
-//! 2. Depend on this crate in place of Rust-CUDA's, and build with this workspace's `cuda_builder`, whose `CudaBuilder`
-//!    has the same `arch` and `copy_to`. No toolchain file is needed.
+//!    alloc`. In the 2024 edition, write `#[unsafe(no_mangle)]` for `#[no_mangle]`; at a kernel both are allowed.
+//! 2. Depend on this crate in place of Rust-CUDA's, with the feature `glam` if a kernel uses `cuda_std::glam`, and
+//!    build with this workspace's `cuda_builder`, whose `CudaBuilder` has the same `arch` and `copy_to`. No toolchain
+//!    file is needed.
 //! 3. A static in shared memory that is an array of `MaybeUninit` stays, `#[address_space(shared)] static mut TILE:
 //!    [MaybeUninit<f32>; 256]`, and so do `TILE[i].write(x)` and `TILE[i].assume_init()` ([`SharedStatic`]); rustc
 //!    warns that their `unsafe` is not needed. Write `TILE[i].write(x)` for `TILE[i] = MaybeUninit::new(x)`. For a
@@ -22,8 +23,8 @@
 //!    [`float`](crate::float#a-method-of-f32-may-be-stds).
 //! 5. Derive [`Plain`](macro@crate::Plain) for structs in memory, and for structs that a kernel takes by value. They
 //!    hold no pointers: pass pointers as parameters, or in a struct of [`arguments`](macro@crate::arguments).
-//! 6. Use [`glam`](crate::glam) for `vek`, of which only [`vek::num_traits`](crate::vek) is here. If a kernel needs
-//!    more of `glam` than this crate has, depend on the crate `glam`, and write `glam` for `cuda_std::glam`.
+//! 6. Use `glam` for `vek`, of which only [`vek::num_traits`](crate::vek) is here. The vectors and matrices of `glam`
+//!    are plain, in memory and by value. Write `UVec3::from(thread::thread_idx())` for an index as a vector of `glam`.
 //! 7. Replace a function of `atomic::intrinsics` or `atomic::mid` by a method of the atomic type:
 //!    `atomic_fetch_add_relaxed_i32_device(p, 1)` is `AtomicI32::from_ptr(p).fetch_add(1, Relaxed)`.
 //! 8. Run the kernels in the executor (`Gpu::simt`, or `cargo test` on any machine). Then replace slices and pointers
@@ -35,7 +36,8 @@
 //! For each module of Rust-CUDA's `cuda_std`: what is the same here, what is different, and what is absent.
 //!
 //! - **`#[kernel]`**
-//!   - *the same*: plain functions with numbers, pointers and slices, and any plain data by value
+//!   - *the same*: plain functions with numbers, pointers and slices, and any plain data or `bool` by value; the
+//!     attribute `#[no_mangle]`
 //!   - *different*: a kernel may be safe, generic, and fix its block; the hints `grid_dim` and `block_dim` are refused;
 //!     beside the function there is a module of its name with the handle for a typed launch, see
 //!     [`kernel`](crate::kernel)
@@ -102,10 +104,9 @@
 //!   - *absent*: what `mem` and `io` lack
 //! - **re-exports**
 //!   - *the same*: `half`, `f16`, `bf16`
-//!   - *different*: [`glam`](crate::glam) has the vectors and matrices of `f32` that kernels use most, with the same
-//!     bits and layouts on the CPU and on a GPU; `bytemuck`, `num_complex`
-//!   - *absent*: quaternions, inverses and other element types of `glam`; `vek`, except for `vek::num_traits`, without
-//!     its `Float`
+//!   - *different*: `glam` 0.30 is an optional feature, with which `glam` has no SIMD in the whole program, so that the
+//!     CPU has the layouts and computes the bits of a GPU; `bytemuck`, `num_complex`
+//!   - *absent*: `vek`, except for `vek::num_traits`, without its `Float`
 //!
 //! # The count
 //!
@@ -115,7 +116,8 @@
 //!
 //! | | sources |
 //! |---|---:|
-//! | unchanged, except for `#![no_std]` | 71 |
+//! | unchanged, except for `#![no_std]` | 66 |
+//! | unchanged, with the feature `glam` (step 2) | 5 |
 //! | with `write` for an assignment to a static in shared memory (step 3) | 1 |
 //! | **compile** | **72** |
 //! | do not compile | 2 |
@@ -123,9 +125,9 @@
 //! The two are:
 //!
 //! - `ui/lang/compile_fail.rs` calls `std::fs` in a kernel: a test that it does *not* compile, which it passes.
-//! - `path_tracer` takes a reference to a struct that holds slices, and has enums in memory, of which not every bit
-//!   pattern is a value. It also depends on the crates `gpu_rand` and `cust_core`, and in its first versions on OptiX.
-//!   Its kernels need slices of tagged structs in their place.
+//! - `path_tracer` takes a reference to a struct that holds slices, and has enums with fields in memory. It also
+//!   depends on the crates `gpu_rand` and `cust_core`, and in its first versions on OptiX. Its kernels need slices of
+//!   tagged structs in their place.
 //!
 //! With a version for the CPU it is the same 72, where the sources with `#![feature(...)]` need a nightly compiler. Of
 //! four sources beside these, `sdot` and the kernel for Compiler Explorer compile unchanged, and the guide's first

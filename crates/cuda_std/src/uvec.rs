@@ -86,6 +86,22 @@ macro_rules! vectors {
                 Self { $($axis),* }
             }
         }
+
+        #[cfg(feature = "glam")]
+        impl From<$name> for glam::$name {
+            #[inline(always)]
+            fn from(vector: $name) -> Self {
+                Self::from_array(vector.to_array())
+            }
+        }
+
+        #[cfg(feature = "glam")]
+        impl From<glam::$name> for $name {
+            #[inline(always)]
+            fn from(vector: glam::$name) -> Self {
+                Self::from(vector.to_array())
+            }
+        }
     )*};
 }
 

@@ -3,6 +3,8 @@
 use cuda_std::launch::Kernel;
 use simt::{Dim3, Fault, Launch, Watch};
 
+#[cfg(feature = "glam")]
+mod glam;
 mod statics;
 mod vek;
 

@@ -1,9 +1,9 @@
 //! Structs in memory: vectors and matrices of floats, and a ray tracer of spheres.
 
-use cuda_std::glam::{Mat3, Mat4, Vec3, Vec4};
 use cuda_std::num_complex::Complex;
 use cuda_std::prelude::*;
 use cuda_std::{GpuFloat, Plain, f16};
+use glam::{Mat3, Mat4, Vec3, Vec4};
 
 /// Sum, cross product and direction of vectors, and their dot products and lengths.
 ///

@@ -1,8 +1,8 @@
 //! Runs of the kernels with structs in memory.
 
 use cuda_std::f16;
-use cuda_std::glam::{Mat3, Mat4, Vec3, Vec4};
 use cuda_std::num_complex::Complex;
+use glam::{Mat3, Mat4, Vec3, Vec4};
 use warpfold::{Error, Gpu};
 
 use super::{compare, k, words};
