@@ -1,7 +1,7 @@
 //! The host's side of a kernel's arguments.
 
 use cuda_std::arguments::Side;
-use cuda_std::element::Plain;
+use cuda_std::element::Stored;
 use cuda_std::launch::{ScalarParameter, Visitor};
 
 use crate::backend::Memory;
@@ -12,11 +12,11 @@ use crate::buffer::{View, ViewMut};
 pub enum Host {}
 
 impl Side for Host {
-    type Global<'launch, T: Plain> = View<'launch, T>;
-    type GlobalMut<'launch, T: Plain> = ViewMut<'launch, T>;
-    type Slice<'launch, T: Plain> = View<'launch, T>;
-    type Pointer<'launch, T: Plain> = View<'launch, T>;
-    type PointerMut<'launch, T: Plain> = ViewMut<'launch, T>;
+    type Global<'launch, T: Stored> = View<'launch, T>;
+    type GlobalMut<'launch, T: Stored> = ViewMut<'launch, T>;
+    type Slice<'launch, T: Stored> = View<'launch, T>;
+    type Pointer<'launch, T: Stored> = View<'launch, T>;
+    type PointerMut<'launch, T: Stored> = ViewMut<'launch, T>;
 }
 
 /// The arguments of a launch as 64-bit words (slots), and the memory that they refer to.
@@ -41,23 +41,23 @@ impl<'launch> Visitor<'launch, Host> for Slots<'launch> {
         number.to_slots(|slot| self.slots.push(slot));
     }
 
-    fn global<T: Plain>(&mut self, view: View<'launch, T>) {
+    fn global<T: Stored>(&mut self, view: View<'launch, T>) {
         self.memory(&view.slots(), view.into_memory());
     }
 
-    fn global_mut<T: Plain>(&mut self, view: ViewMut<'launch, T>) {
+    fn global_mut<T: Stored>(&mut self, view: ViewMut<'launch, T>) {
         self.memory(&view.slots(), view.into_memory());
     }
 
-    fn slice<T: Plain>(&mut self, view: View<'launch, T>) {
+    fn slice<T: Stored>(&mut self, view: View<'launch, T>) {
         self.memory(&view.slots(), view.into_memory());
     }
 
-    fn pointer<T: Plain>(&mut self, view: View<'launch, T>) {
+    fn pointer<T: Stored>(&mut self, view: View<'launch, T>) {
         self.memory(&view.slots()[..1], view.into_memory());
     }
 
-    fn pointer_mut<T: Plain>(&mut self, view: ViewMut<'launch, T>) {
+    fn pointer_mut<T: Stored>(&mut self, view: ViewMut<'launch, T>) {
         self.memory(&view.slots()[..1], view.into_memory());
     }
 }

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use cuda_std::element::Plain;
+use cuda_std::element::{Stored, is_plain};
 
 use crate::backend::{Backend, Memory};
 use crate::{Error, Gpu};
@@ -19,7 +19,7 @@ pub struct Buffer<T> {
     elements: PhantomData<T>,
 }
 
-impl<T: Plain> Buffer<T> {
+impl<T: Stored> Buffer<T> {
     pub(crate) fn new(backend: &Arc<dyn Backend>, len: usize, operation: &'static str) -> Result<Self, Error> {
         Ok(Self { memory: Memory::new(backend, bytes_of::<T>(len)?, operation)?, len, elements: PhantomData })
     }
@@ -92,7 +92,7 @@ pub struct ViewMut<'a, T> {
     elements: PhantomData<&'a mut [T]>,
 }
 
-impl<'a, T: Plain> View<'a, T> {
+impl<'a, T: Stored> View<'a, T> {
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
@@ -129,7 +129,7 @@ impl<'a, T: Plain> View<'a, T> {
     }
 
     /// The same memory as elements of another type. A remainder smaller than one element is left out.
-    pub(crate) fn cast<U: Plain>(self) -> View<'a, U> {
+    pub(crate) fn cast<U: Stored>(self) -> View<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         View { memory: self.memory, address: self.address, len, matrix: None, elements: PhantomData }
     }
@@ -153,21 +153,21 @@ impl<'a, T: Plain> View<'a, T> {
     }
 }
 
-impl<'a, T: Plain> From<&'a Buffer<T>> for View<'a, T> {
+impl<'a, T: Stored> From<&'a Buffer<T>> for View<'a, T> {
     fn from(buffer: &'a Buffer<T>) -> Self {
         buffer.view()
     }
 }
 
-impl<'a, T: Plain> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
+impl<'a, T: Stored> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
     fn from(buffer: &'a mut Buffer<T>) -> Self {
         buffer.view_mut()
     }
 }
 
-impl<'a, T: Plain> ViewMut<'a, T> {
+impl<'a, T: Stored> ViewMut<'a, T> {
     /// The same memory as elements of another type. A remainder smaller than one element is left out.
-    pub(crate) fn cast<U: Plain>(self) -> ViewMut<'a, U> {
+    pub(crate) fn cast<U: Stored>(self) -> ViewMut<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
         ViewMut { memory: self.memory, address: self.address, len, elements: PhantomData }
     }
@@ -240,19 +240,30 @@ fn same_length(operation: &'static str, found: usize, expected: usize) -> Result
     if found == expected { Ok(()) } else { Err(Error::Length { operation, what: "the target", found, expected }) }
 }
 
+/// Checks that a `T` has each of these bits.
+fn check_values<T: Stored>(bits: &[T::Bits]) -> Result<(), Error> {
+    if is_plain::<T>() {
+        return Ok(());
+    }
+    match bits.iter().position(|&bits| T::try_from_stored(bits).is_none()) {
+        Some(index) => Err(Error::NotAValue { index, ty: std::any::type_name::<T>() }),
+        None => Ok(()),
+    }
+}
+
 impl Gpu {
-    /// A new buffer of `len` elements whose bits are all 0.
+    /// A new buffer of `len` elements whose bits are all 0: numbers that are 0, and `bool`s that are `false`.
     ///
     /// # Errors
     /// The device does not have enough memory.
-    pub fn zeroed<T: Plain>(&self, len: usize) -> Result<Buffer<T>, Error> {
+    pub fn zeroed<T: Stored>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = Buffer::new(&self.backend(), len, "allocate a buffer")?;
         self.fill_bytes(&buffer, 0)?;
         Ok(buffer)
     }
 
     /// Sets every byte of a buffer.
-    pub(crate) fn fill_bytes<T: Plain>(&self, buffer: &Buffer<T>, byte: u8) -> Result<(), Error> {
+    pub(crate) fn fill_bytes<T: Stored>(&self, buffer: &Buffer<T>, byte: u8) -> Result<(), Error> {
         if buffer.is_empty() {
             return Ok(());
         }
@@ -265,7 +276,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The device does not have enough memory.
-    pub fn upload<T: Plain>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
+    pub fn upload<T: Stored>(&self, elements: &[T]) -> Result<Buffer<T>, Error> {
         let mut buffer = Buffer::new(&self.backend(), elements.len(), "upload")?;
         self.upload_into(elements, &mut buffer)?;
         Ok(buffer)
@@ -283,14 +294,14 @@ impl Gpu {
     ///
     /// # Errors
     /// The lengths differ, or the memory belongs to another device.
-    pub fn upload_into<'t, T: Plain>(&self, elements: &[T], to: impl Into<ViewMut<'t, T>>) -> Result<(), Error> {
+    pub fn upload_into<'t, T: Stored>(&self, elements: &[T], to: impl Into<ViewMut<'t, T>>) -> Result<(), Error> {
         let to = to.into();
         self.use_memory(to.memory(), "upload")?;
         same_length("upload", to.len(), elements.len())?;
         if elements.is_empty() {
             return Ok(());
         }
-        // SAFETY: `Plain` types have no padding, so all of their bytes are initialized.
+        // SAFETY: `Stored` types have no padding, so all of their bytes are initialized.
         let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
         // SAFETY: the view has the length of `elements`.
         unsafe { self.backend().upload(bytes, to.device_address()) }
@@ -299,8 +310,9 @@ impl Gpu {
     /// Downloads the elements of a buffer or a view, after all work on it that was started earlier.
     ///
     /// # Errors
-    /// The memory belongs to another device, or earlier work has failed.
-    pub fn download<'f, T: Plain>(&self, from: impl Into<View<'f, T>>) -> Result<Vec<T>, Error> {
+    /// The memory belongs to another device, earlier work has failed, or the bits of an element are no value of its
+    /// type (a `bool` that is neither 0 nor 1).
+    pub fn download<'f, T: Stored>(&self, from: impl Into<View<'f, T>>) -> Result<Vec<T>, Error> {
         let from = from.into();
         let mut elements: Vec<T> = Vec::new();
         elements.try_reserve_exact(from.len()).map_err(|_| Error::OutOfMemory {
@@ -309,28 +321,36 @@ impl Gpu {
             free: crate::backend::host_memory::free_bytes(),
             device: "the host".to_owned(),
         })?;
-        // SAFETY: the vector has capacity for the view's elements, and any bit pattern is a valid element (`Plain`).
+        let bits = elements.as_mut_ptr().cast::<T::Bits>();
+        // SAFETY: the vector has capacity for the view's elements, and the layout of a `T` is that of its bits. All
+        // bits are values, as checked before the vector gets its length.
         unsafe {
-            self.download_to(from, elements.as_mut_ptr())?;
+            self.download_to(from, bits)?;
+            check_values::<T>(std::slice::from_raw_parts(bits, from.len()))?;
             elements.set_len(from.len());
         }
         Ok(elements)
     }
 
-    /// Downloads the elements of a buffer or a view to a slice, after all work on them that was started earlier.
+    /// Downloads the elements of a buffer or a view to a slice, after all work on them that was started earlier. The
+    /// slice keeps its elements if the bits of an element on the device are no value of its type.
     ///
     /// # Errors
-    /// The lengths differ, the memory belongs to another device, or earlier work has failed.
-    pub fn download_into<'f, T: Plain>(&self, from: impl Into<View<'f, T>>, to: &mut [T]) -> Result<(), Error> {
+    /// As for [`Gpu::download`], or the lengths differ.
+    pub fn download_into<'f, T: Stored>(&self, from: impl Into<View<'f, T>>, to: &mut [T]) -> Result<(), Error> {
         let from = from.into();
         same_length("download", to.len(), from.len())?;
-        // SAFETY: the slice has the view's length, and any bit pattern is a valid element (`Plain`).
-        unsafe { self.download_to(from, to.as_mut_ptr()) }
+        if !is_plain::<T>() {
+            to.copy_from_slice(&self.download(from)?);
+            return Ok(());
+        }
+        // SAFETY: the slice has the view's length, and any bits are an element.
+        unsafe { self.download_to(from, to.as_mut_ptr().cast()) }
     }
 
     /// # Safety
     /// `to` is valid for writes of the view's elements.
-    unsafe fn download_to<T: Plain>(&self, from: View<'_, T>, to: *mut T) -> Result<(), Error> {
+    unsafe fn download_to<T: Stored>(&self, from: View<'_, T>, to: *mut T::Bits) -> Result<(), Error> {
         self.use_memory(from.memory(), "download")?;
         if from.is_empty() {
             return Ok(());
@@ -343,7 +363,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The device does not have enough memory, or the view's memory belongs to another device.
-    pub fn try_clone<'f, T: Plain>(&self, from: impl Into<View<'f, T>>) -> Result<Buffer<T>, Error> {
+    pub fn try_clone<'f, T: Stored>(&self, from: impl Into<View<'f, T>>) -> Result<Buffer<T>, Error> {
         let from = from.into();
         let mut buffer = Buffer::new(&self.backend(), from.len(), "clone")?;
         self.copy(from, &mut buffer)?;
@@ -354,7 +374,7 @@ impl Gpu {
     ///
     /// # Errors
     /// Their lengths differ, or one of them belongs to another device.
-    pub fn copy<'f, 't, T: Plain>(
+    pub fn copy<'f, 't, T: Stored>(
         &self,
         from: impl Into<View<'f, T>>,
         to: impl Into<ViewMut<'t, T>>,
@@ -398,6 +418,32 @@ mod tests {
         }
         let matrix = gpu.upload_matrix(&[1_u16, 2, 3, 4, 5, 6], 2, 3).unwrap();
         assert_eq!(gpu.download_matrix(&matrix).unwrap(), [1, 2, 3, 4, 5, 6]);
+    }
+
+    #[test]
+    fn bools_come_back_only_if_their_bytes_are_0_or_1() {
+        let gpu = Gpu::simt();
+        let flags = [true, false, true, true];
+        let mut x = gpu.upload(&flags).unwrap();
+        assert_eq!(gpu.download(&x).unwrap(), flags);
+        assert_eq!(gpu.download(&gpu.zeroed::<bool>(3).unwrap()).unwrap(), [false; 3]);
+        let matrix = gpu.upload_matrix(&flags, 2, 2).unwrap();
+        assert_eq!(gpu.download_matrix(&matrix).unwrap(), flags);
+        gpu.upload_into(&[1_u8, 0, 2, 255], x.view_mut().cast()).unwrap();
+        let is_third = |error| matches!(error, Error::NotAValue { index: 2, ty: "bool" });
+        assert!(is_third(gpu.download(&x).unwrap_err()));
+        let mut kept = [true; 4];
+        assert!(is_third(gpu.download_into(&x, &mut kept).unwrap_err()));
+        assert_eq!(kept, [true; 4]);
+        gpu.download_into(x.view().slice(0, 2).unwrap(), &mut kept[2..]).unwrap();
+        assert_eq!(kept, [true, true, true, false]);
+        // The bytes are still there, and so are they in a copy.
+        assert_eq!(gpu.download(x.try_clone(&gpu).unwrap().view().cast::<u8>()).unwrap(), [1, 0, 2, 255]);
+        let letters = gpu.upload(&['a', 'ß', '\u{10FFFF}']).unwrap();
+        assert_eq!(gpu.download(letters.view().cast::<u32>()).unwrap(), [0x61, 0xDF, 0x0010_FFFF]);
+        let surrogates = gpu.upload(&[0xD800_u32]).unwrap();
+        let error = gpu.download(surrogates.view().cast::<char>()).unwrap_err();
+        assert!(error.to_string().contains("element 0") && error.to_string().contains("char"), "{error}");
     }
 
     #[test]

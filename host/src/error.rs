@@ -158,6 +158,18 @@ pub enum Error {
         expected: usize,
     },
 
+    /// The bits of a downloaded element are no value of its type: a kernel has written them by a view of another type.
+    #[error(
+        "download: the bits of element {index} are no value of `{ty}`: download the memory as integers, or let the \
+         kernel write values of `{ty}`"
+    )]
+    NotAValue {
+        /// The element's index in the view.
+        index: usize,
+        /// The type.
+        ty: &'static str,
+    },
+
     /// An argument is too short. It may be longer than required.
     #[error("{operation}: {what} has {found} elements, expected at least {minimum}")]
     TooShort {

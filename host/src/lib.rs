@@ -143,7 +143,7 @@ pub use transpose::{ScaledElement, Scaling, Transposition};
 pub use argument::Host;
 pub use backend::KernelOccupancy;
 pub use buffer::{Buffer, View, ViewMut};
-pub use cuda_std::element::{Element, Plain};
+pub use cuda_std::element::{Element, Plain, Stored};
 pub use cuda_std::launch::{AnyBlock, Dim3, Kernel, KernelId, Parameters};
 pub use device::DeviceInfo;
 pub use embedded::KERNELS;

@@ -2,7 +2,7 @@
 
 use std::mem::size_of;
 
-use cuda_std::element::Plain;
+use cuda_std::element::Stored;
 
 use crate::{Buffer, Error, Gpu, View};
 
@@ -14,7 +14,7 @@ pub struct Matrix<T> {
     columns: usize,
 }
 
-impl<T: Plain> Matrix<T> {
+impl<T: Stored> Matrix<T> {
     /// The number of rows.
     pub fn rows(&self) -> usize {
         self.rows
@@ -36,7 +36,7 @@ impl<T: Plain> Matrix<T> {
     }
 }
 
-impl<'a, T: Plain> From<&'a Matrix<T>> for View<'a, T> {
+impl<'a, T: Stored> From<&'a Matrix<T>> for View<'a, T> {
     fn from(matrix: &'a Matrix<T>) -> Self {
         matrix.buffer.view().of_matrix(matrix.rows, matrix.columns)
     }
@@ -57,7 +57,7 @@ impl Gpu {
     ///
     /// # Errors
     /// The length of `elements` is not `rows * columns`, that product overflows, or the device is out of memory.
-    pub fn upload_matrix<T: Plain>(&self, elements: &[T], rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
+    pub fn upload_matrix<T: Stored>(&self, elements: &[T], rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
         let expected = elements_of::<T>(rows, columns)?;
         if elements.len() != expected {
             let found = elements.len();
@@ -70,7 +70,7 @@ impl Gpu {
     ///
     /// # Errors
     /// `rows * columns` overflows, or the device is out of memory.
-    pub fn zeroed_matrix<T: Plain>(&self, rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
+    pub fn zeroed_matrix<T: Stored>(&self, rows: usize, columns: usize) -> Result<Matrix<T>, Error> {
         let len = elements_of::<T>(rows, columns)?;
         Ok(Matrix { buffer: self.zeroed(len)?, rows, columns })
     }
@@ -78,8 +78,9 @@ impl Gpu {
     /// Downloads a matrix's elements, row after row, after all work on them that was started earlier.
     ///
     /// # Errors
-    /// The matrix belongs to another device, or earlier work has failed.
-    pub fn download_matrix<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, Error> {
+    /// The matrix belongs to another device, earlier work has failed, or the bits of an element are no value of its
+    /// type.
+    pub fn download_matrix<T: Stored>(&self, matrix: &Matrix<T>) -> Result<Vec<T>, Error> {
         self.download(&matrix.buffer)
     }
 }

@@ -32,9 +32,9 @@ const PARTS: usize = 2;
 /// with the kernels in parts, and each dependency as a whole.
 ///
 /// The kernel crate's PTX must contain all functions that it calls. So the functions of a dependency are compiled into
-/// the crates that call them, as if they were `#[inline]`, except those of `core` and `compiler_builtins`, most of which
-/// are `#[inline]` or generic. Each crate also has its own PTX, from which [`link`] copies what is left: its statics, and
-/// the functions that are not compiled into their callers.
+/// the crates that call them, as if they were `#[inline]`, except those of `core` and `compiler_builtins`, most of
+/// which are `#[inline]` or generic. Each crate also has its own PTX, from which [`link`] copies what is left: its
+/// statics, and the functions that are not compiled into their callers.
 ///
 /// Most errors are in both parts, so the second part's messages are shown only if the first compiles. If an option is
 /// given twice, the compiler uses the last.
@@ -69,8 +69,8 @@ wait $second || { cat "$CUDA_BUILDER_SECOND/messages" >&2; exit 1; }
 /// flags there needs another number here.
 const METADATA_CFG: &str = "--cfg=cuda_builder_metadata=\"2\"";
 
-/// Renames LLVM's intrinsics of Rust's `as` from floats to 128-bit integers to the functions of `compiler_builtins` that
-/// do the same. LLVM's NVPTX backend has no instructions for these intrinsics, and calls no functions for them.
+/// Renames LLVM's intrinsics of Rust's `as` from floats to 128-bit integers to the functions of `compiler_builtins`
+/// that do the same. LLVM's NVPTX backend has no instructions for these intrinsics, and calls no functions for them.
 const FUNCTIONS_OF_CONVERSIONS: &str = "\
 function: { source: llvm.fptosi.sat.i128.f32, target: __fixsfti }
 function: { source: llvm.fptosi.sat.i128.f64, target: __fixdfti }
@@ -215,8 +215,8 @@ fn ptx_of_libraries(messages: &str, folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Writes a file that cargo or the compiler runs or reads, unless it exists: cargo would take a new file for a different
-/// compiler.
+/// Writes a file that cargo or the compiler runs or reads, unless it exists: cargo would take a new file for a
+/// different compiler.
 fn write_once(file: &Path, contents: &str) -> io::Result<()> {
     if fs::read_to_string(file).is_ok_and(|present| present == contents) {
         return Ok(());
@@ -355,7 +355,7 @@ mod tests {
         for name in ["core-1.s", "core-2.s", "half-3.s", "half-3.d"] {
             fs::write(dir.path().join(name), "").unwrap();
         }
-        let messages = r#"{"reason":"compiler-artifact","filenames":["/t/deps/libhalf-3.rlib","/t/deps/libhalf-3.rmeta"]}
+        let messages = r#"{"reason":"compiler-artifact","filenames":["/t/libhalf-3.rlib","/t/libhalf-3.rmeta"]}
 {"reason":"compiler-artifact","filenames":["/t/deps/libcore-2.rlib"],"executable":null,"fresh":true}
 {"reason":"compiler-artifact","filenames":["/t/release/deps/libsyn-4.rlib"]}
 {"reason":"compiler-message","message":"/t/deps/libcore-1.rlib"}"#;

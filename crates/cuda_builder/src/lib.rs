@@ -11,9 +11,10 @@
 //! ```
 //!
 //! The crate and `core` are compiled for `nvptx64-nvidia-cuda` with `--emit=asm`. The assembly of that target *is* PTX,
-//! so the "linker" is a program that does nothing. The builder itself copies the functions and the tables of other crates
-//! that a kernel uses into its PTX, those of `core` included (`memcmp`, the search for a byte, conversions between 128-bit
-//! integers and floats). A call to any other function is an error that names the kernel ([`BuildError::UnresolvedCall`]).
+//! so the "linker" is a program that does nothing. The builder itself copies the functions and the tables of other
+//! crates that a kernel uses into its PTX, those of `core` included (`memcmp`, the search for a byte, conversions
+//! between 128-bit integers and floats). A call to any other function is an error that names the kernel
+//! ([`BuildError::UnresolvedCall`]).
 //!
 //! | module | contents |
 //! |---|---|

@@ -55,8 +55,8 @@ fn linked(part: &str, libraries: &[Library]) -> Option<String> {
     Some(linker.text)
 }
 
-/// The names of the functions and statics that are only declared, and that a kernel or a visible function uses, directly
-/// or indirectly.
+/// The names of the functions and statics that are only declared, and that a kernel or a visible function uses,
+/// directly or indirectly.
 fn used_declarations(items: &[String]) -> BTreeSet<String> {
     let is_declared = |item: &str| has_directive(item, ".extern") && !has_directive(item, ".shared");
     let declared: BTreeSet<String> = items.iter().filter(|item| is_declared(item)).filter_map(|i| name_of(i)).collect();
@@ -215,7 +215,8 @@ mod tests {
         let builtins =
             file(&dir, "builtins.s", ".weak .func (.param .b32 r) memcmp(\n\t.param .b64 p\n)\n{\n\tret;\n}\n");
         let part = format!(
-            "{HEADER}.extern .func search\n()\n;\n.extern .func elsewhere()\n;\n.global .align 1 .b8 anon_1[1] = {{9}};\n\
+            "{HEADER}.extern .func search\n()\n;\n.extern .func elsewhere()\n;\n\
+             .global .align 1 .b8 anon_1[1] = {{9}};\n\
              .visible .entry k()\n{{\n\tmov.b64 %rd1, anon_1;\n\tcall.uni search;\n}}\n"
         );
         let mut parts = [part];

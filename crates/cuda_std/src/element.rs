@@ -5,6 +5,8 @@ use core::ptr;
 
 use bytemuck::{Pod, Zeroable};
 
+pub use crate::stored::{Stored, is_plain};
+
 /// The bits of a value as another type of at most its size. This is `transmute_copy`, except on the CPU: there it would
 /// be slow in a user's debug build.
 macro_rules! bits {
@@ -24,9 +26,8 @@ pub(crate) use bits;
 
 /// Plain old data: every bit pattern is a value, no bit is padding, and copying the bits copies the value.
 ///
-/// Every [`bytemuck::Pod`] is plain: numbers, arrays of plain values, complex numbers, the vectors and matrices of
-/// [`glam`](crate::glam), and the types of crates with a feature for `bytemuck`. [`derive(Plain)`](macro@crate::Plain)
-/// makes a struct plain:
+/// Every [`bytemuck::Pod`] is plain, and nothing else: numbers, arrays of plain values, complex numbers, and the types
+/// of crates with a feature for `bytemuck`, such as `glam`. [`derive(Plain)`](macro@crate::Plain) makes a struct plain:
 ///
 /// ```
 /// use cuda_std::Plain;
@@ -51,7 +52,7 @@ pub(crate) use bits;
     label = "some bit patterns are not values of it, or some bits are padding",
     note = "for a struct of plain fields, write `#[derive(Clone, Copy, cuda_std::Plain)]` and `#[repr(C)]`"
 )]
-pub unsafe trait Plain: Copy + Send + Sync + 'static {
+pub unsafe trait Plain: Pod + Send + Sync {
     /// The first 16 bytes as two words, padded with 0.
     #[inline(always)]
     fn to_pair(self) -> [u64; 2] {
@@ -63,6 +64,7 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
                 4 => [bits!(self => u32).into(), 0],
                 8 => [bits!(self), 0],
                 16 | 32 => bits!(self),
+                // Any other size.
                 _ => first_words(&self),
             }
         }
@@ -88,7 +90,8 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         match size_of::<Self>() {
             0..=16 => Self::from_pair([words[0], words[1]]),
             // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
-            _ => unsafe { bits!(words) },
+            17..=32 => unsafe { bits!(words) },
+            33.. => panic!("four words have no value of more than 32 bytes"),
         }
     }
 
@@ -98,7 +101,8 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
         match size_of::<Self>() {
             0..=8 => Self::from_word(pair[0]),
             // SAFETY: makes exactly the bytes of a `Self`, for which any bits are valid.
-            _ => unsafe { bits!(pair) },
+            9..=16 => unsafe { bits!(pair) },
+            17.. => panic!("two words have no value of more than 16 bytes"),
         }
     }
 
@@ -113,7 +117,8 @@ pub unsafe trait Plain: Copy + Send + Sync + 'static {
                 2 => bits!(word as u16),
                 4 => bits!(word as u32),
                 8 => bits!(word),
-                _ => bits!([word; 2]),
+                0 | 3 | 5..=7 | 9..=16 => bits!([word; 2]),
+                17.. => panic!("a word has no value of more than 16 bytes"),
             }
         }
     }
@@ -297,8 +302,20 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "transmute")]
+    #[should_panic(expected = "more than 32 bytes")]
     fn a_large_value_does_not_come_from_four_words() {
         let _: [u64; 5] = Plain::from_four_words([0; 4]);
+    }
+
+    #[test]
+    #[should_panic(expected = "more than 16 bytes")]
+    fn a_large_value_does_not_come_from_two_words() {
+        let _: [u64; 3] = Plain::from_pair([0; 2]);
+    }
+
+    #[test]
+    #[should_panic(expected = "more than 16 bytes")]
+    fn a_large_value_does_not_come_from_a_word() {
+        let _: [u8; 17] = Plain::from_word(0);
     }
 }

@@ -23,7 +23,7 @@ use core::marker::PhantomData;
 use core::mem::{size_of, transmute_copy};
 
 use crate::backend;
-use crate::element::{Element, Plain, Vector, VectorType, access_alignment};
+use crate::element::{Element, Plain, Stored, Vector, VectorType, access_alignment};
 use crate::pieces;
 
 mod partial;
@@ -73,7 +73,7 @@ pub fn issue_loads() {
     backend::issue_loads();
 }
 
-impl<'a, T: Plain> Global<'a, T> {
+impl<'a, T: Stored> Global<'a, T> {
     /// Makes a view of `len` elements at `start`.
     ///
     /// # Safety
@@ -208,7 +208,7 @@ impl<T: Element> Global<'_, T> {
 }
 
 impl<T: Element> Global<'_, T> {
-    /// Loads four elements from `i` on, in one access (two of 16 bytes for elements of 8).
+    /// Loads four elements from `i` on, in one access (two of 16 bytes for elements of 8, four for elements of 16).
     ///
     /// # Safety
     /// `i + 4` is at most [`Global::len`], and the address of element `i` is a multiple of the size of four elements,
@@ -227,16 +227,17 @@ impl<T: Element> Global<'_, T> {
                 1 => transmute_copy(&backend::load::<u32>(pointer.cast())),
                 2 => transmute_copy(&backend::load::<u64>(pointer.cast())),
                 4 => transmute_copy(&backend::load::<T::Vector>(pointer.cast())),
-                _ => transmute_copy(&[
+                8 => transmute_copy(&[
                     backend::load::<T::Vector>(pointer.cast()),
                     backend::load::<T::Vector>(pointer.add(2).cast()),
                 ]),
+                _ => [0, 1, 2, 3].map(|k| backend::load(pointer.add(k))),
             }
         }
     }
 }
 
-impl<'a, T: Plain> GlobalMut<'a, T> {
+impl<'a, T: Stored> GlobalMut<'a, T> {
     /// Makes a view of `len` elements at `start`.
     ///
     /// # Safety
@@ -257,7 +258,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     /// aligned for `U`.
     #[inline(always)]
     #[track_caller]
-    pub fn cast<U: Plain>(&self) -> GlobalMut<'a, U> {
+    pub fn cast<U: Stored>(&self) -> GlobalMut<'a, U> {
         let alignment = access_alignment::<U>();
         if alignment > access_alignment::<T>() && !(self.start as usize).is_multiple_of(alignment) {
             backend::misaligned_for("a view of global memory", alignment);
@@ -272,7 +273,7 @@ impl<'a, T: Plain> GlobalMut<'a, T> {
     /// The view is aligned for the accesses to `U` that [`Plain`] describes.
     #[inline(always)]
     #[track_caller]
-    pub unsafe fn cast_unchecked<U: Plain>(&self) -> GlobalMut<'a, U> {
+    pub unsafe fn cast_unchecked<U: Stored>(&self) -> GlobalMut<'a, U> {
         #[cfg(not(target_arch = "nvptx64"))]
         return self.cast();
         #[cfg(target_arch = "nvptx64")]

@@ -1,7 +1,7 @@
 //! Items that the expansion of `#[kernel]` uses.
 
 #[cfg(target_arch = "nvptx64")]
-use crate::element::Plain;
+use crate::element::Stored;
 #[cfg(target_arch = "nvptx64")]
 use crate::global::{Global, GlobalMut};
 
@@ -116,7 +116,7 @@ pub trait AddressAndLength {
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl<T: Plain> AddressAndLength for Global<'_, T> {
+impl<T: Stored> AddressAndLength for Global<'_, T> {
     type Pointer = *const T;
     #[inline(always)]
     unsafe fn from_parts(start: *const T, len: usize) -> Self {
@@ -126,7 +126,7 @@ impl<T: Plain> AddressAndLength for Global<'_, T> {
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl<T: Plain> AddressAndLength for GlobalMut<'_, T> {
+impl<T: Stored> AddressAndLength for GlobalMut<'_, T> {
     type Pointer = *mut T;
     #[inline(always)]
     unsafe fn from_parts(start: *mut T, len: usize) -> Self {
@@ -136,11 +136,60 @@ impl<T: Plain> AddressAndLength for GlobalMut<'_, T> {
 }
 
 #[cfg(target_arch = "nvptx64")]
-impl<T: Plain> AddressAndLength for &[T] {
+impl<T: Stored> AddressAndLength for &[T] {
     type Pointer = *const T;
     #[inline(always)]
     unsafe fn from_parts(start: *const T, len: usize) -> Self {
         // SAFETY: as promised by the caller.
         unsafe { core::slice::from_raw_parts(start, len) }
     }
+}
+
+/// Defines [`EntryInput`], with an associated type for each parameter of an entry. Those of the type `()` are not in
+/// the PTX. `ENTRY_PARAMETERS` in `cuda_std_macros` is the number of them.
+#[cfg(target_arch = "nvptx64")]
+macro_rules! entry_input {
+    ($first:ident $($rest:ident)*) => {
+        /// The type of a kernel's only parameter: an argument struct, whose fields are the parameters of the PTX entry,
+        /// or a value, which is its only one.
+        ///
+        /// `#[arguments]` implements it.
+        pub trait EntryInput: Sized {
+            /// A parameter's type.
+            type $first;
+            $(
+                /// A parameter's type, or `()`.
+                type $rest;
+            )*
+
+            /// Evaluated before the entry is compiled. Fails for values that an entry cannot take.
+            const CHECK: () = ();
+
+            /// Makes the kernel's parameter from those of the entry.
+            ///
+            /// # Safety
+            /// They are those that the host passes.
+            unsafe fn from_parts(_: Self::$first $(, _: Self::$rest)*) -> Self;
+        }
+
+        impl<T: Stored> EntryInput for T {
+            type $first = T;
+            $(type $rest = ();)*
+
+            const CHECK: () = crate::launch::assert_by_value::<T>();
+
+            #[inline(always)]
+            unsafe fn from_parts(value: T $(, _: Self::$rest)*) -> Self {
+                value
+            }
+        }
+    };
+}
+
+#[cfg(target_arch = "nvptx64")]
+entry_input! {
+    P0 P1 P2 P3 P4 P5 P6 P7 P8 P9 P10 P11 P12 P13 P14 P15
+    P16 P17 P18 P19 P20 P21 P22 P23 P24 P25 P26 P27 P28 P29 P30 P31
+    P32 P33 P34 P35 P36 P37 P38 P39 P40 P41 P42 P43 P44 P45 P46 P47
+    P48 P49 P50 P51 P52 P53 P54 P55 P56 P57 P58 P59 P60 P61 P62 P63
 }

@@ -50,6 +50,7 @@
         abi_unadjusted,
         allow_internal_unstable,
         asm_experimental_arch,
+        core_intrinsics,
         link_llvm_intrinsics,
         stdarch_nvptx
     ),
@@ -75,6 +76,7 @@ pub mod misc;
 mod pieces;
 pub mod rust_cuda;
 pub mod shared;
+mod stored;
 pub mod thread;
 pub mod tile_state;
 mod uvec;

@@ -4,7 +4,8 @@
 use core::mem::{MaybeUninit, align_of, size_of};
 
 use crate::backend::{self, SharedAddress};
-use crate::element::{Plain, Vector};
+use crate::element::{Plain, Stored, Vector};
+use crate::stored::{from_memory, to_memory};
 
 /// Whether the backends move a `T` as a whole.
 const fn is_whole<T>() -> bool {
@@ -22,18 +23,20 @@ macro_rules! global {
         /// As for the backend's function of this name, for each piece.
         #[inline(always)]
         #[track_caller]
-        pub(crate) unsafe fn $load<T: Plain>(pointer: *const T) -> T {
-            // SAFETY: as promised by the caller; pieces of the alignment's size fill the value, aligned.
-            unsafe {
+        pub(crate) unsafe fn $load<T: Stored>(pointer: *const T) -> T {
+            // SAFETY: as promised by the caller; the bits have the layout of a `T`, and pieces of the alignment's size
+            // fill them, aligned.
+            let bits = unsafe {
                 match align_of::<T>() {
-                    _ if const { is_whole::<T>() } => backend::$load(pointer),
-                    1 => $load_pieces::<T, u8>(pointer),
-                    2 => $load_pieces::<T, u16>(pointer),
-                    4 => $load_pieces::<T, u32>(pointer),
-                    8 => $load_pieces::<T, u64>(pointer),
-                    _ => $load_pieces::<T, Sixteen>(pointer),
+                    _ if const { is_whole::<T>() } => backend::$load(pointer.cast::<T::Bits>()),
+                    1 => $load_pieces::<T::Bits, u8>(pointer.cast()),
+                    2 => $load_pieces::<T::Bits, u16>(pointer.cast()),
+                    4 => $load_pieces::<T::Bits, u32>(pointer.cast()),
+                    8 => $load_pieces::<T::Bits, u64>(pointer.cast()),
+                    _ => $load_pieces::<T::Bits, Sixteen>(pointer.cast()),
                 }
-            }
+            };
+            from_memory!(T, bits)
         }
 
         /// # Safety
@@ -58,16 +61,19 @@ macro_rules! global {
         /// As for the backend's function of this name, for each piece.
         #[inline(always)]
         #[track_caller]
-        pub(crate) unsafe fn $store<T: Plain>(pointer: *mut T, value: T) {
-            // SAFETY: as promised by the caller; pieces of the alignment's size fill the value, aligned.
+        pub(crate) unsafe fn $store<T: Stored>(pointer: *mut T, value: T) {
+            // SAFETY: as promised by the caller; the bits have the layout of a `T`, and pieces of the alignment's size
+            // fill them, aligned.
             unsafe {
                 match align_of::<T>() {
-                    _ if const { is_whole::<T>() } => backend::$store(pointer, value),
-                    1 => $store_pieces::<T, u8>(pointer, &value),
-                    2 => $store_pieces::<T, u16>(pointer, &value),
-                    4 => $store_pieces::<T, u32>(pointer, &value),
-                    8 => $store_pieces::<T, u64>(pointer, &value),
-                    _ => $store_pieces::<T, Sixteen>(pointer, &value),
+                    _ if const { is_whole::<T>() } => {
+                        backend::$store(pointer.cast::<T::Bits>(), to_memory!(T, value));
+                    }
+                    1 => $store_pieces::<T::Bits, u8>(pointer.cast(), &to_memory!(T, value)),
+                    2 => $store_pieces::<T::Bits, u16>(pointer.cast(), &to_memory!(T, value)),
+                    4 => $store_pieces::<T::Bits, u32>(pointer.cast(), &to_memory!(T, value)),
+                    8 => $store_pieces::<T::Bits, u64>(pointer.cast(), &to_memory!(T, value)),
+                    _ => $store_pieces::<T::Bits, Sixteen>(pointer.cast(), &to_memory!(T, value)),
                 }
             }
         }

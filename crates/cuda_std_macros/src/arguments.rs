@@ -1,13 +1,14 @@
 //! Argument structs of kernels: from a struct with `#[arguments]`, or from the parameters of a `#[kernel]`.
 
-use proc_macro2::{Group, TokenStream, TokenTree};
+use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{
     Attribute, Error, Fields, GenericArgument, GenericParam, Ident, ItemStruct, PathArguments, Result, Type, Visibility,
 };
 
 use crate::parameters::{
-    NAMED_LIFETIME_ERROR, argument_of, named_lifetime, with_static_lifetimes, without_parentheses,
+    NAMED_LIFETIME_ERROR, argument_of, is_primitive, named_lifetime, with_static_lifetimes, without_parentheses,
 };
 
 /// A field of an argument struct.
@@ -16,6 +17,15 @@ pub struct Field {
     pub visibility: Visibility,
     pub name: Ident,
     pub ty: Type,
+}
+
+/// Whether a type is a view, a slice or a pointer, or a primitive type: all else may be a value that kernels cannot
+/// take.
+pub fn is_known(ty: &Type) -> bool {
+    match without_parentheses(ty) {
+        Type::Path(path) if is_primitive(path) => true,
+        ty => matches!(ArgumentKind::of(ty), ArgumentKind::Memory(..)),
+    }
 }
 
 /// How an argument is passed.
@@ -133,7 +143,7 @@ impl ArgumentStruct<'_> {
         let (ty, associated_type) = (self.static_ty(&own), self.ty(&quote!('launch), &own, Some(quote!(OnSide))));
         let names: Vec<&Ident> = fields.iter().map(|field| &field.name).collect();
         let descriptions = fields.iter().map(|Field { name, ty, .. }| {
-            let (name, ty) = (name.to_string(), with_static_lifetimes(ty));
+            let (name, ty) = (name.unraw().to_string(), with_static_lifetimes(ty));
             match ArgumentKind::of(&ty) {
                 ArgumentKind::Scalar => quote!(::cuda_std::launch::NamedParameter::scalar::<#ty>(#name)),
                 ArgumentKind::Memory("Pointer" | "PointerMut", _) => {
@@ -194,6 +204,8 @@ impl ArgumentStruct<'_> {
             #[cfg(not(target_arch = "nvptx64"))]
             // SAFETY: the fields are in the order of the entry's parameters.
             unsafe impl<'launch, #(#generics),*> ::cuda_std::launch::FromSlots<'launch> for #ty {
+                type Args<Own> = Self;
+
                 unsafe fn from_slots(slots: &mut ::cuda_std::launch::Slots<'launch>) -> Self {
                     // SAFETY: as promised by the caller.
                     unsafe { Self { #(#names: #takes,)* } }
@@ -202,65 +214,68 @@ impl ArgumentStruct<'_> {
         }
     }
 
-    /// A macro that expands to an entry with a parameter for each field. `#[kernel]` itself cannot write the entry,
-    /// because it sees only the struct's name.
-    fn entry_macro(&self) -> TokenStream {
-        let Self { visibility, name, fields, .. } = self;
-        let own: Vec<String> = self.generic_arguments().iter().map(ToString::to_string).collect();
-        let generics = own.iter().map(|name| {
-            let name = format_ident!("{name}");
-            quote!($#name:ty)
-        });
-        let (mut entry_parameters, mut call_arguments) = (Vec::new(), Vec::new());
+    /// The implementation of `EntryInput`, with which a GPU makes the struct from the parameters of an entry.
+    fn entry_input(&self) -> Result<TokenStream> {
+        let Self { name, generics, fields, .. } = self;
+        let own = self.generic_arguments();
+        let ty = self.ty(&quote!('launch), &own, None);
+        let (mut parameters, mut types, mut values) = (Vec::new(), Vec::new(), Vec::new());
         for Field { name, ty, .. } in fields {
-            let len = format_ident!("{name}_len");
-            let substituted = |ty: &Type| substitute(ty.to_token_stream(), &own);
+            let len = format_ident!("{}_len", name);
             match ArgumentKind::of(ty) {
                 ArgumentKind::Memory(kind @ ("Global" | "GlobalMut" | "Slice"), element) => {
-                    let element = substituted(element);
                     let view = match kind {
-                        "Global" => quote!(::cuda_std::global::Global<'_, #element>),
-                        "GlobalMut" => quote!(::cuda_std::global::GlobalMut<'_, #element>),
-                        _ => quote!(&[#element]),
+                        "Global" => quote!(::cuda_std::global::Global<'launch, #element>),
+                        "GlobalMut" => quote!(::cuda_std::global::GlobalMut<'launch, #element>),
+                        _ => quote!(&'launch [#element]),
                     };
-                    let pointer = if kind == "GlobalMut" { quote!(*mut #element) } else { quote!(*const #element) };
-                    entry_parameters.push(quote!(#name: #pointer, #len: usize));
-                    call_arguments.push(
+                    types.push(if kind == "GlobalMut" { quote!(*mut #element) } else { quote!(*const #element) });
+                    types.push(quote!(usize));
+                    values.push(
                         quote!(#name: <#view as ::cuda_std::internal::AddressAndLength>::from_parts(#name, #len)),
                     );
+                    parameters.extend([name.clone(), len]);
                 }
                 _ => {
-                    let ty = substituted(ty);
-                    entry_parameters.push(quote!(#name: #ty));
-                    call_arguments.push(quote!(#name));
+                    types.push(quote!(#ty));
+                    values.push(quote!(#name));
+                    parameters.push(name.clone());
                 }
             }
         }
-        let hidden = format_ident!("__{name}");
-        let export = matches!(visibility, Visibility::Public(_)).then(|| quote!(#[macro_export]));
-        quote! {
+        let Some(unused) = ENTRY_PARAMETERS.checked_sub(types.len()) else {
+            let refused = format!(
+                "an entry has at most {ENTRY_PARAMETERS} parameters, and this struct has {}: a view or a slice counts \
+                 twice",
+                types.len()
+            );
+            return Err(Error::new_spanned(name, refused));
+        };
+        parameters.extend((0..unused).map(|i| format_ident!("_unused_{i}")));
+        types.extend((0..unused).map(|_| quote!(())));
+        let names = entry_parameters();
+        Ok(quote! {
             #[cfg(target_arch = "nvptx64")]
-            #[doc(hidden)]
-            #export
-            macro_rules! #hidden {
-                ($entry:ident, $kernel:expr, [$($arguments:tt)*], {$($before:tt)*}, [#(#generics),*]) => {
-                    ::cuda_std::__entry! {
-                        $entry(#(#entry_parameters),*) {
-                            $($before)*
-                            // SAFETY: the host passes the parameters of this entry.
-                            #[allow(unused_unsafe)]
-                            unsafe { $kernel($($arguments)* { #(#call_arguments),* }) }
-                        }
-                    }
-                };
-            }
+            impl<'launch, #(#generics),*> ::cuda_std::internal::EntryInput for #ty {
+                #(type #names = #types;)*
 
-            #[cfg(target_arch = "nvptx64")]
-            #[doc(hidden)]
-            #[allow(unused_imports)]
-            #visibility use #hidden as #name;
-        }
+                #[inline(always)]
+                #[allow(unused_unsafe)]
+                unsafe fn from_parts(#(#parameters: #types),*) -> Self {
+                    // SAFETY: as promised by the caller.
+                    unsafe { Self { #(#values),* } }
+                }
+            }
+        })
     }
+}
+
+/// The maximum number of parameters of an entry whose kernel has an argument struct: that of the types of `EntryInput`.
+const ENTRY_PARAMETERS: usize = 64;
+
+/// The names of the types of `EntryInput`.
+pub fn entry_parameters() -> Vec<Ident> {
+    (0..ENTRY_PARAMETERS).map(|i| format_ident!("P{i}")).collect()
 }
 
 /// Whether the tokens contain one of these names.
@@ -270,18 +285,6 @@ pub fn mentions(tokens: TokenStream, names: &[String]) -> bool {
         TokenTree::Group(group) => mentions(group.stream(), names),
         _ => false,
     })
-}
-
-/// The tokens with each of these names `T` replaced by `$T`.
-fn substitute(tokens: TokenStream, names: &[String]) -> TokenStream {
-    let of_token = |token| match token {
-        TokenTree::Ident(ident) if names.iter().any(|name| ident == name) => quote!($#ident),
-        TokenTree::Group(group) => {
-            TokenTree::from(Group::new(group.delimiter(), substitute(group.stream(), names))).into()
-        }
-        token => token.into(),
-    };
-    tokens.into_iter().map(of_token).collect::<TokenStream>()
 }
 
 /// Expands `#[arguments]`.
@@ -324,6 +327,6 @@ pub fn arguments(item: &ItemStruct) -> Result<TokenStream> {
         return Err(Error::new_spanned(&item.ident, refused));
     }
     let (definition, parameters) = (arguments.definition(), arguments.parameters());
-    let (slots_conversion, entry_macro) = (arguments.slots_conversion(), arguments.entry_macro());
-    Ok(quote!(#definition #parameters #slots_conversion #entry_macro))
+    let (slots_conversion, entry_input) = (arguments.slots_conversion(), arguments.entry_input()?);
+    Ok(quote!(#definition #parameters #slots_conversion #entry_input))
 }

@@ -37,7 +37,7 @@ pub fn externally_visible(mut function: ItemFn) -> Result<TokenStream> {
 }
 
 /// Whether the attribute is `no_mangle` or `unsafe(no_mangle)`.
-fn is_no_mangle(attribute: &Attribute) -> bool {
+pub fn is_no_mangle(attribute: &Attribute) -> bool {
     match &attribute.meta {
         Meta::Path(path) => path.is_ident("no_mangle"),
         Meta::List(list) => list.path.is_ident("unsafe") && list.tokens.to_string() == "no_mangle",

@@ -4,8 +4,8 @@ use std::env;
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{GenericArgument, PathArguments};
 
+use crate::arguments::{entry_parameters, is_known};
 use crate::instances::Instance;
 use crate::kernel::Kernel;
 use crate::parameters::{Inputs, Parameter};
@@ -44,11 +44,13 @@ impl Kernel<'_> {
         let kernel = quote!(super::super::super::super::#name #turbofish);
         let entry_function = match &self.inputs {
             Inputs::Listed(parameters) => {
-                let mut entry_parameters = Vec::new();
-                let mut call_arguments = Vec::new();
+                let (mut entry_parameters, mut call_arguments) = (Vec::new(), Vec::new());
+                // Before the entry is compiled: rustc has no layout of PTX parameters for some values.
+                let values = parameters.iter().map(|parameter| &parameter.ty).filter(|ty| !is_known(ty));
+                let checks = quote!(#(const _: () = ::cuda_std::launch::assert_by_value::<#values>();)*);
                 for Parameter { name, ty, is_view, .. } in parameters {
                     if *is_view {
-                        let len = format_ident!("{name}_len");
+                        let len = format_ident!("{}_len", name);
                         entry_parameters.push(quote!(#name: <#ty as ::cuda_std::internal::AddressAndLength>::Pointer));
                         entry_parameters.push(quote!(#len: usize));
                         call_arguments
@@ -59,6 +61,7 @@ impl Kernel<'_> {
                     }
                 }
                 quote! {
+                    #checks
                     ::cuda_std::__entry! {
                         #entry(#(#entry_parameters),*) {
                             #before
@@ -69,17 +72,20 @@ impl Kernel<'_> {
                     }
                 }
             }
-            Inputs::Struct(ty) => {
-                let mut path = ty.path.clone();
-                let last = path.segments.last_mut().expect("a path has a segment");
-                let types: Vec<GenericArgument> = match std::mem::take(&mut last.arguments) {
-                    PathArguments::AngleBracketed(arguments) => {
-                        let is_type = |argument: &GenericArgument| matches!(argument, GenericArgument::Type(_));
-                        arguments.args.into_iter().filter(is_type).collect()
+            Inputs::Sole(parameter) => {
+                let (ty, names) = (&parameter.ty, entry_parameters());
+                let input = quote!(<#ty as ::cuda_std::internal::EntryInput>);
+                quote! {
+                    const _: () = #input::CHECK;
+
+                    ::cuda_std::__entry! {
+                        #entry(#(#names: #input::#names),*) {
+                            #before
+                            // SAFETY: the host passes the parameters of this entry.
+                            unsafe { #kernel(#input::from_parts(#(#names),*)) }
+                        }
                     }
-                    _ => Vec::new(),
-                };
-                quote!(#path! { #entry, #kernel, [#path], { #before }, [#(#types),*] })
+                }
             }
         };
         quote! {

@@ -3,8 +3,10 @@
 
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
-use syn::{Error, FnArg, Generics, ItemFn, Result, ReturnType};
+use syn::ext::IdentExt;
+use syn::{Attribute, Error, FnArg, Generics, ItemFn, Meta, Result, ReturnType};
 
+use crate::attributes::is_no_mangle;
 use crate::instances::{KernelAttribute, instances};
 use crate::kernel::Kernel;
 use crate::parameters::inputs;
@@ -17,6 +19,9 @@ pub fn kernel(attribute: &KernelAttribute, function: &ItemFn, module: &str) -> R
             signature,
             "a kernel must be a `fn` or an `unsafe fn`, without `async`, `const` or `extern`",
         ));
+    }
+    if let Some(name) = function.attrs.iter().find(|attribute| is_export_name(attribute)) {
+        return Err(Error::new_spanned(name, "a kernel's entry has the function's name: leave `export_name` out"));
     }
     if let ReturnType::Type(_, ty) = &signature.output {
         return Err(Error::new_spanned(ty, "a kernel returns nothing: it writes to a `GlobalMut`"));
@@ -54,9 +59,17 @@ pub fn kernel(attribute: &KernelAttribute, function: &ItemFn, module: &str) -> R
         dependent_launch: attribute.dependent_launch,
         prefetch_blocks: attribute.prefetch_blocks.as_ref(),
         erase: attribute.erase.as_ref(),
-        uses_module_of_file: signature.ident == module && signature.generics.params.is_empty(),
+        uses_module_of_file: signature.ident.unraw() == module && signature.generics.params.is_empty(),
     };
     Ok(kernel.expand())
+}
+
+/// Whether the attribute is `export_name = ...` or `unsafe(export_name = ...)`.
+fn is_export_name(attribute: &Attribute) -> bool {
+    match &attribute.meta {
+        Meta::List(list) if list.path.is_ident("unsafe") => list.tokens.to_string().starts_with("export_name"),
+        meta => meta.path().is_ident("export_name"),
+    }
 }
 
 /// Whether there are two generic parameters, both types.
@@ -68,6 +81,8 @@ impl Kernel<'_> {
     fn expand(&self) -> TokenStream {
         // The docs of parameters move to the struct's fields, because rustc allows no docs on a parameter.
         let mut function = self.function.clone();
+        // The entry has this attribute. The function itself is inlined in the entry.
+        function.attrs.retain(|attribute| !is_no_mangle(attribute));
         for input in &mut function.sig.inputs {
             if let FnArg::Typed(argument) = input {
                 argument.attrs.retain(|attribute| !attribute.path().is_ident("doc"));
@@ -90,8 +105,8 @@ impl Kernel<'_> {
     /// are imported into the file's module.
     fn module(&self) -> TokenStream {
         let (name, visibility) = (self.name, &self.function.vis);
-        let imported = format_ident!("__kernel_{name}");
-        let doc = format!("The entries and the handle of the kernel [`{name}`](fn@{name}).");
+        let imported = format_ident!("__kernel_{}", name);
+        let doc = format!("The entries and the handle of the kernel [`{}`](fn@{name}).", name.unraw());
         let (entries, host) = (self.entries(), self.host());
         let import = match self.uses_module_of_file {
             false => quote!(#visibility use #imported::*;),

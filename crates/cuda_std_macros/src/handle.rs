@@ -2,12 +2,13 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
 use syn::{GenericParam, Path, PathArguments, Type, TypePath, Visibility, parse_quote};
 
-use crate::arguments::{ArgumentStruct, Field, element_of, mentions, take};
+use crate::arguments::{ArgumentStruct, Field, element_of, is_known, mentions, take};
 use crate::instances::Instance;
 use crate::kernel::Kernel;
-use crate::parameters::{Inputs, Parameter, argument_of, with_static_lifetimes};
+use crate::parameters::{Inputs, Parameter, SoleParameter, argument_of, with_static_lifetimes};
 
 impl Kernel<'_> {
     /// The argument struct of a kernel with a list of parameters: its definition, and its type.
@@ -18,7 +19,7 @@ impl Kernel<'_> {
             name: name.clone(),
             ty: ty.clone(),
         });
-        // A generic parameter that is itself the type of an element or of a scalar needs only the bound `Plain`. A
+        // A generic parameter that is itself the type of an element or of a scalar needs only the bound `Stored`. A
         // parameter that occurs inside another type keeps the kernel's bounds, and so do the parameters in these
         // bounds.
         let elements: Vec<TokenStream> = parameters.iter().map(|Parameter { ty, .. }| element_of(ty)).collect();
@@ -47,21 +48,73 @@ impl Kernel<'_> {
             if bounded.contains(&name.to_string()) {
                 return Some((*parameter).clone());
             }
-            plain.contains(&name.to_string()).then(|| parse_quote!(#name: ::cuda_std::element::Plain))
+            plain.contains(&name.to_string()).then(|| parse_quote!(#name: ::cuda_std::element::Stored))
         };
         let generics: Vec<GenericParam> = self.generics.iter().filter_map(generic).collect();
+        self.args_with(generics, fields.collect())
+    }
+
+    /// The struct `Args` with these fields: its definition, and its type.
+    fn args_with(&self, generics: Vec<GenericParam>, fields: Vec<Field>) -> (TokenStream, TokenStream) {
         let name = self.name;
-        let doc = format!("The arguments of [`{name}`](fn@super::super::{name}), by name.");
+        let doc = format!("The arguments of [`{}`](fn@super::super::{name}), by name.", name.unraw());
         let arguments = ArgumentStruct {
             attributes: quote!(#[doc = #doc] #[allow(missing_docs)] #[cfg(not(target_arch = "nvptx64"))]),
             visibility: &Visibility::Public(Default::default()),
             name: format_ident!("Args"),
             generics,
-            fields: fields.collect(),
+            fields,
         };
         let own: Vec<TokenStream> = arguments.generics.iter().map(argument_of).collect();
         let (definition, implementation) = (arguments.definition(), arguments.parameters());
         (quote!(#definition #implementation), arguments.static_ty(&own))
+    }
+
+    /// The same for a kernel with a single parameter of an unknown type. If it turns out to be an argument struct, that
+    /// is the type, and `Args` is not used.
+    fn args_of_sole(&self, parameter: &SoleParameter) -> (TokenStream, TokenStream) {
+        let Some((name, docs)) = &parameter.name else {
+            return (self.assert_argument_struct(&parameter.ty), static_argument_struct(&parameter.ty));
+        };
+        let field = Field {
+            attributes: docs.clone(),
+            visibility: Visibility::Public(Default::default()),
+            name: name.clone(),
+            ty: parse_quote!(Value),
+        };
+        let (definition, _) = self.args_with(vec![parse_quote!(Value)], vec![field]);
+        let ty = static_type(&parameter.ty);
+        (definition, quote!(<#ty as ::cuda_std::launch::FromSlots<'static>>::Args<Args<#ty>>))
+    }
+
+    /// Code that says why a value cannot be a pattern, if the type is one: the other errors would not.
+    fn assert_argument_struct(&self, ty: &TypePath) -> TokenStream {
+        let Some(instance) = self.instances.first() else { return TokenStream::new() };
+        let (aliases, ty) = (self.aliases(instance), static_type(ty));
+        quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            const _: () = {
+                #aliases
+                ::cuda_std::launch::assert_argument_struct::<#ty>();
+            };
+        }
+    }
+
+    /// Code that fails to compile if the kernel takes a value that PTX entries cannot take.
+    fn assert_values(&self, instance: &Instance, args: &TokenStream) -> TokenStream {
+        let is_checked = match &self.inputs {
+            Inputs::Listed(parameters) => parameters.iter().any(|parameter| !is_known(&parameter.ty)),
+            Inputs::Sole(_) => true,
+        };
+        let aliases = self.aliases(instance);
+        let check = quote! {
+            #[cfg(not(target_arch = "nvptx64"))]
+            const _: &[::cuda_std::launch::NamedParameter] = {
+                #aliases
+                <#args as ::cuda_std::launch::Parameters>::PARAMETERS
+            };
+        };
+        if is_checked { check } else { TokenStream::new() }
     }
 
     /// The module's items for the host.
@@ -71,7 +124,7 @@ impl Kernel<'_> {
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
         let (args_struct, args) = match &self.inputs {
             Inputs::Listed(parameters) => self.args(parameters),
-            Inputs::Struct(ty) => (quote!(), static_argument_struct(ty)),
+            Inputs::Sole(parameter) => self.args_of_sole(parameter),
         };
         let unsafety = &self.function.sig.unsafety;
         let safety = unsafety.map(|_| {
@@ -100,7 +153,16 @@ impl Kernel<'_> {
                 }},
             )
         };
-        let bound = (!generics.is_empty()).then(|| quote!(where Instance #turbofish: ::cuda_std::launch::Instance));
+        let names: Vec<String> = arguments.iter().map(ToString::to_string).collect();
+        let input = match &self.inputs {
+            Inputs::Sole(SoleParameter { ty, name: Some(_) }) if mentions(ty.to_token_stream(), &names) => {
+                let ty = static_type(ty);
+                Some(quote!(, #ty: ::cuda_std::launch::FromSlots<'static>))
+            }
+            _ => None,
+        };
+        let bound =
+            (!generics.is_empty()).then(|| quote!(where Instance #turbofish: ::cuda_std::launch::Instance #input));
         let marker_fields = generics.iter().filter_map(|parameter| match parameter {
             GenericParam::Type(ty) => {
                 let name = &ty.ident;
@@ -117,9 +179,11 @@ impl Kernel<'_> {
         });
         let implementations = self.instances.iter().map(|instance| self.implementation(instance, &args));
         let erased = self.erase.map(|erase| self.erased(erase));
-        let assertions = self.instances.iter().filter_map(|instance| {
+        let assertions = self.instances.iter().map(|instance| {
             let (assertions, aliases) = (instance.assertions(), self.aliases(instance));
-            (!assertions.is_empty()).then(|| quote!(const _: () = { #aliases #assertions };))
+            let of_constants = (!assertions.is_empty()).then(|| quote!(const _: () = { #aliases #assertions };));
+            let of_values = self.assert_values(instance, &args);
+            quote!(#of_constants #of_values)
         });
         quote! {
             #args_struct
@@ -173,7 +237,7 @@ impl Kernel<'_> {
         let name = self.name;
         let take = match &self.inputs {
             Inputs::Listed(parameters) => parameters.iter().map(|parameter| take(&parameter.ty)).collect(),
-            Inputs::Struct(_) => vec![quote!(::cuda_std::launch::FromSlots::from_slots(&mut slots))],
+            Inputs::Sole(_) => vec![quote!(::cuda_std::launch::FromSlots::from_slots(&mut slots))],
         };
         quote! {
             #[allow(unused_mut, unused_variables)]
@@ -212,7 +276,7 @@ impl Kernel<'_> {
     fn implementation(&self, instance: &Instance, args: &TokenStream) -> TokenStream {
         let arguments = &instance.arguments;
         let turbofish = (!arguments.is_empty()).then(|| quote!(::<#(#arguments),*>));
-        let entry = self.entry_name(instance).to_string();
+        let entry = self.entry_name(instance).unraw().to_string();
         let aliases = self.aliases(instance);
         let thread = self.thread(instance);
         let sides = (0..3).map(|axis| match (self.block.is_empty(), self.block.get(axis)) {
@@ -233,7 +297,12 @@ impl Kernel<'_> {
     }
 }
 
-/// The struct's type with the lifetime `'static`, as in the type of a handle.
+/// A type with the lifetime `'static`, whether or not it has a lifetime.
+fn static_type(ty: &TypePath) -> TokenStream {
+    quote!(::cuda_std::launch::Static<fn(&()) -> #ty>)
+}
+
+/// An argument struct's type with the lifetime `'static`, as in the type of a handle.
 fn static_argument_struct(ty: &TypePath) -> TokenStream {
     let mut ty = ty.clone();
     let last = ty.path.segments.last_mut().expect("a path has a segment");

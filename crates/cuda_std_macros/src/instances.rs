@@ -2,6 +2,7 @@
 
 use proc_macro2::TokenStream;
 use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
 use syn::{Error, Expr, ExprBlock, ExprLit, GenericParam, Ident, Lit, Path, Result, Token, Type, bracketed, token};
@@ -158,7 +159,9 @@ impl Argument {
     /// The part of the entry's name for this argument, such as `f32` or `256`.
     fn name(&self) -> Result<Option<String>> {
         let name = match self {
-            Self::Type(Type::Path(path)) => path.path.segments.last().expect("a path has a segment").ident.to_string(),
+            Self::Type(Type::Path(path)) => {
+                path.path.segments.last().expect("a path has a segment").ident.unraw().to_string()
+            }
             Self::Type(other) => return Err(Error::new_spanned(other, "the type of an instance must be a path")),
             Self::Constant(ExprLit { lit: Lit::Int(number), .. }, _) => number.base10_digits().to_owned(),
             Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }, _) => truth.value.to_string(),

@@ -85,9 +85,11 @@ mod plain;
 /// kernel's module. A kernel without generic parameters in a file of the same name, such as `gemm` in `gemm.rs`, has no
 /// separate module: its items are in the file's module (`gemm::handle()`), and `pub use gemm::gemm` does not collide.
 ///
-/// The parameters are scalars, pointers, slices, `Global` and `GlobalMut`, or one argument struct. If the kernel is an
+/// The parameters are values, pointers, slices, `Global` and `GlobalMut`, or one argument struct. A value is of any
+/// type that a buffer can hold (`cuda_std::element::Stored`), and aligned to at most 16 bytes. If the kernel is an
 /// `unsafe fn`, its `handle` is unsafe, too: the caller promises that every launch meets the kernel's safety
-/// conditions. A safe kernel can access memory only through views, so its `handle` is safe.
+/// conditions, and that each element of a slice is a value of its type. A safe kernel can access memory only through
+/// views, so its `handle` is safe.
 #[proc_macro_attribute]
 pub fn kernel(attribute: TokenStream, item: TokenStream) -> TokenStream {
     if let Ok(instances::InstancesFromMacro { path, rest }) = syn::parse(attribute.clone()) {
@@ -161,7 +163,7 @@ pub fn address_space(attribute: TokenStream, item: TokenStream) -> TokenStream {
 /// `bytemuck::Pod` for it. Arrays of the struct are then plain, too.
 ///
 /// The struct must have `#[repr(C)]` or `#[repr(transparent)]`, no generic parameters, only plain fields, and no
-/// padding.
+/// padding. A `bool` is not plain: write `u8`.
 #[proc_macro_derive(Plain)]
 pub fn plain(item: TokenStream) -> TokenStream {
     tokens_or_error(syn::parse(item).and_then(|item| plain::plain(&item)))
@@ -189,8 +191,8 @@ pub fn plain(item: TokenStream) -> TokenStream {
 /// on the host: `#[arguments]` adds a lifetime and a type parameter `Side` to the struct. The type of the kernel's
 /// parameter is written `ScaleArguments<T>`, and the type of the handle is `Kernel<ScaleArguments<'static, T>>`.
 ///
-/// A field can have any type that a kernel's parameter can have. The public argument structs of a crate need different
-/// names.
+/// A field can have any type that a kernel's parameter can have. The entry has at most 64 parameters, where a view or a
+/// slice is two: its address and its length.
 #[proc_macro_attribute]
 pub fn arguments(attribute: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = syn::parse::<syn::parse::Nothing>(attribute)

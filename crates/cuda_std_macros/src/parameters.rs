@@ -22,34 +22,61 @@ pub struct Parameter {
 /// The inputs of a kernel.
 pub enum Inputs {
     Listed(Vec<Parameter>),
-    /// A struct with `#[arguments]`.
-    Struct(TypePath),
+    /// A single parameter of an unknown type: a struct with `#[arguments]`, or a value.
+    Sole(SoleParameter),
 }
 
-/// The inputs of a kernel's signature: a list of parameters, or a single argument struct.
+/// A single parameter of an unknown type.
+pub struct SoleParameter {
+    pub ty: TypePath,
+    /// The parameter's name and docs, if it is a name, and not the pattern of an argument struct.
+    pub name: Option<(Ident, Vec<Attribute>)>,
+}
+
+/// The inputs of a kernel's signature: a list of parameters, or a single one of an unknown type.
 pub fn inputs(signature: &syn::Signature) -> Result<Inputs> {
     let mut inputs = signature.inputs.iter();
     if let (Some(FnArg::Typed(argument)), None) = (inputs.next(), inputs.next())
         && let Type::Path(path) = without_parentheses(&argument.ty)
-        && is_struct(path, &signature.generics)
+        && is_unknown(path, &signature.generics)
     {
         if let Some(lifetime) = named_lifetime(&argument.ty) {
             return Err(Error::new_spanned(lifetime, NAMED_LIFETIME_ERROR));
         }
-        return Ok(Inputs::Struct(path.clone()));
+        let name = match &*argument.pat {
+            Pat::Ident(pattern) => Some((pattern.ident.clone(), docs(&argument.attrs))),
+            Pat::Struct(_) => None,
+            other => return Err(Error::new_spanned(other, NO_NAME_ERROR)),
+        };
+        return Ok(Inputs::Sole(SoleParameter { ty: path.clone(), name }));
     }
     parameters(signature).map(Inputs::Listed)
 }
 
-/// Whether a type is an argument struct: not a view, a scalar or a generic parameter.
-fn is_struct(path: &TypePath, generics: &Generics) -> bool {
-    const OTHERS: [&str; 14] =
-        ["Global", "GlobalMut", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "isize", "usize", "f32", "f64"];
+/// Whether a type may be an argument struct: it is not a view, a primitive type or a generic parameter.
+fn is_unknown(path: &TypePath, generics: &Generics) -> bool {
     let name = &path.path.segments.last().expect("a path has a segment").ident;
     path.qself.is_none()
-        && !OTHERS.iter().any(|other| name == other)
+        && !is_primitive(path)
+        && name != "Global"
+        && name != "GlobalMut"
         && !generics.type_params().any(|parameter| path.path.is_ident(&parameter.ident))
 }
+
+/// Whether a path is the name of a primitive type.
+pub fn is_primitive(path: &TypePath) -> bool {
+    const NAMES: [&str; 16] = [
+        "bool", "char", "i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64", "i128", "u128", "isize", "usize", "f32",
+        "f64",
+    ];
+    path.qself.is_none() && NAMES.iter().any(|name| path.path.is_ident(name))
+}
+
+fn docs(attributes: &[Attribute]) -> Vec<Attribute> {
+    attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect()
+}
+
+const NO_NAME_ERROR: &str = "a kernel's parameter must be a name";
 
 pub const NAMED_LIFETIME_ERROR: &str = "a kernel's parameters live only for its launch: leave the lifetime out";
 
@@ -63,7 +90,7 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
                 return Err(Error::new_spanned(input, "a kernel must be a free function"));
             };
             let Pat::Ident(pattern) = &*argument.pat else {
-                return Err(Error::new_spanned(&argument.pat, "a kernel's parameter must be a name"));
+                return Err(Error::new_spanned(&argument.pat, NO_NAME_ERROR));
             };
             let ty = without_parentheses(&argument.ty).clone();
             if matches!(ty, Type::Reference(_) | Type::Ptr(_)) && signature.unsafety.is_none() {
@@ -77,8 +104,7 @@ fn parameters(signature: &syn::Signature) -> Result<Vec<Parameter>> {
                 return Err(Error::new_spanned(lifetime, NAMED_LIFETIME_ERROR));
             }
             let is_view = is_view(&ty)?;
-            let docs = argument.attrs.iter().filter(|attribute| attribute.path().is_ident("doc")).cloned().collect();
-            Ok(Parameter { name: pattern.ident.clone(), ty, is_view, docs })
+            Ok(Parameter { name: pattern.ident.clone(), ty, is_view, docs: docs(&argument.attrs) })
         })
         .collect()
 }

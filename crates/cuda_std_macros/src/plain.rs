@@ -11,7 +11,8 @@ pub fn plain(item: &DeriveInput) -> Result<TokenStream> {
         return Err(Error::new_spanned(&item.ident, refused));
     };
     if !item.generics.params.is_empty() {
-        let refused = "a generic struct's padding depends on its parameters: implement `Plain` for the types in use";
+        let refused =
+            "a generic struct's padding depends on its parameters: implement `bytemuck::Pod` for the types in use";
         return Err(Error::new_spanned(&item.generics, refused));
     }
     if !item.attrs.iter().any(has_fixed_layout) {

@@ -136,3 +136,33 @@ fn functions_of_core_are_linked_where_they_are_used() {
         }
     }
 }
+
+/// A value is one parameter of the entry, whose name is the kernel's, even if that is a keyword.
+#[test]
+fn values_are_one_parameter() {
+    let of_entry = [
+        ("only_a_struct", ".align 8 .b8 only_a_struct_param_0[16]"),
+        ("only_an_alias", ".align 8 .b8 only_an_alias_param_0[16]"),
+        ("only_a_generic_struct_f32", ".align 8 .b8 only_a_generic_struct_f32_param_0[16]"),
+        ("only_a_bool", ".u8 only_a_bool_param_0"),
+        ("only_a_u128", ".align 16 .b8 only_a_u128_param_0[16]"),
+        ("while", ".align 8 .b8 while_param_0[16]"),
+    ];
+    for (arch, module) in modules() {
+        let entry = |name: &str| {
+            let found = module.entries().iter().find(|entry| entry.name == name);
+            found.unwrap_or_else(|| panic!("no entry `{name}` for {arch}"))
+        };
+        for (name, parameter) in of_entry {
+            let text = &entry(name).text;
+            assert!(text.contains(parameter), "{name} {arch}: {text}");
+            assert_eq!(text.matches("\t.param ").count(), 1, "{name} {arch}: {text}");
+        }
+        assert_eq!(entry("match_u32").text.matches("\t.param ").count(), 5, "{arch}: two views and a number");
+        assert_eq!(entry("loop").text.matches("\t.param ").count(), 5, "{arch}: two views and a number");
+        // Every byte that is not 0 is `true`.
+        let bools = &entry("bools").text;
+        assert!(bools.contains("ld.global.b8") && bools.contains("setp.ne.b16"), "{arch}: {bools}");
+        assert!(!bools.contains("trap"), "{arch}: {bools}");
+    }
+}

@@ -9,6 +9,7 @@ use warpfold::{Buffer, Error, Gpu};
 mod atomics;
 mod core_functions;
 mod floats;
+mod parameters;
 mod vectors;
 mod warps;
 
@@ -16,7 +17,7 @@ mod warps;
 pub type Run = fn(&Gpu) -> Result<Vec<u64>, Error>;
 
 /// Every run, by the name of the kind. The runs of floats are separate: they take longest.
-pub static RUNS: [(&str, Run); 46] = [
+pub static RUNS: [(&str, Run); 51] = [
     ("branches", branches),
     ("loops", loops),
     ("loops in loops", loops_in_loops),
@@ -49,6 +50,11 @@ pub static RUNS: [(&str, Run); 46] = [
     ("shared memory of several types", shared_memory_of_types),
     ("reversal by shared memory", reversals),
     ("structs by value", vectors::structs_by_value),
+    ("values as the only parameter", parameters::only_values),
+    ("bools", parameters::bools),
+    ("bytes that are no bools", parameters::bytes_that_are_no_bools),
+    ("enums and letters", parameters::enums),
+    ("names that are keywords", parameters::keywords),
     ("types of other crates by value", vectors::foreign_types_by_value),
     ("vectors of three floats", vectors::vec3_operations),
     ("a matrix times vectors", vectors::mat3_vec3_multiply),

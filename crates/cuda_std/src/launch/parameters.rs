@@ -1,7 +1,7 @@
 //! The parameters of kernels, and how their arguments become slots and values again.
 
 use crate::arguments::Side;
-use crate::element::Plain;
+use crate::element::Stored;
 use crate::global::{Global, GlobalMut};
 
 /// A kernel's parameter, as the executor's reports name it.
@@ -93,42 +93,93 @@ pub trait Visitor<'launch, OnSide: Side> {
     /// A number.
     fn scalar<T: ScalarParameter>(&mut self, number: T);
     /// A read-only view.
-    fn global<T: Plain>(&mut self, view: OnSide::Global<'launch, T>);
+    fn global<T: Stored>(&mut self, view: OnSide::Global<'launch, T>);
     /// A writable view.
-    fn global_mut<T: Plain>(&mut self, view: OnSide::GlobalMut<'launch, T>);
+    fn global_mut<T: Stored>(&mut self, view: OnSide::GlobalMut<'launch, T>);
     /// A slice.
-    fn slice<T: Plain>(&mut self, view: OnSide::Slice<'launch, T>);
+    fn slice<T: Stored>(&mut self, view: OnSide::Slice<'launch, T>);
     /// A read-only address.
-    fn pointer<T: Plain>(&mut self, view: OnSide::Pointer<'launch, T>);
+    fn pointer<T: Stored>(&mut self, view: OnSide::Pointer<'launch, T>);
     /// A writable address.
-    fn pointer_mut<T: Plain>(&mut self, view: OnSide::PointerMut<'launch, T>);
+    fn pointer_mut<T: Stored>(&mut self, view: OnSide::PointerMut<'launch, T>);
 }
 
-/// An argument struct that a kernel takes as its only parameter.
+/// A type of a kernel's only parameter: an argument struct, or a value.
 ///
 /// # Safety
-/// It reads the parameters that [`Parameters::PARAMETERS`] describes, and reaches no memory after `'launch`.
+/// It reads the parameters that [`Parameters::PARAMETERS`] of [`FromSlots::Args`] describes, and reaches no memory
+/// after `'launch`.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not an argument struct",
-    label = "a view, a number or a struct that `#[arguments]` has made; in an `unsafe fn` also a pointer or a slice"
+    message = "`{Self}` is neither an argument struct nor a value that a kernel takes",
+    label = "plain data, a `bool`, a view, or a struct that `#[arguments]` has made; in an `unsafe fn` also a pointer \
+             or a slice",
+    note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`",
+    note = "for a struct of plain fields, write `#[derive(Clone, Copy, cuda_std::Plain)]` and `#[repr(C)]`"
 )]
 pub unsafe trait FromSlots<'launch> {
-    /// Makes the arguments from the next slots.
+    /// The argument struct of the kernel: the type itself, or for a value `Own`, which has a field for it.
+    type Args<Own>;
+
+    /// Makes the parameter from the next slots.
     ///
     /// # Safety
     /// As for [`Parameter::from_slots`].
     unsafe fn from_slots(slots: &mut Slots<'launch>) -> Self;
 }
 
-/// A kernel's parameter by value: a number, a struct, an array, or a vector of another crate, if it is [plain](Plain).
-/// It holds no view and no pointer, so a GPU's loads through others stay loads from global memory.
+// SAFETY: a value reads its own slots, and reaches no memory.
+#[diagnostic::do_not_recommend]
+unsafe impl<'launch, T: Stored> FromSlots<'launch> for T {
+    type Args<Own> = Own;
+
+    unsafe fn from_slots(slots: &mut Slots<'launch>) -> Self {
+        // SAFETY: as promised by the caller.
+        unsafe { slots.take_scalar() }
+    }
+}
+
+/// For the expansion of `#[kernel]`: `Static<fn(&()) -> T>` is `T` with `'static` for a lifetime that is left out. The
+/// macro does not know whether `T` has one: argument structs do, values do not.
+#[doc(hidden)]
+pub type Static<F> = <F as WithLifetime<'static>>::Type;
+
+/// See [`Static`].
+#[doc(hidden)]
+pub trait WithLifetime<'a> {
+    /// The function's result for an argument that lives for `'a`.
+    type Type;
+}
+
+impl<'a, F: Fn(&'a ()) -> T, T> WithLifetime<'a> for F {
+    type Type = T;
+}
+
+/// For the expansion of `#[kernel]`: the only parameter of a kernel is a pattern, and so an argument struct.
+#[doc(hidden)]
+pub const fn assert_argument_struct<T: ArgumentStruct>() {}
+
+/// An argument struct: what has the names of a kernel's parameters.
+#[doc(hidden)]
+#[diagnostic::on_unimplemented(
+    message = "a kernel's parameter must be a name, unless it is an argument struct",
+    label = "not an argument struct",
+    note = "write `value: {Self}` in the kernel's signature, and `let {Self} {{ .. }} = value;` in the kernel"
+)]
+pub trait ArgumentStruct {}
+
+#[diagnostic::do_not_recommend]
+impl<T: Parameters> ArgumentStruct for T {}
+
+/// A kernel's parameter by value: a number, a struct, an array, a vector of another crate, or a `bool`, if memory can
+/// [hold](Stored) it. It contains no view and no pointer, so a GPU's loads through others stay loads from global
+/// memory. Its alignment is at most 16 bytes.
 #[diagnostic::on_unimplemented(
     message = "a kernel takes no `{Self}` by value",
-    label = "not plain data",
+    label = "neither plain data, nor a type whose bits can be checked, such as `bool`",
     note = "`#[kernel]` knows a view by its name: write `Global<..>` or `GlobalMut<..>`",
     note = "for a struct of plain fields, write `#[derive(Clone, Copy, cuda_std::Plain)]` and `#[repr(C)]`"
 )]
-pub trait ScalarParameter: Plain {
+pub trait ScalarParameter: Stored {
     /// The number of slots: one for each 8 bytes.
     const SLOTS: usize;
 
@@ -145,15 +196,16 @@ pub trait ScalarParameter: Plain {
 
 // All hosts of CUDA are little-endian: the first bytes of the slots are the value.
 #[diagnostic::do_not_recommend]
-impl<T: Plain> ScalarParameter for T {
+impl<T: Stored> ScalarParameter for T {
     const SLOTS: usize = {
-        assert!(size_of::<T>() > 0, "a kernel's parameter has a size");
+        assert_by_value::<T>();
         size_of::<T>().div_ceil(8)
     };
 
     fn to_slots(self, mut push: impl FnMut(u64)) {
+        let bits = self.to_stored();
         let mut left = size_of::<T>();
-        let mut bytes = (&raw const self).cast::<u8>();
+        let mut bytes = (&raw const bits).cast::<u8>();
         while left > 0 {
             let (mut slot, count) = (0_u64, left.min(8));
             // SAFETY: `bytes` has `left` bytes of the value, none of which is padding, and `slot` has 8.
@@ -167,17 +219,28 @@ impl<T: Plain> ScalarParameter for T {
     }
 
     unsafe fn from_slots(slots: &[u64]) -> Self {
-        let value = slots as *const [u64] as *const T;
-        // SAFETY: as promised by the caller the slots have the bytes of a `T`, for which any bits are valid. They are
-        // aligned to 8 bytes.
-        unsafe {
+        let value = slots as *const [u64] as *const T::Bits;
+        // SAFETY: as promised by the caller the slots have the bytes of a `T`. They are aligned to 8 bytes.
+        let bits = unsafe {
             match align_of::<T>() <= 8 {
                 // Each thread reads its parameters. Without optimization this takes a fraction of a function's time.
                 true => *value,
                 false => value.read_unaligned(),
             }
-        }
+        };
+        T::from_stored(bits)
     }
+}
+
+/// Fails to compile if a PTX entry cannot take a `T` by value.
+#[doc(hidden)]
+pub const fn assert_by_value<T>() {
+    assert!(size_of::<T>() > 0, "a kernel's parameter by value has a size of 0: leave it out");
+    assert!(
+        align_of::<T>() <= 16,
+        "a kernel's parameter by value is aligned to more than 16 bytes, which PTX does not allow: pass the struct in \
+         a buffer, or reduce its alignment, `repr(align(..))`, to 16"
+    );
 }
 
 /// A parameter that a PTX entry takes only as an address.
@@ -188,14 +251,14 @@ pub trait PointerParameter: Parameter<'static> {}
 #[doc(hidden)]
 pub trait ViewParameter: Parameter<'static> {}
 
-impl<T: Plain> PointerParameter for *const T {}
-impl<T: Plain> PointerParameter for *mut T {}
-impl<T: Plain> ViewParameter for &'static [T] {}
-impl<T: Plain> ViewParameter for Global<'static, T> {}
-impl<T: Plain> ViewParameter for GlobalMut<'static, T> {}
+impl<T: Stored> PointerParameter for *const T {}
+impl<T: Stored> PointerParameter for *mut T {}
+impl<T: Stored> ViewParameter for &'static [T] {}
+impl<T: Stored> ViewParameter for Global<'static, T> {}
+impl<T: Stored> ViewParameter for GlobalMut<'static, T> {}
 
 // SAFETY: the slot is the address.
-unsafe impl<T: Plain> Parameter<'_> for *const T {
+unsafe impl<T: Stored> Parameter<'_> for *const T {
     const SLOTS: usize = 1;
     unsafe fn from_slots(slots: &[u64]) -> Self {
         slots[0] as usize as *const T
@@ -203,7 +266,7 @@ unsafe impl<T: Plain> Parameter<'_> for *const T {
 }
 
 // SAFETY: the slot is the address.
-unsafe impl<T: Plain> Parameter<'_> for *mut T {
+unsafe impl<T: Stored> Parameter<'_> for *mut T {
     const SLOTS: usize = 1;
     unsafe fn from_slots(slots: &[u64]) -> Self {
         slots[0] as usize as *mut T
@@ -211,7 +274,7 @@ unsafe impl<T: Plain> Parameter<'_> for *mut T {
 }
 
 // SAFETY: the slots are address and length.
-unsafe impl<'launch, T: Plain> Parameter<'launch> for &'launch [T] {
+unsafe impl<'launch, T: Stored> Parameter<'launch> for &'launch [T] {
     const SLOTS: usize = 2;
     const IS_WRITABLE: bool = false;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
@@ -222,7 +285,7 @@ unsafe impl<'launch, T: Plain> Parameter<'launch> for &'launch [T] {
 }
 
 // SAFETY: the slots are address and length.
-unsafe impl<'launch, T: Plain> Parameter<'launch> for Global<'launch, T> {
+unsafe impl<'launch, T: Stored> Parameter<'launch> for Global<'launch, T> {
     const SLOTS: usize = 2;
     const IS_WRITABLE: bool = false;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
@@ -233,7 +296,7 @@ unsafe impl<'launch, T: Plain> Parameter<'launch> for Global<'launch, T> {
 }
 
 // SAFETY: the slots are address and length.
-unsafe impl<'launch, T: Plain> Parameter<'launch> for GlobalMut<'launch, T> {
+unsafe impl<'launch, T: Stored> Parameter<'launch> for GlobalMut<'launch, T> {
     const SLOTS: usize = 2;
     const ELEMENT: Option<usize> = Some(size_of::<T>());
     unsafe fn from_slots(slots: &[u64]) -> Self {
@@ -271,8 +334,8 @@ impl<'a> Slots<'a> {
             && let [own, rest @ ..] = self.0
         {
             self.0 = rest;
-            // SAFETY: as promised by the caller the slot has the bytes of a `T`, for which any bits are valid.
-            return unsafe { *(own as *const u64 as *const T) };
+            // SAFETY: as promised by the caller the slot has the bytes of a `T`.
+            return T::from_stored(unsafe { *(own as *const u64 as *const T::Bits) });
         }
         // SAFETY: as promised by the caller. A parameter reads its own slots, which are the first ones.
         unsafe { T::from_slots(self.next(T::SLOTS)) }

@@ -14,6 +14,7 @@
 //! | [`atomics`] | atomic floats and integers of each scope |
 //! | [`shared`] | static and dynamic shared memory by `*array.add(i)` |
 //! | [`floats`] | `GpuFloat`, `FloatExt`, approximations |
+//! | [`parameters`] | values as the only parameter, `bool`s and enums, names that are keywords |
 //! | [`vectors`] | structs in memory: vectors and matrices of floats, a ray tracer |
 //! | [`functions`] | functions of other crates, `gpu_only`, `externally_visible`, assertions, target features |
 //! | [`mod@gemm`], [`mod@vecadd`] | kernels with the names of their files |
@@ -25,6 +26,7 @@ pub mod floats;
 pub mod functions;
 pub mod gemm;
 pub mod lang;
+pub mod parameters;
 pub mod shared;
 pub mod threads;
 pub mod vecadd;

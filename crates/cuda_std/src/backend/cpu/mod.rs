@@ -52,6 +52,12 @@ pub(crate) fn misaligned_for(array: &'static str, size: usize) -> ! {
 
 #[track_caller]
 #[cold]
+pub(crate) fn not_a_value(ty: &'static str) -> ! {
+    lane::fault(format!("the loaded bits are no value of `{ty}`"))
+}
+
+#[track_caller]
+#[cold]
 pub(crate) fn u16x2_out_of_range(a: u32, b: u32) -> ! {
     lane::fault(format!("halves of {a:#010x} or {b:#010x} are not below 0x7c00"))
 }

@@ -69,6 +69,12 @@ pub(crate) fn misaligned_for(_array: &'static str, _size: usize) -> ! {
     trap()
 }
 
+/// Traps on bits in memory that are no value of their type.
+#[inline(always)]
+pub(crate) fn not_a_value(_ty: &'static str) -> ! {
+    trap()
+}
+
 /// No effect: nothing is erased on a GPU.
 #[inline(always)]
 pub(crate) fn enter_table<V: Sync>(_table: &'static V) {}

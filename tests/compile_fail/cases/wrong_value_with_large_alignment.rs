@@ -1,0 +1,18 @@
+//! PTX entries take no values that are aligned to more than 16 bytes.
+use cuda_std::prelude::*;
+
+#[derive(Clone, Copy, cuda_std::Plain)]
+#[repr(C, align(32))]
+pub struct Wide(pub [u64; 4]);
+
+#[kernel]
+pub fn only(wide: Wide) {
+    assert!(wide.0[0] == 0);
+}
+
+#[kernel]
+pub fn beside_others(out: GlobalMut<u64>, wide: Wide) {
+    out.store(0, wide.0[0]);
+}
+
+fn main() {}
