@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::{Arch, BuildError, DeviceToolchain, link, stamp};
 
@@ -194,7 +195,7 @@ pub(crate) fn compile(
     let libraries = ptx_of_libraries(&String::from_utf8_lossy(&output.stdout), &dependencies);
     link::link(&mut ptx, &libraries).map_err(|source| BuildError::io("read", &dependencies, source))?;
     for (file, text) in ptx_files.iter().zip(&ptx) {
-        fs::write(file, text).map_err(|source| BuildError::io("write", file, source))?;
+        write_once(file, text).map_err(|source| BuildError::io("write", file, source))?;
     }
     let dep_info = release.join(format!("{library}.d"));
     let sources = sources(&dep_info, folder)?;
@@ -215,17 +216,20 @@ fn ptx_of_libraries(messages: &str, folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Writes a file that cargo or the compiler runs or reads, unless it exists: cargo would take a new file for a
-/// different compiler.
+/// Writes a file, unless it has these contents: cargo would take a new file for a different compiler.
 fn write_once(file: &Path, contents: &str) -> io::Result<()> {
     if fs::read_to_string(file).is_ok_and(|present| present == contents) {
         return Ok(());
     }
-    // First under a temporary name: concurrent builds may write the file, and none may use a partial one.
-    let unfinished = file.with_extension(std::process::id().to_string());
+    // First under another name: concurrent builds may read and write the file, and none may see a part of it.
+    static FILES: AtomicUsize = AtomicUsize::new(0);
+    let number = FILES.fetch_add(1, Ordering::Relaxed);
+    let unfinished = file.with_extension(format!("{}-{number}", std::process::id()));
     fs::write(&unfinished, contents)?;
     #[cfg(unix)]
-    fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    if contents.starts_with("#!") {
+        fs::set_permissions(&unfinished, std::os::unix::fs::PermissionsExt::from_mode(0o755))?;
+    }
     fs::rename(unfinished, file)
 }
 

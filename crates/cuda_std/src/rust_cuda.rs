@@ -105,7 +105,8 @@
 //! - **re-exports**
 //!   - *the same*: `half`, `f16`, `bf16`
 //!   - *different*: `glam` 0.30 is an optional feature, with which `glam` has no SIMD in the whole program, so that the
-//!     CPU has the layouts and computes the bits of a GPU; `bytemuck`, `num_complex`
+//!     CPU has the layouts and computes the bits of a GPU; its square roots are functions of `libm`, not one
+//!     instruction; `bytemuck`, `num_complex`
 //!   - *absent*: `vek`, except for `vek::num_traits`, without its `Float`
 //!
 //! # The count

@@ -6,6 +6,7 @@ use simt::{Dim3, Fault, Launch, Watch};
 #[cfg(feature = "glam")]
 mod glam;
 mod statics;
+mod stored;
 mod vek;
 
 /// Launches a kernel in the executor, with its checks.
