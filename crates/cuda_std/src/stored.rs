@@ -68,8 +68,10 @@ pub(crate) const fn is_same<A: 'static, B: 'static>() -> bool {
 /// deriving both:
 ///
 /// ```
-/// # use cuda_std::bytemuck;
-/// #[derive(Clone, Copy, PartialEq, bytemuck::NoUninit, bytemuck::CheckedBitPattern)]
+/// use cuda_std::bytemuck::{CheckedBitPattern, NoUninit};
+///
+/// #[derive(Clone, Copy, PartialEq, NoUninit, CheckedBitPattern)]
+/// #[bytemuck(crate = "cuda_std::bytemuck")]
 /// #[repr(u8)]
 /// enum Material {
 ///     Glass,
@@ -144,7 +146,8 @@ const fn assert_layout<T, Bits>() {
     assert!(size_of::<T>() == size_of::<Bits>() && align_of::<T>() == align_of::<Bits>(), "the layouts differ");
 }
 
-/// Whether a type is plain: all bits are values of it, and its bits in memory have its own type.
+/// For the host crate: whether a type is plain, so that all bits are values of it.
+#[doc(hidden)]
 pub fn is_plain<T: Stored>() -> bool {
     TypeId::of::<T>() == TypeId::of::<T::Bits>()
 }
