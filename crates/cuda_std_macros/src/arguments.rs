@@ -254,10 +254,13 @@ impl ArgumentStruct<'_> {
         parameters.extend((0..unused).map(|i| format_ident!("_unused_{i}")));
         types.extend((0..unused).map(|_| quote!(())));
         let names = entry_parameters();
+        let unchecked = fields.iter().map(|field| &field.ty).filter(|ty| !is_known(ty));
         Ok(quote! {
             #[cfg(target_arch = "nvptx64")]
             impl<'launch, #(#generics),*> ::cuda_std::internal::EntryInput for #ty {
                 #(type #names = #types;)*
+
+                const CHECK: () = { #(::cuda_std::launch::assert_by_value::<#unchecked>();)* };
 
                 #[inline(always)]
                 #[allow(unused_unsafe)]

@@ -15,4 +15,15 @@ pub fn beside_others(out: GlobalMut<u64>, wide: Wide) {
     out.store(0, wide.0[0]);
 }
 
+#[arguments]
+pub struct Both {
+    pub out: GlobalMut<u64>,
+    pub wide: Wide,
+}
+
+#[kernel]
+pub fn in_a_struct(Both { out, wide }: Both) {
+    out.store(0, wide.0[0]);
+}
+
 fn main() {}
