@@ -427,8 +427,7 @@ mod tests {
         let mut x = gpu.upload(&flags).unwrap();
         assert_eq!(gpu.download(&x).unwrap(), flags);
         assert_eq!(gpu.download(&gpu.zeroed::<bool>(3).unwrap()).unwrap(), [false; 3]);
-        let matrix = gpu.upload_matrix(&flags, 2, 2).unwrap();
-        assert_eq!(gpu.download_matrix(&matrix).unwrap(), flags);
+        assert_eq!(gpu.download_matrix(&gpu.upload_matrix(&flags, 2, 2).unwrap()).unwrap(), flags);
         gpu.upload_into(&[1_u8, 0, 2, 255], x.view_mut().cast()).unwrap();
         let is_third = |error| matches!(error, Error::NotAValue { index: 2, ty: "bool" });
         assert!(is_third(gpu.download(&x).unwrap_err()));
@@ -437,10 +436,7 @@ mod tests {
         assert_eq!(kept, [true; 4]);
         gpu.download_into(x.view().slice(0, 2).unwrap(), &mut kept[2..]).unwrap();
         assert_eq!(kept, [true, true, true, false]);
-        // The bytes are still there, and so are they in a copy.
         assert_eq!(gpu.download(x.try_clone(&gpu).unwrap().view().cast::<u8>()).unwrap(), [1, 0, 2, 255]);
-        let letters = gpu.upload(&['a', 'ß', '\u{10FFFF}']).unwrap();
-        assert_eq!(gpu.download(letters.view().cast::<u32>()).unwrap(), [0x61, 0xDF, 0x0010_FFFF]);
         let surrogates = gpu.upload(&[0xD800_u32]).unwrap();
         let error = gpu.download(surrogates.view().cast::<char>()).unwrap_err();
         assert!(error.to_string().contains("element 0") && error.to_string().contains("char"), "{error}");
