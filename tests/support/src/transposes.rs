@@ -269,11 +269,11 @@ impl Noise {
 fn noise<T: Bits>(seed: u64, len: usize) -> Vec<T> {
     let mut noise = Noise::new(seed);
     let mut elements = vec![T::zeroed(); len];
-    for chunk in cast_slice_mut::<T, u8>(&mut elements).chunks_mut(8) {
-        // Of a part of a word, the high bytes, which are the most random.
-        let word = noise.bits().to_be_bytes();
-        chunk.copy_from_slice(&word[..chunk.len()]);
-    }
+    let (words, rest) = cast_slice_mut::<T, u8>(&mut elements).as_chunks_mut::<8>();
+    words.iter_mut().for_each(|word| *word = noise.bits().to_be_bytes());
+    // Of a part of a word, the high bytes, which are the most random.
+    let last = noise.bits().to_be_bytes();
+    rest.copy_from_slice(&last[..rest.len()]);
     elements
 }
 

@@ -186,7 +186,7 @@ pub fn r#loop(r#type: Global<u32>, r#for: u32, r#in: GlobalMut<u32>) {
     }
 }
 
-/// The arguments of [`match`](fn@r#match).
+/// The arguments of `match`.
 #[arguments]
 pub struct Keywords {
     /// The sources.
@@ -206,7 +206,7 @@ pub fn r#match<T: Element>(keywords: Keywords) {
     }
 }
 
-/// The value of [`while`](fn@r#while), which is the kernel's only parameter.
+/// The value of `while`, which is the kernel's only parameter.
 #[kernel]
 pub fn r#while(r#struct: OtherName) {
     assert_eq!(r#struct.first, 7);
