@@ -158,12 +158,14 @@ fn measure_case(gpu: &Gpu, plan: &Plan, peers: &mut Peers, case: &Case) -> anyho
     match (case.kind, case.size) {
         (Kind::Scaled, 4) => measure_scaled(gpu, plan, peers, case, FACTOR as f32),
         (Kind::Scaled, 8) => measure_scaled(gpu, plan, peers, case, FACTOR),
-        (Kind::Scaled, _) => measure_scaled(gpu, plan, peers, case, Complex64::new(FACTOR, 0.0)),
+        (Kind::Scaled, 16) => measure_scaled(gpu, plan, peers, case, Complex64::new(FACTOR, 0.0)),
+        (Kind::Scaled, size) => anyhow::bail!("no number of {size} bytes is scaled: choose 4, 8 or 16"),
         (_, 1) => measure_plain::<u8>(gpu, plan, peers, case),
         (_, 2) => measure_plain::<u16>(gpu, plan, peers, case),
         (_, 4) => measure_plain::<u32>(gpu, plan, peers, case),
         (_, 8) => measure_plain::<u64>(gpu, plan, peers, case),
-        _ => measure_plain::<[u64; 2]>(gpu, plan, peers, case),
+        (_, 16) => measure_plain::<[u64; 2]>(gpu, plan, peers, case),
+        (_, size) => anyhow::bail!("there is no case of elements of {size} bytes"),
     }
 }
 
