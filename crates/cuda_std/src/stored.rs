@@ -20,8 +20,8 @@ macro_rules! as_same_layout {
     }};
 }
 
-/// [`Stored::from_stored`]. For plain data a GPU's compiler sees the value itself, so that the code is the same as without
-/// the check.
+/// [`Stored::from_stored`]. For plain data a GPU's compiler sees the value itself, so that the code is the same as
+/// without the check.
 macro_rules! from_memory {
     ($type:ty, $bits:expr) => {
         match $bits {

@@ -114,8 +114,8 @@ calls! {
     /// For a sum that is continued or stored, use [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
     /// ([`Gpu::partial_sum`]), or [`ExactSums`](crate::ExactSums) on the device.
     sum by Sum;
-    /// The product; 1 for no elements. Integers are multiplied in 64 bits, `f16` and `bf16` in `f32`. If partial products
-    /// overflow and others underflow, that of finite floats may be NaN: see [`Product`].
+    /// The product; 1 for no elements. Integers are multiplied in 64 bits, `f16` and `bf16` in `f32`. If partial
+    /// products overflow and others underflow, that of finite floats may be NaN: see [`Product`].
     product by Product;
     /// The mean; NaN for no elements. It is the exact sum divided by the number of elements, rounded once. See
     /// [`Mean`].

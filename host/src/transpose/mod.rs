@@ -101,8 +101,8 @@ impl Transposition {
         Strides { rows, columns, batch, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch }
     }
 
-    /// Checks that elements can be transposed, and that both views belong to the device and are long enough for the shape. Returns the number of the input's
-    /// elements, 0 if there is nothing to do.
+    /// Checks that elements can be transposed, and that both views belong to the device and are long enough for the
+    /// shape. Returns the number of the input's elements, 0 if there is nothing to do.
     fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
         check_element::<T>(OPERATION)?;
         gpu.use_memory(input.memory(), OPERATION)?;
@@ -170,8 +170,8 @@ impl Gpu {
     }
 
     /// Writes the transposes of the input's matrices to the output, one after the other. Elements may be of any
-    /// [`Plain`] type of 1 to 64 bytes: numbers, arrays of numbers, and user-defined types that implement `Plain`. Their
-    /// bits are copied. Allocates nothing.
+    /// [`Plain`] type of 1 to 64 bytes: numbers, arrays of numbers, and user-defined types that implement `Plain`.
+    /// Their bits are copied. Allocates nothing.
     ///
     /// # Errors
     /// An element has no bytes or more than 64, a view is shorter than the shape, or belongs to another device, or no

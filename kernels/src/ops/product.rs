@@ -11,8 +11,8 @@ use super::{Operator, tree};
 ///
 /// If some intermediate products overflow and others are rounded to 0, the product of finite floats is NaN: that of
 /// 1e200, 1e200, 1e-200 and 1e-200 is infinity times 0. Exponents that are carried apart would avoid that, but make
-/// products of `f32` 1.25 times as long, and of `bf16` 1.76 times (`docs/notes/operators.md`). For floats of so many
-/// exponents, sum their logarithms.
+/// products of `f32` 1.25 times as long, and of `bf16` 1.76 times (`docs/notes/operators.md`). For floats of a
+/// wide range, sum their logarithms.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Product;
 

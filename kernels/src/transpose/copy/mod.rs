@@ -2,7 +2,7 @@
 //!
 //! | module | takes |
 //! |---|---|
-//! | [`elements`] | matrices of long contiguous segments that begin and end at multiples of a 4-, 8- or 16-byte access |
+//! | [`elements`] | matrices of long contiguous segments that begin and end at multiples of 4, 8 or 16 bytes |
 //! | [`vectors`] | matrices of long contiguous segments that begin and end at any address |
 //! | [`strided`] | elements at any strides, on both sides or in place |
 

@@ -34,8 +34,8 @@ pub struct Copy {
 /// Copies, moves and sets bytes of global and of local memory, at any alignment.
 ///
 /// # Safety
-/// `input` has [`BYTES`] bytes. Each thread has that number of bytes in `global` and in `from_local`, and its copies are
-/// inside them.
+/// `input` has [`BYTES`] bytes. Each thread has that number of bytes in `global` and in `from_local`, and its copies
+/// are inside them.
 #[kernel]
 pub unsafe fn copies(input: *const u8, copies: &[Copy], global: *mut u8, from_local: *mut u8) {
     let i = thread::index_1d() as usize;
