@@ -1,23 +1,19 @@
 //! Every pair of options of every command, with values that are not the defaults: both have an effect, or the program
 //! refuses them.
 //!
-//! The options are those of `--help`. A new one needs a value in [`value`], and if the JSON report does not show its
-//! effect, an entry in [`NOT_IN_JSON`].
+//! The options are those of `--help`. A new one needs a value in [`value`], and if a report does not show its effect, an
+//! entry in [`NOT_IN_REPORT`].
+
+mod run;
 
 use std::collections::BTreeSet;
-use std::env;
-use std::fs::{self, File};
 use std::panic::{self, AssertUnwindSafe};
-use std::path::PathBuf;
-use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
 
-use serde_json::Value;
-
-use crate::{BENCH, bench, npy, stdout};
+use self::run::{Place, Run, Shown};
+use crate::{bench, stdout};
 
 /// A command with some options, so that it takes milliseconds. An option of a pair replaces the one of the same name.
 struct Context {
@@ -32,9 +28,9 @@ struct Context {
 enum May {
     /// Each pair runs, or is refused.
     Run,
-    /// The command's own options are refused, each beside the base. Its cases would take minutes in the executor, so
-    /// the options of all commands are tried in other contexts.
-    OnlyBeRefused,
+    /// The command's own options are refused, each beside the base. The options of all commands have an effect on the
+    /// first result: the run is interrupted after that, because its cases would take minutes in the executor.
+    BeInterrupted,
     /// The program ends with [`NO_PTX`], because a kernel's resources need PTX and `ptxas`. The effects of these
     /// options are tested in `device.rs`.
     ReachPtx,
@@ -47,8 +43,8 @@ const CONTEXTS: [Context; 24] = {
     const fn of(command: &'static [&'static str], base: &'static [(&'static str, &'static str)]) -> Context {
         Context { command, base, may: May::Run }
     }
-    const fn refused(command: &'static [&'static str], base: &'static [(&'static str, &'static str)]) -> Context {
-        Context { command, base, may: May::OnlyBeRefused }
+    const fn interrupted(command: &'static [&'static str], base: &'static [(&'static str, &'static str)]) -> Context {
+        Context { command, base, may: May::BeInterrupted }
     }
     const N: (&str, &str) = ("n", "200");
     const SIDES: [(&str, &str); 2] = [("rows", "5"), ("cols", "7")];
@@ -75,13 +71,13 @@ const CONTEXTS: [Context; 24] = {
         of(&["sum"], &[N, ("rung", "neighbored")]),
         of(&["reduce"], &[("shape", "6x10:rows")]),
         of(&["reduce"], &[("input", "a.npy")]),
-        refused(&["reduce"], &[("all", "")]),
-        refused(&["reduce"], &[("table", "sums")]),
+        interrupted(&["reduce"], &[("all", "")]),
+        interrupted(&["reduce"], &[("table", "sums")]),
         of(&["transpose"], &[("rows", "6"), ("cols", "25")]),
         of(&["transpose"], &[("input", "a.npy")]),
         of(&["transpose"], &[("shape", "5x7")]),
-        refused(&["transpose"], &[("all", "")]),
-        refused(&["transpose"], &[("table", "transposes")]),
+        interrupted(&["transpose"], &[("all", "")]),
+        interrupted(&["transpose"], &[("table", "transposes")]),
     ]
 };
 
@@ -130,11 +126,11 @@ fn value(context: &Context, option: &str) -> &'static str {
     }
 }
 
-/// Whether a run shows the effect of an option.
+/// How the effect of an option shows where a report has none.
 type HasEffect = fn(&Run) -> bool;
 
-/// The options whose effect is not in the JSON report: why, and how it shows in another way.
-const NOT_IN_JSON: [(&str, &str, HasEffect); 7] = [
+/// The options whose effect is in no report: why, and how it shows in another way.
+const NOT_IN_REPORT: [(&str, &str, HasEffect); 7] = [
     ("device", "without a driver there is no other device", |run| run.code == 2),
     ("force", "it replaces a file", |run| run.has_results()),
     ("format", "it is the format, here CSV", |run| run.stdout.lines().next().is_some_and(|line| line.contains(','))),
@@ -144,125 +140,11 @@ const NOT_IN_JSON: [(&str, &str, HasEffect); 7] = [
     ("wide", "tables have more columns, and JSON all", |run| !run.stdout.contains("Left out to fit the width")),
 ];
 
-/// A run of the program.
-#[derive(Debug)]
-struct Run {
-    code: i32,
-    stdout: String,
-    stderr: String,
-    output: Option<Vec<u8>>,
-    has_plot: bool,
-}
-
-impl Run {
-    /// Whether --output has the results. A file that --force replaces has other contents before.
-    fn has_results(&self) -> bool {
-        self.output.as_ref().is_some_and(|bytes| bytes.starts_with(b"\x93NUMPY"))
-    }
-
-    /// The report without what differs between two runs: times, and sums of numbers that no seed determines.
-    fn report(&self, context: &Context) -> Value {
-        fn strip(value: &mut Value, is_random: bool) {
-            match value {
-                Value::Object(fields) => {
-                    let differs = |name: &str| {
-                        let is_time = ["_us", "_ms", "gigabytes_per_second"].iter().any(|end| name.ends_with(end));
-                        is_time || is_random && name == "result"
-                    };
-                    fields.retain(|name, _| !differs(name));
-                    fields.values_mut().for_each(|value| strip(value, is_random));
-                }
-                Value::Array(values) => values.iter_mut().for_each(|value| strip(value, is_random)),
-                Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
-            }
-        }
-        let mut report = serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"));
-        strip(&mut report, matches!(context.command, [] | ["ladder", ..]));
-        report
-    }
-}
-
-/// The folder of the inputs, the stand-in for a profiler, and a folder for each run.
-struct Place {
-    folder: tempfile::TempDir,
-    profiler: Option<PathBuf>,
-    runs: AtomicUsize,
-}
-
-impl Place {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
-        let write = |name: &str, file: Vec<u8>| fs::write(folder.path().join(name), file).expect("a file");
-        let singles = (0..150_u8).flat_map(|i| f32::from(i).to_le_bytes()).collect::<Vec<_>>();
-        let doubles = (9..159_u8).flat_map(|i| f64::from(i).to_le_bytes()).collect::<Vec<_>>();
-        write("a.npy", npy("<f4", false, "(10, 15)", &singles));
-        // The report of a transpose shows only the type and the extents of a file.
-        write("b.npy", npy("<f8", false, "(5, 30)", &doubles));
-        let tool = folder.path().join("tool.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/nvtx_tool.rs");
-        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let built =
-            Command::new(rustc).args(["--edition", "2024", "--crate-type", "cdylib", source, "-o"]).arg(&tool).status();
-        let is_built = built.is_ok_and(|status| status.success());
-        // A bundle's tests run on machines without a compiler.
-        assert!(is_built || env::var_os("WARPFOLD_BENCH").is_some(), "rustc cannot build the tool");
-        Self { folder, profiler: is_built.then_some(tool), runs: AtomicUsize::new(0) }
-    }
-
-    /// Runs the context's command with some of its options.
-    fn run(&self, context: &Context, options: &[&str]) -> Run {
-        let folder = self.folder.path().join(self.runs.fetch_add(1, Ordering::Relaxed).to_string());
-        fs::create_dir(&folder).expect("a folder");
-        let file = |name: &str| folder.join(name).display().to_string();
-        let mut arguments: Vec<String> = context.command.iter().map(|&argument| argument.to_owned()).collect();
-        let base = context.base.iter().filter(|(option, _)| !options.contains(option)).copied();
-        for (option, value) in base.chain(options.iter().map(|option| (*option, value(context, option)))) {
-            arguments.push(format!("--{option}"));
-            arguments.extend(match (option, value) {
-                (_, "") => None,
-                ("input", name) => Some(self.folder.path().join(name).display().to_string()),
-                ("output" | "plot", name) => Some(file(name)),
-                (_, value) => Some(value.to_owned()),
-            });
-        }
-        if !options.iter().any(|option| ["format", "wide"].contains(option)) {
-            arguments.extend(["--format".to_owned(), "json".to_owned()]);
-        }
-        if options.contains(&"force") {
-            fs::write(file("out.npy"), "precious").expect("a file");
-        }
-        let mut command = Command::new(&*BENCH);
-        command.args(&arguments).current_dir(&folder).env("WARPFOLD_LIBCUDA", "none");
-        command.envs(self.profiler.as_ref().map(|tool| ("NVTX_INJECTION64_PATH", tool)));
-        let create = |name: &str| File::create(folder.join(name)).expect("a file");
-        command.stdout(create("stdout")).stderr(create("stderr"));
-        let code = ended_within(Duration::from_secs(60), &mut command, &arguments);
-        let read = |name: &str| fs::read(folder.join(name)).ok();
-        let text = |name: &str| String::from_utf8_lossy(&read(name).unwrap_or_default()).into_owned();
-        let (output, has_plot) = (read("out.npy"), folder.join("plot.svg").exists());
-        let run = Run { code, stdout: text("stdout"), stderr: text("stderr"), output, has_plot };
-        fs::remove_dir_all(&folder).expect("the folder is removed");
-        assert!([0, 2].contains(&code), "bench {}: exit code {code}: {}", arguments.join(" "), run.stderr);
-        run
-    }
-}
-
-/// The exit code of a program, which is killed after some time.
-fn ended_within(limit: Duration, command: &mut Command, arguments: &[String]) -> i32 {
-    let mut child = command.spawn().expect("bench starts");
-    let start = Instant::now();
-    loop {
-        if let Some(status) = child.try_wait().expect("the child is known") {
-            return status.code().unwrap_or(-1);
-        }
-        if start.elapsed() > limit {
-            child.kill().expect("it is killed");
-            child.wait().expect("it ends");
-            panic!("bench {} runs for {limit:?}", arguments.join(" "));
-        }
-        thread::sleep(Duration::from_millis(1));
-    }
-}
+/// The options that CSV and tables do not show, because they have a column for each result and none for how it came
+/// about.
+const ONLY_IN_JSON: [&str; 3] = ["check", "samples", "schedule"];
+/// The options that tables do not show, because each kernel of a command has the same value.
+const NOT_IN_TABLES: [&str; 2] = ["block", "offset"];
 
 /// The names of the options in a help text.
 fn options_of(command: &[&str]) -> Vec<String> {
@@ -291,16 +173,27 @@ fn check(place: &Place, context: &Context, pair: [&str; 2], alone: [&Run; 2]) {
         assert!(is_named || is_no_driver || is_reached, "{} is refused, but not named: {}", shown(), both.stderr);
         return;
     }
-    let shows_json = |options: &[&str]| !options.iter().any(|option| ["format", "wide"].contains(option));
     for (option, other) in [(pair[0], alone[1]), (pair[1], alone[0])] {
-        if let Some((_, why, has_effect)) = NOT_IN_JSON.iter().find(|(name, ..)| *name == option) {
-            // Without a compiler there is no stand-in for a profiler.
-            let is_unseen = option == "nvtx" && place.profiler.is_none();
-            assert!(is_unseen || has_effect(&both), "{}: --{option} has no effect ({why}): {both:?}", shown());
-        } else if shows_json(&pair) && other.code == 0 {
-            let is_same = both.report(context) == other.report(context);
-            assert!(!is_same, "{}: --{option} is ignored: {}", shown(), both.stdout);
-        }
+        has_effect(place, context, option, &both, other, &shown());
+    }
+}
+
+/// Checks that an option has an effect in a run, beside the run of the `other` option alone.
+fn has_effect(place: &Place, context: &Context, option: &str, both: &Run, other: &Run, what: &str) {
+    if let Some((_, why, has_effect)) = NOT_IN_REPORT.iter().find(|(name, ..)| *name == option) {
+        // Without a compiler there is no stand-in for a profiler.
+        let is_unseen = option == "nvtx" && place.profiler.is_none();
+        assert!(is_unseen || has_effect(both), "{what}: --{option} has no effect ({why}): {both:?}");
+        return;
+    }
+    let is_shown = match both.shown {
+        Shown::Json => true,
+        Shown::Csv => !ONLY_IN_JSON.contains(&option),
+        Shown::Table => !ONLY_IN_JSON.contains(&option) && !NOT_IN_TABLES.contains(&option),
+    };
+    if is_shown && both.shown == other.shown && other.code != 2 {
+        let is_same = both.report(context) == other.report(context);
+        assert!(!is_same, "{what}: --{option} is ignored: {}", both.stdout);
     }
 }
 
@@ -335,7 +228,7 @@ fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> 
 #[test]
 fn no_option_of_a_pair_is_ignored() {
     let place = Place::new();
-    let contexts = CONTEXTS.iter().filter(|context| context.may != May::OnlyBeRefused);
+    let contexts = CONTEXTS.iter().filter(|context| context.may != May::BeInterrupted);
     let singles: Vec<(&Context, String)> = contexts
         .flat_map(|context| options_of(context.command).into_iter().map(move |option| (context, option)))
         .collect();
@@ -353,21 +246,48 @@ fn no_option_of_a_pair_is_ignored() {
 }
 
 #[test]
-fn the_tables_take_no_options_of_single_cases() {
+fn tables_take_the_options_of_all_commands_and_no_others() {
     let place = Place::new();
-    let globals: BTreeSet<String> = options_of(&["device"]).into_iter().collect();
-    let contexts = CONTEXTS.iter().filter(|context| context.may == May::OnlyBeRefused);
-    let own = contexts.flat_map(|context| {
-        let options = options_of(context.command).into_iter();
-        let is_own = |option: &String| !globals.contains(option) && context.base[0].0 != option;
-        options.filter(is_own).map(move |option| (context, option)).collect::<Vec<_>>()
+    let of_all: BTreeSet<String> = options_of(&["device"]).into_iter().collect();
+    let contexts: Vec<&Context> = CONTEXTS.iter().filter(|context| context.may == May::BeInterrupted).collect();
+    let alone = in_parallel(&contexts, |context| place.run(context, &[]));
+    let options = contexts.iter().enumerate().flat_map(|(i, context)| {
+        let is_other = |option: &String| context.base[0].0 != option;
+        options_of(context.command).into_iter().filter(is_other).map(move |option| (i, option))
     });
-    let own: Vec<(&Context, String)> = own.collect();
-    assert!(own.len() > 40, "{} options", own.len());
-    in_parallel(&own, |(context, option)| {
+    let options: Vec<(usize, String)> = options.collect();
+    assert!(options.len() > 70, "{} options", options.len());
+    let runs = in_parallel(&options, |(i, option)| {
+        let context = contexts[*i];
+        let what = format!("bench {:?} {:?} --{option}", context.command, context.base);
         let run = place.run(context, &[option]);
-        assert_eq!(run.code, 2, "{:?} --{option}", context.base);
-        assert!(run.stderr.contains(&format!("--{option}")), "{:?} --{option}: {}", context.base, run.stderr);
+        if !of_all.contains(option) || option == "plot" {
+            assert_eq!(run.code, 2, "{what}");
+            assert!(run.stderr.contains(&format!("--{option}")), "{what}: {}", run.stderr);
+        } else {
+            assert_eq!(run.code, if option == "device" { 2 } else { 130 }, "{what}: {}", run.stderr);
+            has_effect(&place, context, option, &run, &alone[*i], &what);
+        }
+        run
+    });
+    let run_of = |i: usize, option: &str| {
+        &runs
+            [options.iter().position(|(of, name)| *of == i && name == option).expect("it is an option of all commands")]
+    };
+    // The options of all commands that an interrupted run shows, in pairs.
+    let of_all = ["check", "format", "nvtx", "samples", "schedule", "wide"];
+    let pairs: Vec<(usize, [&str; 2])> = (0..contexts.len())
+        .flat_map(|i| of_all.map(|first| (i, first)))
+        .flat_map(|(i, first)| of_all.into_iter().filter(move |second| first < second).map(move |s| (i, [first, s])))
+        .filter(|(_, pair)| *pair != ["format", "wide"])
+        .collect();
+    in_parallel(&pairs, |&(i, pair)| {
+        let what = format!("bench {:?} {:?} {pair:?}", contexts[i].command, contexts[i].base);
+        let run = place.run(contexts[i], &pair);
+        assert_eq!(run.code, 130, "{what}: {}", run.stderr);
+        for (option, other) in [(pair[0], pair[1]), (pair[1], pair[0])] {
+            has_effect(&place, contexts[i], option, &run, run_of(i, other), &what);
+        }
     });
 }
 
