@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::mem::size_of;
 use std::sync::Arc;
 
-use cuda_std::element::{Stored, is_plain};
+use cuda_std::element::{Plain, Stored, is_plain};
 
 use crate::backend::{Backend, Memory};
 use crate::{Error, Gpu};
@@ -29,6 +29,17 @@ impl<T: Stored> Buffer<T> {
     pub(crate) fn workspace(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
         let memory = Memory::workspace(backend, bytes_of::<T>(len)?, "allocate a workspace")?;
         Ok(Self { memory, len, elements: PhantomData })
+    }
+
+    /// A buffer in host memory, zeroed, of a multiple of 16 bytes that is not 0.
+    pub(crate) fn on_host(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
+        let memory = Memory::on_host(backend, bytes_of::<T>(len)?, "allocate memory for a result")?;
+        Ok(Self { memory, len, elements: PhantomData })
+    }
+
+    /// What a kernel has written to the beginning of a buffer in host memory. The caller has waited for the kernel.
+    pub(crate) fn read_on_host<U: Plain>(&self) -> U {
+        self.memory.read_on_host()
     }
 
     /// The number of elements.

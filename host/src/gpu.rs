@@ -36,6 +36,8 @@ struct Shared {
     // Buffers in the workspaces keep the backend alive, so the workspaces are dropped first.
     workspaces: Workspaces,
     backend: Arc<dyn Backend>,
+    /// The number of multiprocessors that reductions are planned for.
+    multiprocessors: usize,
 }
 
 impl Gpu {
@@ -104,7 +106,22 @@ impl Gpu {
     }
 
     fn on(backend: Arc<dyn Backend>) -> Self {
-        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend }) }
+        let multiprocessors = backend.multiprocessors();
+        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend, multiprocessors }) }
+    }
+
+    /// Another handle on this stream, whose reductions are planned for a device with this number of multiprocessors, at
+    /// least 1. Only their times depend on it. For tests.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn planned_for(&self, multiprocessors: usize) -> Self {
+        let (backend, multiprocessors) = (self.own_backend().clone(), multiprocessors.max(1));
+        Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend, multiprocessors }) }
+    }
+
+    /// The number of multiprocessors that reductions are planned for.
+    pub(crate) fn multiprocessors(&self) -> usize {
+        self.shared.multiprocessors
     }
 
     /// The same device and memory with a stream of its own.

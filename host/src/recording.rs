@@ -136,6 +136,14 @@ impl Gpu {
         recorder.map_or(Current::Own(self.own_backend()), Current::Recorder)
     }
 
+    /// Refuses an operation of which nothing can be recorded, before any of it is.
+    pub(crate) fn refuse_to_record(&self, operation: &'static str) -> Result<(), Error> {
+        match self.backend() {
+            Current::Own(_) => Ok(()),
+            Current::Recorder(_) => Err(Error::Recording { operation }),
+        }
+    }
+
     /// Keeps memory allocated for this thread's open recording, if there is one.
     pub(crate) fn keep_for_recording(&self, memory: &Memory) {
         let handle = self.handle();

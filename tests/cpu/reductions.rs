@@ -1,11 +1,12 @@
 //! Reductions of every operator, type and shape in the executor, compared with an independent reference.
 
 use proptest::prelude::*;
+use test_support::executor;
 use test_support::reductions::data::{KINDS, Kind};
 use test_support::reductions::reference::Operator;
 use test_support::reductions::shapes::Form;
 use test_support::reductions::value::Value;
-use test_support::reductions::{Case, PAIRS, Pair, dots, large};
+use test_support::reductions::{Case, PAIRS, Pair, dots, large, planned_for_other_devices};
 use warpfold::{Element, Error, Gpu, Reduction, Shape, ops};
 
 fn any_pair() -> impl Strategy<Value = &'static Pair> {
@@ -390,4 +391,9 @@ fn recordings_are_started_again_and_keep_their_memory() {
 #[test]
 fn threads_have_a_stream_each() {
     test_support::streams::threads(&Gpu::simt(), 8, std::time::Duration::from_millis(300)).unwrap();
+}
+
+#[test]
+fn results_do_not_depend_on_the_number_of_multiprocessors() {
+    planned_for_other_devices(&executor(), 20_000).unwrap();
 }

@@ -19,7 +19,7 @@ use test_kernels::rust_cuda::functions::{asserts, calls_gpu_only};
 use test_kernels::{indices, out_of_bounds};
 use test_support::calls::Calls;
 use test_support::exact::Data;
-use test_support::reductions::{PAIRS, dots, large as large_inputs};
+use test_support::reductions::{PAIRS, dots, large as large_inputs, planned_for_other_devices};
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
@@ -355,10 +355,16 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Box::new(|gpu| large_inputs::empty_segments(gpu).map_err(Failed::from)),
         );
     }
+    let elements = if is_sanitized() { 50_000 } else { 3_000_000 };
+    add(
+        "results for any number of multiprocessors".into(),
+        Box::new(move |gpu| Ok(planned_for_other_devices(gpu, elements)?)),
+    );
     add("products of rows of one length".into(), Box::new(|gpu| Ok(by_length::products_of_rows(gpu)?)));
     let rows = if is_sanitized() { 10_000 } else { 1_000_000 };
     add(format!("a row's product among {rows} rows"), Box::new(move |gpu| Ok(by_length::products_among(gpu, rows)?)));
     add("products of columns of one length".into(), Box::new(|gpu| Ok(by_length::products_of_columns(gpu)?)));
+    add("pairwise sums of long inputs".into(), Box::new(|gpu| Ok(by_length::long_pairwise_sums(gpu)?)));
     for &(dtype, check) in dots::CHECKS {
         add(format!("dot product of {dtype}"), Box::new(move |gpu| dot_products(gpu, check)));
     }

@@ -52,6 +52,9 @@ pub struct ReduceArguments {
     /// The cases of these tables of `docs/benchmarks`, joined by commas
     #[arg(long, value_enum, value_delimiter = ',')]
     pub table: Vec<TableName>,
+    /// Only the first N cases of `--all` or `--table`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
     /// Also times CUB, cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
     /// build.sh builds the libraries with CUB and cuBLAS
     #[arg(long, value_name = "FOLDER")]
@@ -62,10 +65,12 @@ impl ReduceArguments {
     /// The options that have an effect.
     pub fn modes(&self) -> Vec<Mode> {
         const OF_FILE: &[&str] = &["input", "axis", "output", "force", "op", "dtype"];
-        const OF_CASES: &[&str] = &["op", "dtype", "shape", "offset", "data", "peers", "all", "table"];
+        const OF_CASES: &[&str] = &["op", "dtype", "shape", "offset", "data", "peers", "all", "table", "limit"];
         let mut modes = vec![Mode::by("input", self.input.is_some(), OF_FILE, OF_CASES)];
-        modes.extend(self.all.then(|| Mode::by("all", true, &["all", "peers"], &[])));
-        modes.extend((!self.table.is_empty()).then(|| Mode::by("table", true, &["table", "peers"], &[])));
+        modes.extend(self.all.then(|| Mode::by("all", true, &["all", "limit", "peers"], &[])));
+        modes.extend((!self.table.is_empty()).then(|| Mode::by("table", true, &["table", "limit", "peers"], &[])));
+        let is_table = self.all || !self.table.is_empty();
+        modes.extend((!is_table).then(|| Mode::because("it counts the cases of `--all` or `--table`", &["limit"])));
         modes.extend((!self.data.is_empty()).then(|| Mode::with("data", &["offset"])));
         modes.extend(self.file.modes());
         modes

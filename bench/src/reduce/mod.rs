@@ -49,12 +49,13 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
     arguments.file.check_output()?;
     let array =
         arguments.input.as_deref().map(|file| npy::read(gpu, file, dtype_of_file(arguments)?.into())).transpose()?;
-    let tables = match (&arguments.input, &array) {
+    let mut tables = match (&arguments.input, &array) {
         (Some(file), Some(array)) => vec![of_file(file, array, arguments)?],
         _ if arguments.all => TableName::value_variants().iter().map(|name| name.table()).collect(),
         _ if !arguments.table.is_empty() => arguments.table.iter().map(|name| name.table()).collect(),
         _ => vec![requested_cases(gpu, arguments)?],
     };
+    limit(&mut tables, arguments.limit);
     let bar = progress(tables.iter().map(|table| table.cases.len()).sum());
     let mut report = Report {
         device,
@@ -96,6 +97,16 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
     }
     outcome.join(missing.counted(report.cases()));
     Ok(outcome)
+}
+
+/// Leaves out all cases after the first `limit`.
+fn limit(tables: &mut Vec<Table>, limit: Option<u32>) {
+    let mut left = limit.map_or(usize::MAX, |limit| limit as usize);
+    for table in &mut *tables {
+        table.cases.truncate(left);
+        left -= table.cases.len();
+    }
+    tables.retain(|table| !table.cases.is_empty());
 }
 
 /// The element type of the file, if the command line names one.

@@ -1,6 +1,7 @@
 //! Tallies: the results of the operators, computed on the CPU.
 
 use approx::abs_diff_eq;
+use kernels::reduce::tuning::order::{depth, depth_of_column, depth_of_segment};
 use num_bigint::BigInt;
 
 use super::bins::BigSum;
@@ -238,6 +239,8 @@ impl<W: Wide> Tally<W> {
             Operator::Mean => Expected::exactly(Value::F64(self.mean())),
             Operator::Norm => Expected::exactly(Value::F64(self.norm())),
             Operator::Product => self.near_product(T::MEANS),
+            Operator::PairwiseSum => self.near_pairwise_sum::<T>(1.0),
+            Operator::PairwiseMean => self.near_pairwise_sum::<T>(self.count as f64),
             Operator::Min | Operator::MinMax => extreme(self.min),
             Operator::Max => extreme(self.max),
             Operator::ArgMin => index(self.argmin),
@@ -257,6 +260,18 @@ impl<W: Wide> Tally<W> {
         let value = format.round(self.sum.value());
         let error = relative_error(format) * self.magnitude + format.least();
         Expected::near(value, error, self.magnitude > format.largest())
+    }
+
+    /// The expected sum by ordinary additions in the library's order, over a divisor.
+    fn near_pairwise_sum<T: Number>(&self, divisor: f64) -> Expected {
+        let (format, count, size) = (T::MEANS, self.count as usize, size_of::<T>());
+        let Expected { value, bound } = self.near_sum(format);
+        // The shape is one of these.
+        let depth = depth(count, size).max(depth_of_column(count, size)).max(depth_of_segment(count, size));
+        let value = format.round(value.to_f64() / divisor);
+        let error = 1.01 * depth as f64 * format.unit_roundoff() * self.magnitude;
+        let bound = (bound + error) / divisor + format.unit_roundoff() * value.abs();
+        Expected { value: Value::F64(value), bound: if value.is_finite() { bound } else { 0.0 } }
     }
 
     fn mean(&self) -> f64 {

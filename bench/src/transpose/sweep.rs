@@ -43,6 +43,9 @@ pub struct SweepArguments {
     /// The cases of these tables of `docs/benchmarks`, joined by commas
     #[arg(long, value_enum, value_delimiter = ',')]
     pub table: Vec<TableName>,
+    /// Only the first N cases of `--all` or `--table`
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub limit: Option<u32>,
     /// Also times cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
     /// build.sh builds a library that calls cuBLAS
     #[arg(long, value_name = "FOLDER")]
@@ -59,12 +62,13 @@ impl SweepArguments {
     pub fn mode(&self) -> Option<Mode> {
         const OF_CASES: &[&str] = &["shape", "size", "kind", "peers"];
         [
-            ("all", self.all, &["all", "peers"][..]),
-            ("table", !self.table.is_empty(), &["table", "peers"]),
+            ("all", self.all, &["all", "limit", "peers"][..]),
+            ("table", !self.table.is_empty(), &["table", "limit", "peers"]),
             ("shape", !self.shape.is_empty(), OF_CASES),
             ("size", !self.size.is_empty(), OF_CASES),
             ("kind", !self.kind.is_empty(), OF_CASES),
             ("peers", self.peers.is_some(), OF_CASES),
+            ("limit", self.limit.is_some(), OF_CASES),
         ]
         .into_iter()
         .find_map(|(option, is_given, taken)| is_given.then(|| Mode::by(option, true, taken, &[])))
@@ -123,10 +127,11 @@ impl TableName {
 pub fn run(gpu: &Opened, output: &Output, arguments: &SweepArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let tables = if arguments.all { TableName::value_variants() } else { &arguments.table };
-    let cases = match tables {
+    let mut cases = match tables {
         [] => requested_cases(gpu, arguments)?,
         tables => tables.iter().flat_map(|table| table.cases()).collect(),
     };
+    cases.truncate(arguments.limit.map_or(usize::MAX, |limit| limit as usize));
     let folder: Option<&Path> = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
     refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;

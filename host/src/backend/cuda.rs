@@ -17,6 +17,7 @@ use cust::module::{Module, PtxError};
 use cust::stream::{Stream, StreamFlags};
 
 use crate::backend::driver_errors::{failed, name, refuses_ptx};
+use crate::backend::host_memory::free_bytes;
 use crate::backend::limits::Limits;
 use crate::backend::once_map::OnceMap;
 use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
@@ -38,6 +39,7 @@ struct Shared {
     kernels: OnceMap<KernelId, Loaded>,
     device: Device,
     compute: u32,
+    multiprocessors: usize,
     limits: Limits,
     driver: &'static Driver,
     /// Whether the driver supports programmatic dependent launches, including in graphs.
@@ -116,6 +118,7 @@ impl CudaDevice {
             kernels: OnceMap::default(),
             device,
             compute,
+            multiprocessors: query(DeviceAttribute::MultiprocessorCount)?.max(1) as usize,
             limits,
             driver,
             has_dependent_launches,
@@ -251,6 +254,10 @@ impl Backend for CudaDevice {
         })
     }
 
+    fn multiprocessors(&self) -> usize {
+        self.shared.multiprocessors
+    }
+
     fn is_gpu(&self) -> bool {
         true
     }
@@ -276,6 +283,33 @@ impl Backend for CudaDevice {
                 Err(Error::OutOfMemory { operation, requested: bytes, free, device })
             }
             Err(error) => Err(failed(operation)(error)),
+        }
+    }
+
+    fn allocate_on_host(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
+        self.enter_unrecorded(operation)?;
+        let mut address = std::ptr::null_mut();
+        // With unified addressing, which every 64-bit system with a supported device has, page-locked memory has the
+        // same address on the device.
+        // SAFETY: writes the address of new memory.
+        match unsafe { self.shared.driver.cuMemAllocHost_v2(&mut address, bytes) } {
+            Ok(()) => Ok(address.expose_provenance() as u64),
+            Err(error) if error.code() == CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Error::OutOfMemory {
+                operation,
+                requested: bytes,
+                free: free_bytes(),
+                device: "page-locked memory of the host".to_owned(),
+            }),
+            Err(error) => Err(failed(operation)(error)),
+        }
+    }
+
+    unsafe fn free_on_host(&self, address: u64, _bytes: usize) {
+        // A kernel that writes it may still run. Errors are those of earlier work, which other calls report.
+        if self.enter().is_ok() && self.stream.synchronize().is_ok() {
+            let address = std::ptr::with_exposed_provenance_mut(address as usize);
+            // SAFETY: as promised by the caller; no kernel of this stream runs.
+            let _ = unsafe { self.shared.driver.cuMemFreeHost(address) };
         }
     }
 

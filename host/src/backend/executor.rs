@@ -14,7 +14,7 @@ use simt::Profile;
 use crate::backend::host_memory::{free_bytes, meminfo};
 use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
 use crate::watch::SimtOptions;
-use crate::{DeviceInfo, Dim3, Error, KernelId};
+use crate::{DeviceInfo, Dim3, Error, KernelId, MULTIPROCESSORS};
 
 /// The alignment of CUDA's allocations.
 const ALIGNMENT: usize = 256;
@@ -126,6 +126,11 @@ impl Backend for Executor {
         })
     }
 
+    /// Those of an H200, so that the executor runs its launches.
+    fn multiprocessors(&self) -> usize {
+        MULTIPROCESSORS
+    }
+
     fn is_gpu(&self) -> bool {
         false
     }
@@ -147,6 +152,15 @@ impl Backend for Executor {
         // undefined behaviour, whereas new device memory only has arbitrary bits.
         let address = unsafe { alloc::alloc_zeroed(layout) };
         if address.is_null() { Err(refusal()) } else { Ok(address.expose_provenance() as u64) }
+    }
+
+    fn allocate_on_host(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
+        self.allocate(bytes, operation)
+    }
+
+    unsafe fn free_on_host(&self, address: u64, bytes: usize) {
+        // SAFETY: as promised by the caller.
+        unsafe { self.free(address, bytes) };
     }
 
     unsafe fn free(&self, address: u64, bytes: usize) {

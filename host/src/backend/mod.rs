@@ -10,10 +10,12 @@ mod once_map;
 
 use std::any::Any;
 use std::ffi::c_void;
+use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use cuda_std::element::Plain;
 use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 
 use crate::occupancy::Resources;
@@ -26,6 +28,9 @@ pub trait Backend: Send + Sync + Any {
     /// The device's description.
     fn info(&self) -> Result<DeviceInfo, Error>;
 
+    /// The number of multiprocessors that reductions are planned for.
+    fn multiprocessors(&self) -> usize;
+
     /// Whether the backend's times are those of a GPU.
     fn is_gpu(&self) -> bool;
 
@@ -34,6 +39,16 @@ pub trait Backend: Send + Sync + Any {
 
     /// Allocates `bytes` bytes, at least 1. Returns the address, which is a multiple of 256.
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
+
+    /// Allocates `bytes` bytes of host memory that the backend's kernels write, at the address that it returns: a
+    /// multiple of 256.
+    fn allocate_on_host(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
+
+    /// Frees memory of [`Backend::allocate_on_host`].
+    ///
+    /// # Safety
+    /// The memory is from this backend, with this size, and is no longer used.
+    unsafe fn free_on_host(&self, address: u64, bytes: usize);
 
     /// Frees memory.
     ///
@@ -151,6 +166,8 @@ struct Allocation {
     backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
+    /// Whether it is host memory.
+    is_on_host: bool,
     /// `None` for ordinary memory. A workspace is zeroed before and after each kernel: whether a failed kernel may have
     /// left it otherwise.
     is_dirty: Option<AtomicBool>,
@@ -173,10 +190,34 @@ fn padded(backend: &dyn Backend, bytes: usize, operation: &'static str) -> Resul
     })
 }
 
+/// A pointer to host memory: [`Backend::allocate_on_host`] has exposed its address.
+fn host_pointer(address: u64) -> *mut u8 {
+    ptr::with_exposed_provenance_mut(address as usize)
+}
+
 impl Memory {
     /// New memory with arbitrary contents.
     pub(crate) fn new(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         Self::allocate(backend, bytes, operation, None)
+    }
+
+    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0.
+    pub(crate) fn on_host(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
+        debug_assert!(bytes > 0 && bytes.is_multiple_of(MAX_ACCESS_BYTES));
+        let address = backend.allocate_on_host(bytes, operation)?;
+        // SAFETY: the memory's own bytes, which nothing else uses yet.
+        unsafe { host_pointer(address).write_bytes(0, bytes) };
+        let (backend, is_on_host) = (backend.clone(), true);
+        Ok(Self(Arc::new(Allocation { backend, address, bytes, is_on_host, is_dirty: None })))
+    }
+
+    /// A value that a kernel has written to the beginning of host memory. The caller has waited for the kernel.
+    pub(crate) fn read_on_host<T: Plain>(&self) -> T {
+        let Allocation { address, bytes, is_on_host, .. } = *self.0;
+        assert!(is_on_host && size_of::<T>() <= bytes, "it is not host memory, or too short");
+        // SAFETY: the memory has these bytes, is aligned, and is initialized; all bits are a `T`. No kernel writes it
+        // now, as promised by the caller, or the value is arbitrary, but still a `T`.
+        unsafe { host_pointer(address).cast::<T>().cast_const().read_volatile() }
     }
 
     /// New zeroed memory. Every kernel leaves it zeroed, unless the kernel fails.
@@ -196,7 +237,8 @@ impl Memory {
             0 => EMPTY_ADDRESS,
             _ => backend.allocate(padded(backend.as_ref(), bytes, operation)?, operation)?,
         };
-        let memory = Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_dirty }));
+        let memory =
+            Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_on_host: false, is_dirty }));
         if !bytes.is_multiple_of(MAX_ACCESS_BYTES) {
             // Kernels load 16 bytes even if they use fewer, and compute-sanitizer would report the padding as
             // uninitialized.
@@ -216,7 +258,7 @@ impl Memory {
 
     /// Zeroes a workspace if work on it has failed.
     pub(crate) fn clean(&self) -> Result<(), Error> {
-        let Allocation { backend, address, bytes, is_dirty } = &*self.0;
+        let Allocation { backend, address, bytes, is_dirty, .. } = &*self.0;
         if *bytes > 0 && is_dirty.as_ref().is_some_and(|is_dirty| is_dirty.load(Ordering::SeqCst)) {
             // SAFETY: the memory's own bytes.
             unsafe { backend.fill(*address, 0, *bytes)? };
@@ -241,9 +283,14 @@ impl Memory {
 
 impl Drop for Allocation {
     fn drop(&mut self) {
-        if self.bytes > 0 {
-            // SAFETY: `new` allocated the memory, and nothing uses it after this.
-            unsafe { self.backend.free(self.address, self.bytes.next_multiple_of(MAX_ACCESS_BYTES)) };
+        let bytes = self.bytes.next_multiple_of(MAX_ACCESS_BYTES);
+        // SAFETY: `allocate` or `on_host` allocated the memory with this size, and nothing uses it after this.
+        unsafe {
+            match (self.is_on_host, self.bytes) {
+                (_, 0) => {}
+                (false, _) => self.backend.free(self.address, bytes),
+                (true, _) => self.backend.free_on_host(self.address, bytes),
+            }
         }
     }
 }

@@ -20,13 +20,17 @@ pub(super) struct ByStates<T: Element, S: Plain, R: Plain> {
 
 impl<T: Element, S: Plain, R: Plain> ByStates<T, S, R> {
     /// Plans the reduction of a shape, if possible.
-    pub(super) fn plan(kernels: StateKernels<T, S, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
+    pub(super) fn plan(
+        kernels: StateKernels<T, S, R>,
+        shape: Shape,
+        multiprocessors: usize,
+    ) -> Result<Planned<T, R>, Error> {
         if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty_result() {
             return Err(Error::Empty { operator: kernels.name() });
         }
         let elements =
             Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order() };
-        let plan = Plan::of(shape.kind, elements);
+        let plan = Plan::of(shape.kind, elements, multiprocessors);
         Ok(Planned::new(Self { kernels, plan }))
     }
 }

@@ -21,7 +21,7 @@ impl Gpu {
         operator: O,
         shape: Shape,
     ) -> Result<Reducer<T, O::Output>, Error> {
-        Reducer::new(self, shape, plan(operator, shape)?)
+        Reducer::new(self, shape, plan(self, operator, shape)?)
     }
 
     /// Reduces a whole view, a buffer or a matrix to one value.
@@ -35,7 +35,10 @@ impl Gpu {
         input: impl Into<View<'a, T>>,
     ) -> Result<O::Output, Error> {
         let input = input.into();
-        Ok(self.download(&self.reduce_to_buffer(operator, input, Shape::all(input.len()))?)?[0])
+        let shape = Shape::all(input.len());
+        let planned = plan(self, operator, shape)?;
+        check_input(self, shape, input)?;
+        self.one_result(planned.workspace_size(), |workspace, output| planned.launch(self, workspace, input, output))
     }
 
     /// Reduces a view to a buffer with one output for each row, column or segment of the shape.
@@ -51,11 +54,12 @@ impl Gpu {
         input: impl Into<View<'a, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        let (planned, input) = (plan(operator, shape)?, input.into());
+        let (planned, input) = (plan(self, operator, shape)?, input.into());
         check_input(self, shape, input)?;
-        let mut output = self.zeroed(shape.outputs())?;
+        // A kernel writes every output.
+        let mut output = Buffer::new(&self.backend(), shape.outputs(), "allocate a buffer")?;
         let mut workspace = self.workspaces().take(self, planned.workspace_size())?;
-        planned.start(self, shape, &mut workspace, input, output.view_mut())?;
+        planned.launch(self, &mut workspace, input, output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }

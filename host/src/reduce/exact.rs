@@ -14,7 +14,7 @@ use super::plan::{Blocks, Concurrency, Tiles};
 use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
-use crate::{Error, Gpu, MULTIPROCESSORS, Transposition, View, ViewMut};
+use crate::{Error, Gpu, Transposition, View, ViewMut};
 
 /// The reduction of a shape by exact sums.
 pub(super) struct Exact<T: Element, R: Plain> {
@@ -53,7 +53,7 @@ enum Plan {
 
 impl Plan {
     /// The plan of short rows, or of long ones.
-    fn of_rows<T: Element>(rows: usize, len: usize, pitch: usize) -> Self {
+    fn of_rows<T: Element>(rows: usize, len: usize, pitch: usize, multiprocessors: usize) -> Self {
         let size = size_of::<T>();
         if rows == 0 {
             Self::Nothing
@@ -62,28 +62,35 @@ impl Plan {
         } else {
             // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
             let pitch = if len == 0 { 0 } else { pitch };
-            Self::LongRows { rows, len, pitch, blocks: Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT) }
+            let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, multiprocessors);
+            Self::LongRows { rows, len, pitch, blocks }
         }
     }
 }
 
 impl<T: Element, R: Plain> Exact<T, R> {
     /// Plans the reduction of a shape, if possible.
-    pub(super) fn plan(kernels: ExactKernels<T, R>, shape: Shape) -> Result<Planned<T, R>, Error> {
+    pub(super) fn plan(
+        kernels: ExactKernels<T, R>,
+        shape: Shape,
+        multiprocessors: usize,
+    ) -> Result<Planned<T, R>, Error> {
         if let Some(operator) = kernels.nonzero_at_zero() {
             return Err(Error::TermOfZero { operator });
         }
         let size = size_of::<T>();
         let mut transposed = None;
         let plan = match shape.kind {
-            Kind::Rows { rows, len, pitch } => Plan::of_rows::<T>(rows, len, pitch),
-            Kind::Columns { .. } if shape.elements_each() == 0 => Plan::of_rows::<T>(shape.outputs(), 0, 0),
+            Kind::Rows { rows, len, pitch } => Plan::of_rows::<T>(rows, len, pitch, multiprocessors),
+            Kind::Columns { .. } if shape.elements_each() == 0 => {
+                Plan::of_rows::<T>(shape.outputs(), 0, 0, multiprocessors)
+            }
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.has_columns() {
                 true => {
                     let concurrency = Concurrency {
                         rows_in_flight: rows_in_flight(size),
-                        resident_blocks: MIN_BLOCKS * MULTIPROCESSORS,
+                        resident_blocks: MIN_BLOCKS * multiprocessors,
                     };
                     let tiles = Tiles::filling(rows, columns, batches, size, concurrency);
                     // A single matrix has no use for the batch pitch, which must not make the input look misaligned.
@@ -94,7 +101,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     let transposition = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
                     transposed =
                         Some((transposition, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
-                    Plan::of_rows::<T>(batches * columns, rows, rows)
+                    Plan::of_rows::<T>(batches * columns, rows, rows, multiprocessors)
                 }
             },
         };
@@ -138,7 +145,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
                 let has_singles = !(is_even && input.device_address().is_multiple_of(16));
-                let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles).with_steps(rows);
+                let Lanes { lanes, vectors, rows_per_block } =
+                    Lanes::of(len, size, has_singles).with_steps(rows, gpu.multiprocessors());
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
                 let rows_of_lane = rows_per_block / (rows::BLOCK / lanes as usize);
                 let (lanes_log, vectors_log, rows_log) = (lanes.ilog2(), vectors.ilog2(), rows_of_lane.ilog2());
@@ -256,9 +264,9 @@ impl Lanes {
     }
 
     /// The same lanes. If there are enough of `rows` rows, each lane has as many of them as it loads vectors.
-    fn with_steps(self, rows: usize) -> Self {
+    fn with_steps(self, rows: usize, multiprocessors: usize) -> Self {
         let blocks = rows.div_ceil(self.rows_per_block);
-        let steps = if blocks < BLOCKS_OF_SEVERAL_STEPS { 1 } else { self.vectors as usize };
+        let steps = if blocks < BLOCKS_OF_SEVERAL_STEPS * multiprocessors { 1 } else { self.vectors as usize };
         Self { rows_per_block: self.rows_per_block * steps, ..self }
     }
 }
@@ -270,7 +278,7 @@ mod tests {
     #[test]
     fn lanes_take_several_rows_where_there_are_many() {
         let rows_of_lane = |len, rows| {
-            let lanes = Lanes::of(len, 4, false).with_steps(rows);
+            let lanes = Lanes::of(len, 4, false).with_steps(rows, 132);
             lanes.rows_per_block * lanes.lanes as usize / rows::BLOCK
         };
         // 16 lanes, 8 rows for each block and step.

@@ -131,8 +131,10 @@ impl Gpu {
             let (found, expected) = (y.len(), x.len());
             return Err(Error::Length { operation: "dot", what: "the second input", found, expected });
         }
-        let output = self.reduce_pairs(Dot, x, y, Shape::all(x.len()))?;
-        Ok(self.download(&output)?[0])
+        let shape = Shape::all(x.len());
+        let planned = PlannedPairs::new(self, <Dot as PairReduction<T>>::pairs(Token), shape)?;
+        check_inputs(self, shape, x, y)?;
+        self.one_result(planned.workspace_size(), |workspace, output| planned.launch(self, workspace, (x, y), output))
     }
 
     /// Reduces two inputs of one shape, whole or row by row, to a buffer with one output for each row.
@@ -146,11 +148,12 @@ impl Gpu {
         y: impl Into<View<'y, T>>,
         shape: Shape,
     ) -> Result<Buffer<O::Output>, Error> {
-        let (planned, x, y) = (PlannedPairs::new(O::pairs(Token), shape)?, x.into(), y.into());
+        let (planned, x, y) = (PlannedPairs::new(self, O::pairs(Token), shape)?, x.into(), y.into());
         check_inputs(self, shape, x, y)?;
-        let mut output = self.zeroed(shape.outputs())?;
+        // A kernel writes every output.
+        let mut output = Buffer::new(&self.backend(), shape.outputs(), "allocate a buffer")?;
         let mut workspace = self.workspaces().take(self, planned.workspace_size())?;
-        planned.start(self, &mut workspace, (x, y), output.view_mut())?;
+        planned.launch(self, &mut workspace, (x, y), output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }
@@ -164,7 +167,7 @@ impl Gpu {
         _operator: O,
         shape: Shape,
     ) -> Result<PairReducer<T, O::Output>, Error> {
-        let planned = PlannedPairs::new(O::pairs(Token), shape)?;
+        let planned = PlannedPairs::new(self, O::pairs(Token), shape)?;
         let workspace = Workspace::new(self, planned.workspace_size())?;
         Ok(PairReducer { gpu: self.clone(), planned, workspace })
     }
@@ -219,7 +222,7 @@ struct PlannedPairs<T: Element, R: Plain> {
 
 impl<T: Element, R: Plain> PlannedPairs<T, R> {
     /// Plans the reduction of a shape of pairs, if possible.
-    fn new(kernel: PairKernel<T, R>, shape: Shape) -> Result<Self, Error> {
+    fn new(gpu: &Gpu, kernel: PairKernel<T, R>, shape: Shape) -> Result<Self, Error> {
         check_elements::<T>(shape)?;
         let Kind::Rows { rows, len, pitch } = shape.kind else {
             return Err(Error::Shape {
@@ -232,8 +235,9 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
         let (size, pitch) = (size_of::<T>(), if len == 0 { 0 } else { pitch });
         let blocks = (rows > 0).then(|| match kernel {
-            PairKernel::InOrder { .. } => Blocks::of_rows(rows, len, size, VECTORS_IN_FLIGHT),
-            PairKernel::Exact { .. } => Blocks::exact(rows, len, size, PAIRS_IN_FLIGHT),
+            // Dot products of integers have the same bits in any order.
+            PairKernel::InOrder { .. } => Blocks::of_rows(rows, len, size, VECTORS_IN_FLIGHT, gpu.multiprocessors()),
+            PairKernel::Exact { .. } => Blocks::exact(rows, len, size, PAIRS_IN_FLIGHT, gpu.multiprocessors()),
         });
         Ok(Self { kernel, shape, rows, len, pitch, blocks })
     }
@@ -254,13 +258,25 @@ impl<T: Element, R: Plain> PlannedPairs<T, R> {
         (x, y): (View<'_, T>, View<'_, T>),
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
-        let Self { ref kernel, shape, rows, len, pitch, blocks } = *self;
+        let shape = self.shape;
         check_inputs(gpu, shape, x, y)?;
         gpu.use_memory(output.memory(), OPERATION)?;
         if output.len() != shape.outputs() {
             let (found, expected) = (output.len(), shape.outputs());
             return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
         }
+        self.launch(gpu, workspace, (x, y), output)
+    }
+
+    /// [`PlannedPairs::start`] without checks of the views, which have been made.
+    fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        (x, y): (View<'_, T>, View<'_, T>),
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
+        let Self { ref kernel, rows, len, pitch, blocks, .. } = *self;
         let Some(blocks) = blocks else { return Ok(()) };
         let (grid, tile_states) = (grid(blocks.grid(rows), OPERATION)?, workspace.tile_states.view_mut());
         let Blocks { splits, tiles, longer_splits, threads } = blocks;

@@ -2,8 +2,8 @@
 //!
 //! The kernel and the grid determine the order in which elements are combined. If an operator's result depends on that
 //! order, its kernel and grid are those of a single row or column of the same length, so that the order is a function
-//! of the length and the types. For any other operator, they are the fastest for the shape. No plan depends on the
-//! device.
+//! of the length and the types. For any other operator, they are the fastest for the shape and for the device's number of
+//! multiprocessors.
 
 use cuda_std::element::Plain;
 use cuda_std::tile_state;
@@ -12,15 +12,15 @@ use kernels::reduce::exact::superaccumulator_words::MAX_WARPS;
 use kernels::reduce::tuning::columns::{
     CACHE_LINE, MAX_FOLDED_COLUMNS, MIN_FOLDED_COLUMNS, PARTIALS_PER_THREAD, WIDE_TILE_LANES,
 };
-use kernels::reduce::tuning::exact_long_rows;
 use kernels::reduce::tuning::long_rows::{
-    MAX_SHORT_ROW_VECTORS, MAX_THREADS, RESIDENT_LARGE_BLOCKS, RESIDENT_SMALL_BLOCKS, ROWS_WITHOUT_TAIL_EFFECT,
+    LARGE_BLOCKS_PER_MULTIPROCESSOR, MAX_SHORT_ROW_VECTORS, MAX_THREADS, SMALL_BLOCKS_PER_MULTIPROCESSOR,
+    WAVES_WITHOUT_TAIL_EFFECT,
 };
+use kernels::reduce::tuning::{exact_long_rows, order};
 use kernels::reduce::{long_rows, rows};
 
 use super::shape::Kind;
 use super::workspace::WorkspaceSize;
-use crate::MULTIPROCESSORS;
 
 /// How a shape is launched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +55,8 @@ pub(super) enum Plan {
 }
 
 impl Plan {
-    /// The plan for `elements` of this kind.
-    pub(super) fn of(kind: Kind, elements: Elements) -> Self {
+    /// The plan for `elements` of this kind, on a device with `multiprocessors` multiprocessors.
+    pub(super) fn of(kind: Kind, elements: Elements, multiprocessors: usize) -> Self {
         let Elements { size, size_of_state, is_any_order } = elements;
         match kind {
             Kind::Rows { rows: 0, .. } => Self::Nothing,
@@ -66,24 +66,27 @@ impl Plan {
                 if vectors <= MAX_SHORT_ROW_VECTORS && (rows > 1 || !is_any_order) {
                     let lanes = rows::lanes_per_row(vectors);
                     let rows_per_block =
-                        rows_per_block(rows, rows::rows_per_block(len, pitch, lanes, size), lanes) as u32;
-                    return Self::Rows { rows, len, pitch, lanes: lanes as u32, rows_per_block };
+                        rows_per_block(rows, rows::rows_per_block(len, pitch, lanes, size), lanes, multiprocessors);
+                    let (lanes, rows_per_block) = (lanes as u32, rows_per_block as u32);
+                    return Self::Rows { rows, len, pitch, lanes, rows_per_block };
                 }
                 // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
                 let pitch = if len == 0 { 0 } else { pitch };
-                // The elements are combined in the order of a single row.
-                let planned_rows = if is_any_order { rows } else { 1 };
+                // An order is that of a single row, on any device.
+                let (planned_rows, multiprocessors) =
+                    if is_any_order { (rows, multiprocessors) } else { (1, order::MULTIPROCESSORS) };
                 Self::LongRows {
                     rows,
                     len,
                     pitch,
-                    blocks: Blocks::of_rows(planned_rows, len, size, long_rows::VECTORS_IN_FLIGHT),
+                    blocks: Blocks::of_rows(planned_rows, len, size, long_rows::VECTORS_IN_FLIGHT, multiprocessors),
                 }
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
                 let in_flight = columns::rows_in_flight(size, size_of_state);
                 let (Tiles { folded_rows, lanes, splits }, batches_of_block) = if is_any_order {
-                    let concurrency = Concurrency { rows_in_flight: in_flight, resident_blocks: RESIDENT_SMALL_BLOCKS };
+                    let resident_blocks = SMALL_BLOCKS_PER_MULTIPROCESSOR * multiprocessors;
+                    let concurrency = Concurrency { rows_in_flight: in_flight, resident_blocks };
                     (Tiles::of(rows, columns, batches, size, concurrency), 1)
                 } else {
                     Tiles::in_order(rows, columns, in_flight)
@@ -167,15 +170,15 @@ pub(super) struct Blocks {
 impl Blocks {
     /// The blocks that fold `rows` rows of `len` elements of `size` bytes by an [operator](kernels::ops::Operator). A
     /// thread has `in_flight` vectors in flight.
-    pub(super) fn of_rows(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
-        let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight);
+    pub(super) fn of_rows(rows: usize, len: usize, size: usize, in_flight: usize, multiprocessors: usize) -> Self {
+        let threads = threads_of_row(len.div_ceil(16 / size), rows, in_flight, multiprocessors);
         // The last tile may be incomplete.
         let tiles = len.div_ceil(threads * in_flight * (16 / size));
-        Self::of(threads, tiles, splits_of_row(tiles, rows))
+        Self::of(threads, tiles, splits_of_row(tiles, rows, multiprocessors))
     }
 
     /// The blocks that sum `rows` rows exactly; `rows` is at least 1. The blocks do not change the results.
-    pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize) -> Self {
+    pub(super) fn exact(rows: usize, len: usize, size: usize, in_flight: usize, multiprocessors: usize) -> Self {
         use exact_long_rows::{MAX_THREADS, THREADS};
         const { assert!(MAX_THREADS <= 32 * MAX_WARPS) };
         let vectors = len.div_ceil(16 / size);
@@ -184,17 +187,17 @@ impl Blocks {
         let threads = if rows > 1 {
             // Blocks small enough that all rows run at once, but of at least one warp. Other blocks load while one
             // rounds.
-            let of_row = (MAX_THREADS * MULTIPROCESSORS / rows).clamp(32, MAX_THREADS);
+            let of_row = (MAX_THREADS * multiprocessors / rows).clamp(32, MAX_THREADS);
             alone.min(1 << of_row.ilog2())
         } else if alone <= MAX_THREADS {
             alone
-        } else if 2 * steps(THREADS) > 3 * MULTIPROCESSORS {
+        } else if 2 * steps(THREADS) > 3 * multiprocessors {
             MAX_THREADS
         } else {
             THREADS
         };
         // Each block has at least one load by all of its threads, and at most one tile more than any other block.
-        let splits = steps(threads).min((MAX_THREADS / threads * MULTIPROCESSORS / rows).max(1));
+        let splits = steps(threads).min((MAX_THREADS / threads * multiprocessors / rows).max(1));
         Self::of(threads, vectors.div_ceil(threads).max(1), splits)
     }
 
@@ -230,8 +233,8 @@ impl Blocks {
 
 /// How many of `rows` rows a block folds, at most `max_rows`. If possible, all blocks run in one wave. Each group of
 /// `lanes` lanes has the same number of rows. The number does not change how a row is folded.
-fn rows_per_block(rows: usize, max_rows: usize, lanes: usize) -> usize {
-    let resident_blocks = RESIDENT_SMALL_BLOCKS * columns::BLOCK / rows::BLOCK;
+fn rows_per_block(rows: usize, max_rows: usize, lanes: usize, multiprocessors: usize) -> usize {
+    let resident_blocks = SMALL_BLOCKS_PER_MULTIPROCESSOR * multiprocessors * columns::BLOCK / rows::BLOCK;
     rows.div_ceil(resident_blocks).next_multiple_of(rows::BLOCK / lanes).min(max_rows)
 }
 
@@ -374,31 +377,32 @@ fn lanes_of_columns(rows: usize, columns: usize, batches: usize, concurrency: Co
 
 /// Threads of a block that folds one of `rows` rows of `vectors` vectors; at most [`MAX_THREADS`].
 ///
-/// A thread has two tiles in flight. A row that one block can load this way has no partials, and gets only the threads
-/// that its loads need, since every further warp makes the block's last fold longer. A single longer row is spread over
-/// the multiprocessors in small blocks. If it is long enough for all multiprocessors, blocks have 512 threads, and two
-/// fit on a multiprocessor. With many rows, blocks are small, so that other blocks load while one folds its last
-/// states. With very many rows, the last wave is a small part of all: a long row gets the threads that load it in two
-/// rounds, and so has fewer last folds. (`docs/notes/whole-inputs.md`)
-fn threads_of_row(vectors: usize, rows: usize, in_flight: usize) -> usize {
+/// With many rows, blocks are small, so that other blocks load while one folds its last states. With very many rows,
+/// the last wave is a small part of all: a long row gets the threads that load it in two rounds, and so has fewer last
+/// folds. (`docs/notes/whole-inputs.md`)
+fn threads_of_row(vectors: usize, rows: usize, in_flight: usize, multiprocessors: usize) -> usize {
     let of_one_round = vectors.div_ceil(2 * in_flight).next_power_of_two();
-    let max_threads = match rows {
-        1 if of_one_round <= MAX_THREADS => MAX_THREADS,
-        1 => vectors.div_ceil(2 * in_flight * MULTIPROCESSORS).next_power_of_two().clamp(128, MAX_THREADS),
-        2..RESIDENT_LARGE_BLOCKS => MAX_THREADS,
-        RESIDENT_LARGE_BLOCKS..RESIDENT_SMALL_BLOCKS => 256,
-        RESIDENT_SMALL_BLOCKS..ROWS_WITHOUT_TAIL_EFFECT => 128,
-        _ => (of_one_round / 2).clamp(128, MAX_THREADS),
+    let (large, small) =
+        (LARGE_BLOCKS_PER_MULTIPROCESSOR * multiprocessors, SMALL_BLOCKS_PER_MULTIPROCESSOR * multiprocessors);
+    let max_threads = if rows == 1 {
+        return order::threads_of_row(vectors, in_flight, multiprocessors);
+    } else if rows < large {
+        MAX_THREADS
+    } else if rows < small {
+        256
+    } else if rows < WAVES_WITHOUT_TAIL_EFFECT * small {
+        128
+    } else {
+        (of_one_round / 2).clamp(128, MAX_THREADS)
     };
     of_one_round.clamp(32, max_threads)
 }
 
 /// How many blocks share a row of `tiles` tiles, if there are `rows` rows.
 ///
-/// Together the blocks of all rows fill the device once, but each block has at least two tiles: a block loads two tiles
-/// in less time than two blocks take to exchange partials.
-fn splits_of_row(tiles: usize, rows: usize) -> usize {
-    (RESIDENT_LARGE_BLOCKS / rows).clamp(1, tiles.div_ceil(2).max(1))
+/// Together the blocks of all rows fill the device once, but each block has at least two tiles, as for a single row.
+fn splits_of_row(tiles: usize, rows: usize, multiprocessors: usize) -> usize {
+    order::splits_of_row(tiles, multiprocessors).min((LARGE_BLOCKS_PER_MULTIPROCESSOR * multiprocessors / rows).max(1))
 }
 
 #[cfg(test)]

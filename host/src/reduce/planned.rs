@@ -48,6 +48,17 @@ impl<T: Element, R: Plain> Planned<T, R> {
             let (found, expected) = (output.len(), shape.outputs());
             return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
         }
+        self.launch(gpu, workspace, input, output)
+    }
+
+    /// [`Planned::start`] without checks of the views, which [`check_input`] has made, or which were made for the shape.
+    pub(super) fn launch(
+        &self,
+        gpu: &Gpu,
+        workspace: &mut Workspace,
+        input: View<'_, T>,
+        output: ViewMut<'_, R>,
+    ) -> Result<(), Error> {
         self.0.launch(gpu, workspace, input, output)
     }
 }

@@ -47,10 +47,14 @@ impl<T: Element, R: Plain> Reducer<T, R> {
 }
 
 /// Plans the reduction of a shape by an operator, if possible.
-pub(super) fn plan<O: Reduction<T>, T: Element>(operator: O, shape: Shape) -> Result<Planned<T, O::Output>, Error> {
+pub(super) fn plan<O: Reduction<T>, T: Element>(
+    gpu: &Gpu,
+    operator: O,
+    shape: Shape,
+) -> Result<Planned<T, O::Output>, Error> {
     check_elements::<T>(shape)?;
     match operator.kernels() {
-        Kernels::OfStates(kernels) => ByStates::plan(kernels, shape),
-        Kernels::Exact(kernels) => Exact::plan(kernels, shape),
+        Kernels::OfStates(kernels) => ByStates::plan(kernels, shape, gpu.multiprocessors()),
+        Kernels::Exact(kernels) => Exact::plan(kernels, shape, gpu.multiprocessors()),
     }
 }

@@ -10,15 +10,15 @@ use kernels::reduce::reduction::{ExactHandles, Kernels, Reduction, StateHandles}
 use kernels::reduce::segments::{self, INVALID_SEGMENT, LongSegmentArgs, SegmentArgs};
 
 use super::lane_memory::lane_memory_bytes;
-use crate::{Buffer, Error, Gpu, Kernel, MULTIPROCESSORS, View, ViewMut};
+use crate::{Buffer, Error, Gpu, Kernel, View, ViewMut};
 
 const OPERATION: &str = "reduce segments";
 
-/// The resident warps of the first kernel on an H200, and the resident blocks of the second, for elements of `size`
-/// bytes. No warp gets a second segment before each of the resident warps has one.
-fn resident(is_exact: bool, size: usize) -> (usize, usize) {
+/// The resident warps of the first kernel and the resident blocks of the second, for elements of `size` bytes. No warp
+/// gets a second segment before each of the resident warps has one.
+fn resident(is_exact: bool, size: usize, multiprocessors: usize) -> (usize, usize) {
     let (warps, blocks) = if is_exact { (32, resident_threads(size) / long_segments::block(size)) } else { (64, 4) };
-    (warps * MULTIPROCESSORS, blocks * MULTIPROCESSORS)
+    (warps * multiprocessors, blocks * multiprocessors)
 }
 
 /// The two kernels of a reduction to results of type `R`. The first reduces short segments and queues long ones, which
@@ -241,7 +241,8 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         if self.segments == 0 {
             return Ok(());
         }
-        let (warps, blocks) = resident(matches!(self.kernels, SegmentKernels::Exact { .. }), size_of::<T>());
+        let is_exact = matches!(self.kernels, SegmentKernels::Exact { .. });
+        let (warps, blocks) = resident(is_exact, size_of::<T>(), self.gpu.multiprocessors());
         let segments_per_warp = segments_per_warp(self.segments, warps);
         let grid = u32::try_from(blocks_of(self.segments, segments_per_warp)).map_err(|_| Error::Shape {
             operation: OPERATION,

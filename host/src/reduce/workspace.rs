@@ -2,7 +2,9 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::{Buffer, Error, Gpu};
+use cuda_std::element::Plain;
+
+use crate::{Buffer, Error, Gpu, ViewMut};
 
 /// How much of each kind of memory a reduction needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +30,8 @@ pub(super) struct Workspace {
     pub(super) tickets: Buffer<u32>,
     /// For a copy of the input, if one is needed.
     pub(super) copy: Option<Buffer<u64>>,
+    /// Memory of the host for one result, if a call has needed it.
+    result: Option<Buffer<[u64; 2]>>,
 }
 
 impl WorkspaceSize {
@@ -53,6 +57,7 @@ impl Workspace {
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&backend, tickets)?,
             copy: copy_of(gpu, copy)?,
+            result: None,
         })
     }
 
@@ -103,5 +108,40 @@ impl Workspaces {
     pub(super) fn put_back(&self, workspace: Workspace) {
         let workspace = Workspace { copy: None, ..workspace };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+    }
+}
+
+/// The length of [`Workspace::result`], and its bytes: room for the result of any built-in operator.
+const RESULT_LEN: usize = 2;
+const RESULT_BYTES: usize = RESULT_LEN * size_of::<[u64; 2]>();
+
+impl Gpu {
+    /// Starts a reduction to one result, waits for it, and returns it. `launch` gets a workspace of this size, and the
+    /// memory for the result.
+    ///
+    /// The kernel writes the result to memory of the host that stays allocated. A copy from the device would take about
+    /// 4 us longer, and freeing its memory would wait for the whole device.
+    pub(super) fn one_result<R: Plain>(
+        &self,
+        size: WorkspaceSize,
+        launch: impl FnOnce(&mut Workspace, ViewMut<'_, R>) -> Result<(), Error>,
+    ) -> Result<R, Error> {
+        self.refuse_to_record("return a result to the host")?;
+        let mut workspace = self.workspaces().take(self, size)?;
+        let result = if size_of::<R>() <= RESULT_BYTES {
+            let slot = workspace.result.take();
+            let mut slot = slot.map_or_else(|| Buffer::on_host(&self.backend(), RESULT_LEN), Ok)?;
+            launch(&mut workspace, slot.view_mut().cast::<R>().slice(0, 1)?)?;
+            self.synchronize()?;
+            let result = slot.read_on_host();
+            workspace.result = Some(slot);
+            result
+        } else {
+            let mut output = Buffer::new(&self.backend(), 1, "allocate memory for a result")?;
+            launch(&mut workspace, output.view_mut())?;
+            self.download(&output)?[0]
+        };
+        self.workspaces().put_back(workspace);
+        Ok(result)
     }
 }

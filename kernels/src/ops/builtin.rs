@@ -4,8 +4,8 @@ pub(crate) use half::{bf16, f16};
 
 pub(crate) use super::{
     AnyOrAll, ArgMaxOfFloats, ArgMinOfFloats, ArgMinOrMax, Count, CountNonzeroFloats, Fixed, MaxOfFloats, Mean,
-    MinAndMax, MinMaxOfFloats, MinOfFloats, MinOrMax, Norm, Product, SquaresOrNorm, Sum, SumOfSquares, SumOrMean,
-    WrappingSum,
+    MinAndMax, MinMaxOfFloats, MinOfFloats, MinOrMax, Norm, PairwiseSumOrMean, Product, SquaresOrNorm, Sum,
+    SumOfSquares, SumOrMean, WrappingSum,
 };
 
 /// The table, as the argument of another macro: `builtin_operators! { { callback } { ... } }` expands to
@@ -72,6 +72,14 @@ macro_rules! builtin_operators {
         Product, "the product" [] {
             Product(Product) in_order of f32, f64, f16, bf16 -> <T as Scalar>::Wide;
             Product(Product) in_any_order of i8, i16, i32, i64 for u64, u8, u16, u32 -> <T as Scalar>::Wide;
+        }
+        PairwiseSum, "the pairwise sum" [] {
+            PairwiseSumOrMean(PairwiseSumOrMean { is_mean: false }) in_order
+                of f32, f64, f16, bf16 -> <T as Scalar>::Wide;
+        }
+        PairwiseMean, "the pairwise mean" [] {
+            PairwiseSumOrMean(PairwiseSumOrMean { is_mean: true }) in_order
+                of f32, f64, f16, bf16 -> <T as Scalar>::Wide;
         }
         Min, "the minimum" [] {
             MinOfFloats(Fixed::default()) in_any_order of f32, f64, f16, bf16 -> T;

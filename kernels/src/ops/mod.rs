@@ -7,6 +7,7 @@
 //! | [`SumInF64`] | `f32` | `f64` |
 //! | [`InElementType`] | `f16` and `bf16` | the elements' own type |
 //! | [`Product`] | all | as [`Sum`] |
+//! | [`PairwiseSum`], [`PairwiseMean`] | floats | as [`Sum`] |
 //! | [`Mean`] | all | `f32` of `f16`, `bf16` and `f32`; else `f64` |
 //! | [`SumOfSquares`] | all | as [`Sum`] |
 //! | [`Norm`] | all | as [`Mean`] |
@@ -65,6 +66,7 @@ mod fields;
 mod fixed;
 mod norm;
 mod number;
+mod pairwise;
 mod predicates;
 mod product;
 mod scalar;
@@ -83,6 +85,7 @@ pub use fields::Fields;
 pub use fixed::Fixed;
 pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
 pub use number::Number;
+pub use pairwise::{PairwiseMean, PairwiseSum, PairwiseSumOrMean};
 pub use predicates::{All, Any, AnyOrAll, Count, CountFinite, CountNan, CountNonzero, CountNonzeroFloats};
 pub use product::Product;
 pub use scalar::{Integer, Ordered, Scalar};

@@ -106,7 +106,7 @@ pub unsafe fn long_rows<O: Operator<T>, T: Element>(
 /// # Safety
 /// The arguments are as described above, and the views have all elements that they name: accesses are not checked.
 #[kernel(
-    instances = [Product] x [f32, f64, f16, bf16],
+    instances = [Product, PairwiseSumOrMean] x [f32, f64, f16, bf16],
     max_threads = MAX_THREADS,
     min_blocks = 2,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS, erase = crate::ops::Erased

@@ -1,12 +1,11 @@
 //! The constants of reductions chosen by measurement, on an H200 and an H100, for kernels and their host plans.
 //!
-//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the constants that fix the order of products and
-//! custom operators on floats: changing one changes results. Changing any other constant changes only times.
+//! Sizes are in elements, or in vectors of 16 bytes. [`order`] lists the constants that fix the order of products,
+//! pairwise sums and custom operators on floats: changing one changes results. Changing any other constant changes only
+//! times.
 
 /// Whole inputs and long rows: blocks reduce each.
 pub mod long_rows {
-    use crate::MULTIPROCESSORS;
-
     /// Vectors of a tile that each thread loads, all in flight at once. An aligned row has two tiles in flight: with
     /// one, an input that one block reduces takes up to a fifth longer (`docs/notes/whole-inputs.md`).
     pub const VECTORS_IN_FLIGHT: usize = 4;
@@ -15,14 +14,14 @@ pub mod long_rows {
     /// Blocks of 1024 threads with two vectors each take 5 % longer at 2^28 `f32`.
     pub const MAX_THREADS: usize = 512;
 
-    /// Resident blocks of 512 threads: two on each multiprocessor.
-    pub const RESIDENT_LARGE_BLOCKS: usize = 2 * MULTIPROCESSORS;
+    /// Resident blocks of 512 threads on a multiprocessor.
+    pub const LARGE_BLOCKS_PER_MULTIPROCESSOR: usize = 2;
 
-    /// Resident blocks of 256 threads with up to 64 registers: four on each multiprocessor.
-    pub const RESIDENT_SMALL_BLOCKS: usize = 4 * MULTIPROCESSORS;
+    /// Resident blocks of 256 threads with up to 64 registers on a multiprocessor.
+    pub const SMALL_BLOCKS_PER_MULTIPROCESSOR: usize = 4;
 
-    /// From this many long rows on, the tail effect of the last wave is negligible.
-    pub const ROWS_WITHOUT_TAIL_EFFECT: usize = 16 * RESIDENT_SMALL_BLOCKS;
+    /// From this many waves of long rows on, the tail effect of the last one is negligible.
+    pub const WAVES_WITHOUT_TAIL_EFFECT: usize = 16;
 
     /// Vectors of the longest row that lanes of a warp reduce; blocks reduce longer ones. A warp that takes more than a
     /// few rounds of loads has too few bytes in flight.
@@ -189,9 +188,9 @@ pub mod exact_rows {
     pub const VECTORS: usize = 4;
 
     /// The number of blocks with one row for each lane from which on there are fewer blocks, with [`VECTORS`] rows for
-    /// each lane: about two waves. 2^15 x 256 `f32`, of 4096 blocks, take 10.6 us instead of 11.2, and 2^13 x 256, of
-    /// 1024 blocks, would take 5.0 us instead of 4.4.
-    pub const BLOCKS_OF_SEVERAL_STEPS: usize = 15 * crate::MULTIPROCESSORS;
+    /// each lane, on each multiprocessor: about two waves. 2^15 x 256 `f32`, of 4096 blocks, take 10.6 us instead of
+    /// 11.2, and 2^13 x 256, of 1024 blocks, would take 5.0 us instead of 4.4.
+    pub const BLOCKS_OF_SEVERAL_STEPS: usize = 15;
 
     /// The minimum number of lanes of a row of which each lane has all [`VECTORS`]. Neighbouring lanes load adjacent
     /// vectors, so their loads are coalesced (`docs/notes/exact-sums.md`).
@@ -234,17 +233,4 @@ pub mod exact_columns {
     pub const MIN_BLOCKS: usize = 2;
 }
 
-/// The constants that fix the order in which products and custom operators on floats combine elements.
-pub mod order {
-    pub use super::columns::rows_in_flight;
-    pub use super::long_rows::{MAX_SHORT_ROW_VECTORS, MAX_THREADS, RESIDENT_LARGE_BLOCKS, VECTORS_IN_FLIGHT};
-    pub use super::rows::VECTORS_PER_LANE;
-    pub use super::segments::{MAX_CHUNKS, MAX_SHORT_SEGMENT_VECTORS, MAX_WARP_SEGMENT_VECTORS, MIN_CHUNK_TILES};
-    pub use crate::MULTIPROCESSORS;
-
-    /// Leaves of the tree that combines the threads of a column.
-    pub const LEAVES: usize = 16;
-
-    /// The minimum number of rounds of loads of a leaf, so that combining the leaves is a small part of the work.
-    pub const ROUNDS: usize = 4;
-}
+pub mod order;

@@ -1,12 +1,13 @@
 //! Orders of reduction that depend only on the length: the same bits alone, among other rows, and at any address.
 
 use cuda_std::prelude::*;
-use half::f16;
+use half::{bf16, f16};
 use kernels::ops::Operator;
-use rand::SeedableRng;
 use rand::rngs::SmallRng;
+use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu, Reduction, Shape, View, ops};
 
+use crate::order::{Fold, Place};
 use crate::reductions::data::{Kind, Random};
 use crate::reductions::value::Values;
 
@@ -65,14 +66,17 @@ fn elements<T: Random>(len: usize) -> Vec<T> {
 /// The maximum number of elements of an input, except for inputs of a few rows or columns.
 const MAX_ELEMENTS: usize = 2_800_000;
 
-/// Checks that products of rows, for every float type, equal those of each row as a whole input.
+/// Checks that products of rows, for every float type, and pairwise sums and means equal those of each row as a whole
+/// input.
 ///
 /// # Errors
 /// If one has other bits, or on an error of the library.
 pub fn products_of_rows(gpu: &Gpu) -> Result<(), String> {
     rows_of::<f32>(gpu, &reduced(gpu, ops::Product))?;
     rows_of::<f64>(gpu, &reduced(gpu, ops::Product))?;
-    rows_of::<f16>(gpu, &reduced(gpu, ops::Product))
+    rows_of::<f16>(gpu, &reduced(gpu, ops::Product))?;
+    rows_of::<f32>(gpu, &reduced(gpu, ops::PairwiseSum))?;
+    rows_of::<bf16>(gpu, &reduced(gpu, ops::PairwiseMean))
 }
 
 /// Checks that a row's product of `f32` has the same bits alone and among this many rows, with and without a pitch, at
@@ -119,14 +123,16 @@ pub fn traces_of_rows(gpu: &Gpu) -> Result<(), String> {
     rows_of::<f32>(gpu, &reduced(gpu, Trace))
 }
 
-/// Checks that products of columns, for every float type, equal those of each column alone.
+/// Checks that products of columns, for every float type, and pairwise sums and means equal those of each column alone.
 ///
 /// # Errors
 /// If one has other bits, or on an error of the library.
 pub fn products_of_columns(gpu: &Gpu) -> Result<(), String> {
     columns_of::<f32>(gpu, &reduced(gpu, ops::Product))?;
     columns_of::<f64>(gpu, &reduced(gpu, ops::Product))?;
-    columns_of::<f16>(gpu, &reduced(gpu, ops::Product))
+    columns_of::<f16>(gpu, &reduced(gpu, ops::Product))?;
+    columns_of::<f32>(gpu, &reduced(gpu, ops::PairwiseSum))?;
+    columns_of::<bf16>(gpu, &reduced(gpu, ops::PairwiseMean))
 }
 
 /// [`products_of_columns`] for a custom operator. Only in the executor.
@@ -225,6 +231,39 @@ fn columns_of<T: Element + Random>(gpu: &Gpu, reduce: Reduce<'_, T>) -> Result<(
         for (batches, columns) in [(2, 3), (3, 40), (70, 2), (300, 5)] {
             if batches * columns * rows <= MAX_ELEMENTS / 4 {
                 check(batches, columns, 0, 0)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks that pairwise sums of long inputs, columns and segments are those of plain loops on the CPU. Shorter ones are
+/// in [`exact_cross`](crate::exact_cross).
+///
+/// # Errors
+/// If one has other bits, or on an error of the library.
+pub fn long_pairwise_sums(gpu: &Gpu) -> Result<(), String> {
+    let mut source = SmallRng::from_os_rng();
+    // Around whole tiles; the last block has the remainder.
+    for len in [100_000, (1 << 18) + 1, (1 << 20) + 8_191, (1 << 21) - 3] {
+        let elements: Vec<f32> = (0..len).map(|_| source.random_range(-1.0..1.0)).collect();
+        let fold = Fold { neutral: 0.0, combine: &|a: f32, b: f32| a + b, size: size_of::<f32>() };
+        for place in [Place::Contiguous, Place::Strided, Place::Segment] {
+            let found = gpu.upload(&elements).and_then(|x| {
+                Ok(match place {
+                    Place::Contiguous => gpu.reduce(ops::PairwiseSum, &x)?,
+                    Place::Strided => {
+                        gpu.download(&gpu.reduce_to_buffer(ops::PairwiseSum, &x, Shape::columns(len, 1))?)?[0]
+                    }
+                    Place::Segment => {
+                        let offsets = gpu.upload(&[0, len as u64])?;
+                        gpu.download(&gpu.reduce_segments(ops::PairwiseSum, &x, &offsets)?)?[0]
+                    }
+                })
+            });
+            let (found, expected) = (found.map_err(|error| error.to_string())?, fold.of(place, &elements));
+            if found.to_bits() != expected.to_bits() {
+                return Err(format!("{len} elements, {place:?}: {found:e}, on the CPU {expected:e}"));
             }
         }
     }

@@ -3,12 +3,14 @@
 pub mod by_length;
 pub mod calls;
 pub mod custom;
+pub mod depth;
 pub mod device_library;
 pub mod exact;
 pub mod exact_cross;
 pub mod exact_edges;
 pub mod exact_sums;
 pub mod large_transposes;
+pub mod order;
 pub mod reductions;
 pub mod reference;
 pub mod rust_cuda;

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::{Context, May, value};
+use super::{Context, value};
 use crate::{BENCH, npy};
 
 /// How a run shows its results.
@@ -49,19 +49,18 @@ impl Run {
         self.output.as_ref().is_some_and(|bytes| bytes.starts_with(b"\x93NUMPY"))
     }
 
-    /// The report without what differs between two runs: times, sums of numbers that no seed determines, and of a run
-    /// that was interrupted all but the first result.
+    /// The report without what differs between two runs: times, and sums of numbers that no seed determines.
     pub fn report(&self, context: &Context) -> Value {
         let report = match self.shown {
             Shown::Json => serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}")),
             Shown::Csv => rows_of_csv(&self.stdout),
             Shown::Table => Value::String(without_times(&self.stdout)),
         };
-        stripped(report, matches!(context.command, [] | ["ladder", ..]), context.may == May::BeInterrupted)
+        stripped(report, matches!(context.command, [] | ["ladder", ..]))
     }
 }
 
-fn stripped(value: Value, is_random: bool, is_interrupted: bool) -> Value {
+fn stripped(value: Value, is_random: bool) -> Value {
     match value {
         Value::Object(fields) => {
             let differs = |name: &str| {
@@ -69,17 +68,9 @@ fn stripped(value: Value, is_random: bool, is_interrupted: bool) -> Value {
                 is_time || is_random && name == "result"
             };
             let same = fields.into_iter().filter(|(name, _)| !differs(name));
-            same.map(|(name, value)| (name, stripped(value, is_random, is_interrupted))).collect()
+            same.map(|(name, value)| (name, stripped(value, is_random))).collect()
         }
-        Value::Array(values) => {
-            let values = values.into_iter().take(if is_interrupted { 1 } else { usize::MAX });
-            values.map(|value| stripped(value, is_random, is_interrupted)).collect()
-        }
-        Value::String(table) if is_interrupted => {
-            // Up to the end of the first result, which follows a double rule.
-            let (head, rows) = table.split_once('╞').unwrap_or((&table, ""));
-            Value::String(head.lines().chain(rows.lines().skip(1).take(1)).collect::<Vec<_>>().join("\n"))
-        }
+        Value::Array(values) => values.into_iter().map(|value| stripped(value, is_random)).collect(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => value,
     }
 }
@@ -107,8 +98,8 @@ fn without_times(text: &str) -> String {
                 // The number before the unit, and the bandwidth after it.
                 words.pop();
                 is_bandwidth = true;
-            } else if !word.starts_with(['┌', '└', '├']) {
-                words.push(if word.starts_with('╞') { "╞" } else { word });
+            } else if !word.starts_with(['┌', '└', '╞']) {
+                words.push(word);
             }
         }
         words.join(" ")
@@ -145,22 +136,6 @@ impl Place {
 
     /// Runs the context's command with some of its options.
     pub fn run(&self, context: &Context, options: &[&str]) -> Run {
-        if context.may != May::BeInterrupted {
-            return self.run_for(None, context, options);
-        }
-        // Soon after the first result: the second kernel of a table may take seconds.
-        let mut interval = Duration::from_millis(30);
-        loop {
-            let run = self.run_for(Some(interval), context, options);
-            if !run.stderr.contains("there was no result yet") {
-                return run;
-            }
-            interval *= 2;
-        }
-    }
-
-    /// Runs the context's command, which gets Ctrl-C's signal after `interval`.
-    fn run_for(&self, interval: Option<Duration>, context: &Context, options: &[&str]) -> Run {
         let folder = self.folder.path().join(self.runs.fetch_add(1, Ordering::Relaxed).to_string());
         fs::create_dir(&folder).expect("a folder");
         let file = |name: &str| folder.join(name).display().to_string();
@@ -188,27 +163,14 @@ impl Place {
         let create = |name: &str| File::create(folder.join(name)).expect("a file");
         command.stdout(create("stdout")).stderr(create("stderr"));
         let mut child = command.spawn().expect("bench starts");
-        if let Some(interval) = interval {
-            thread::sleep(interval);
-            interrupt(&mut child);
-        }
         let code = ended_within(Duration::from_secs(60), &mut child, &arguments);
         let read = |name: &str| fs::read(folder.join(name)).ok();
         let text = |name: &str| String::from_utf8_lossy(&read(name).unwrap_or_default()).into_owned();
         let (output, has_plot) = (read("out.npy"), folder.join("plot.svg").exists());
         let run = Run { code, stdout: text("stdout"), stderr: text("stderr"), has_plot, shown, output };
         fs::remove_dir_all(&folder).expect("the folder is removed");
-        let allowed = if interval.is_some() { [130, 2] } else { [0, 2] };
-        assert!(allowed.contains(&code), "bench {}: exit code {code}: {}", arguments.join(" "), run.stderr);
+        assert!([0, 2].contains(&code), "bench {}: exit code {code}: {}", arguments.join(" "), run.stderr);
         run
-    }
-}
-
-/// Sends Ctrl-C's signal, unless the program has ended.
-fn interrupt(child: &mut Child) {
-    if child.try_wait().expect("the child is known").is_none() {
-        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
-        assert!(sent.is_ok(), "kill is not installed");
     }
 }
 

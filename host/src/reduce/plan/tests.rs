@@ -2,11 +2,11 @@ use super::*;
 
 /// The plan of an operator whose results do not depend on the order.
 fn plan(kind: Kind, size: usize) -> Plan {
-    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: true })
+    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: true }, 132)
 }
 
 fn in_order(kind: Kind, size: usize) -> Plan {
-    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: false })
+    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: false }, 132)
 }
 
 fn rows(rows: usize, len: usize, size: usize) -> Plan {
@@ -65,7 +65,7 @@ fn a_sum_fills_the_device_once() {
 
 #[test]
 fn many_columns_have_wide_tiles_and_few_columns_have_few_partials() {
-    let concurrency = Concurrency { rows_in_flight: 4, resident_blocks: RESIDENT_SMALL_BLOCKS };
+    let concurrency = Concurrency { rows_in_flight: 4, resident_blocks: 4 * 132 };
     let lanes = |rows, columns| lanes_of_columns(rows, columns, 1, concurrency);
     assert_eq!(lanes(256, 1 << 20), 128);
     assert_eq!(lanes(16, 1 << 24), 256);
@@ -198,7 +198,7 @@ fn exact_splits_cover_every_tile_once() {
     for size in [2, 4, 8] {
         for len in [1, 100, 8192, 8193, 16384, 16385, (1 << 20) + 3, (1 << 32) + 7] {
             let Blocks { splits, tiles, longer_splits, threads } =
-                Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT);
+                Blocks::exact(1, len, size, long_rows::VECTORS_IN_FLIGHT, 132);
             let all = tiles as usize * splits as usize + longer_splits as usize;
             assert_eq!(all, len.div_ceil(threads as usize * 16 / size), "{len} of {size} bytes");
             assert!(longer_splits < splits && tiles > 0 && threads.is_power_of_two());
@@ -209,7 +209,7 @@ fn exact_splits_cover_every_tile_once() {
 
 #[test]
 fn many_long_rows_have_few_threads_each() {
-    let threads = |rows, len| Blocks::exact(rows, len, 4, long_rows::VECTORS_IN_FLIGHT).threads;
+    let threads = |rows, len| Blocks::exact(rows, len, 4, long_rows::VECTORS_IN_FLIGHT, 132).threads;
     assert_eq!(
         [2, 132, 264, 528, 1024, 2112, 1 << 20].map(|rows| threads(rows, 1 << 16)),
         [512, 512, 256, 128, 64, 32, 32]
@@ -220,7 +220,7 @@ fn many_long_rows_have_few_threads_each() {
 
 #[test]
 fn long_inputs_fill_the_device_once() {
-    let splits = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT).splits;
+    let splits = |len| Blocks::exact(1, len, 4, long_rows::VECTORS_IN_FLIGHT, 132).splits;
     assert_eq!([1 << 12, 1 << 13, 1 << 14, 1 << 19, 1 << 20, 1 << 30].map(splits), [1, 1, 4, 128, 128, 132]);
 }
 

@@ -2,8 +2,6 @@
 
 use kernels::reduce::exact::states::columns::{BLOCK, ELEMENTS_IN_FLIGHT};
 
-use crate::MULTIPROCESSORS;
-
 /// How columns are divided among threads. It does not change the sums.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Columns {
@@ -16,15 +14,15 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// The division of `batches` matrices of `rows` rows of `columns` elements, at least one of each.
-    pub fn of(batches: usize, rows: usize, columns: usize) -> Self {
-        /// The number of blocks that keep a device busy.
-        const ENOUGH_BLOCKS: usize = 8 * MULTIPROCESSORS;
+    /// The division of `batches` matrices of `rows` rows of `columns` elements, at least one of each. Eight blocks for
+    /// each multiprocessor keep a device busy.
+    pub fn of(batches: usize, rows: usize, columns: usize, multiprocessors: usize) -> Self {
+        let enough_blocks = 8 * multiprocessors;
         let folded = (BLOCK / columns).clamp(1, rows.div_ceil(ELEMENTS_IN_FLIGHT));
         let tiles = (columns * folded).div_ceil(BLOCK);
         // A thread adds `ELEMENTS_IN_FLIGHT` elements at a time, so the rows of a split are a multiple of this number.
         let granularity = folded * ELEMENTS_IN_FLIGHT;
-        let splits = (ENOUGH_BLOCKS / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(granularity));
+        let splits = (enough_blocks / tiles.saturating_mul(batches)).clamp(1, rows.div_ceil(granularity));
         let rows_of_split = rows.div_ceil(granularity).div_ceil(splits) * granularity;
         Self { folded, rows_of_split, tiles, splits: rows.div_ceil(rows_of_split) }
     }
@@ -39,7 +37,7 @@ mod tests {
         for batches in [1, 3, 5000] {
             for rows in [1, 7, 8, 9, 100, 4096, 1_000_003] {
                 for columns in [1, 2, 3, 200, 256, 257, 5000, 1 << 20] {
-                    let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns);
+                    let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns, 132);
                     let case = format!("{batches} x {rows} x {columns}");
                     assert!((splits - 1) * rows_of_split < rows && rows <= splits * rows_of_split, "{case}");
                     assert!(tiles * BLOCK >= columns * folded && folded <= BLOCK, "{case}");

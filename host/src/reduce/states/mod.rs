@@ -267,7 +267,7 @@ impl<T: ExactElement> ExactSums<T> {
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Kind::Rows { rows, len, pitch } => {
-                let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT);
+                let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, gpu.multiprocessors());
                 let Blocks { splits, tiles, longer_splits, threads } = blocks;
                 let arguments =
                     exact_states_of_long_rows::Args { input, len, pitch, splits, tiles, longer_splits, states };
@@ -276,7 +276,8 @@ impl<T: ExactElement> ExactSums<T> {
                 gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let Columns { folded, rows_of_split, tiles, splits } = Columns::of(batches, rows, columns);
+                let Columns { folded, rows_of_split, tiles, splits } =
+                    Columns::of(batches, rows, columns, gpu.multiprocessors());
                 let blocks = tiles.saturating_mul(splits).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
                 // These fit in a `u32`: `folded` is at most a block's threads, the others at most the grid's blocks.

@@ -85,7 +85,7 @@ impl Order {
 
 /// Rows of threads that fold `splits` partials.
 #[inline(always)]
-const fn threads_of_partials(splits: usize) -> u32 {
+pub(in crate::reduce) const fn threads_of_partials(splits: usize) -> u32 {
     if splits <= 32 { 4 } else { 16 }
 }
 

@@ -5,6 +5,7 @@
 //! | [`LAYOUTS`] | shapes |
 //! | [`KINDS`] | kinds of data |
 //! | [`Crossed::groups`] | the operators of an element type |
+//! | [`Crossed::in_order`] | those that add in a fixed order, compared with the same additions on the CPU |
 //! | [`extents`] | numbers of outputs, and of elements of each |
 //! | [`EXAMPLES`] | inputs by their elements |
 
@@ -17,9 +18,10 @@ use rand::{Rng, SeedableRng};
 use warpfold::{Error, Gpu};
 
 pub use self::layouts::{Form, LAYOUTS, Layout, Placed};
-pub use self::operators::{Crossed, Group, Inputs, Operator};
+pub use self::operators::{Crossed, Group, InOrder, Inputs, Operator};
 pub use self::reference::{Format, Outcome, Total};
 use crate::exact::{ALL, Data, numbers, power};
+use crate::order::Place;
 
 /// The data of a case.
 #[derive(Clone, Copy, Debug)]
@@ -197,6 +199,18 @@ fn check_case<T: Crossed>(gpu: &Gpu, case: &Case<T>, groups: &[Group<T>], tally:
                     let what = || format!("{}, {}, {}, output {i}", layout.name, case.name, operator.name);
                     tally.record(found, expected, what);
                 }
+            }
+        }
+        let place = match placed.form {
+            Form::Rows(_) => Place::Contiguous,
+            Form::Columns(_) => Place::Strided,
+            Form::Offsets(_) => Place::Segment,
+        };
+        for operator in T::in_order() {
+            let Some(found) = (operator.run)(gpu, inputs)? else { continue };
+            for (i, &found) in found.iter().step_by(placed.results_apart).enumerate() {
+                let what = || format!("{}, {}, {}, output {i}", layout.name, case.name, operator.name);
+                tally.record(found, (operator.expected)(place, &case.x[i]), what);
             }
         }
     }

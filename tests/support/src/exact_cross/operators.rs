@@ -2,12 +2,13 @@
 
 use half::{bf16, f16};
 use test_kernels::operators::{Huge, Magnitude, Positive, Square};
-use warpfold::ops::{Dot, InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
+use warpfold::ops::{Dot, InElementType, Mean, Norm, PairwiseMean, PairwiseSum, Sum, SumInF64, SumOfSquares};
 use warpfold::{Element, Error, ExactElement, Gpu, PairReduction, Reduction, View};
 
 use super::layouts::Form;
 use super::reference::{Format, Outcome};
 use crate::exact::{Exact, power};
+use crate::order::{Fold, Place};
 
 /// The inputs of a call.
 #[derive(Clone, Copy)]
@@ -52,6 +53,31 @@ const ELEMENT: fn(f64, f64) -> [f64; 2] = |x, _| [x, 1.0];
 const SQUARE: fn(f64, f64) -> [f64; 2] = |x, _| [x, x];
 const PRODUCT: fn(f64, f64) -> [f64; 2] = |x, y| [x, y];
 
+/// An operator that adds in the library's order, as a row of [`Crossed::in_order`].
+pub struct InOrder<T: Element> {
+    /// Its name in messages.
+    pub name: &'static str,
+    /// Its result for elements that lie like this, by additions on the CPU.
+    pub expected: fn(Place, &[T]) -> f64,
+    /// Calls it.
+    pub run: Box<Call<T>>,
+}
+
+/// The sum of numbers in the library's order, and its quotient by their number.
+macro_rules! pairwise {
+    ($name:ident in $sum:ident) => {
+        fn $name<T: Element + Into<f64>>(place: Place, elements: &[T], is_mean: bool) -> f64 {
+            let states: Vec<$sum> = elements.iter().map(|&x| x.into() as $sum).collect();
+            let fold = Fold { neutral: 0.0, combine: &|a: $sum, b: $sum| a + b, size: size_of::<T>() };
+            let sum = f64::from(fold.of(place, &states) + 0.0);
+            f64::from(if is_mean { sum / elements.len() as f64 } else { sum } as $sum)
+        }
+    };
+}
+
+pairwise!(pairwise_in_f32 in f32);
+pairwise!(pairwise_in_f64 in f64);
+
 /// An element type of the cross.
 pub trait Crossed: Exact + ExactElement + Sync {
     /// The format of sums.
@@ -59,6 +85,9 @@ pub trait Crossed: Exact + ExactElement + Sync {
 
     /// Every exact operator on this type. To add one, add a row.
     fn groups() -> Vec<Group<Self>>;
+
+    /// Every operator on this type that adds in a fixed order. To add one, add a row.
+    fn in_order() -> Vec<InOrder<Self>>;
 }
 
 impl Crossed for f32 {
@@ -79,6 +108,10 @@ impl Crossed for f32 {
         });
         all
     }
+
+    fn in_order() -> Vec<InOrder<Self>> {
+        pairwise_operators(|place, x| pairwise_in_f32(place, x, false), |place, x| pairwise_in_f32(place, x, true))
+    }
 }
 
 impl Crossed for f64 {
@@ -92,6 +125,10 @@ impl Crossed for f64 {
         });
         all
     }
+
+    fn in_order() -> Vec<InOrder<Self>> {
+        pairwise_operators(|place, x| pairwise_in_f64(place, x, false), |place, x| pairwise_in_f64(place, x, true))
+    }
 }
 
 impl Crossed for f16 {
@@ -99,6 +136,10 @@ impl Crossed for f16 {
 
     fn groups() -> Vec<Group<Self>> {
         with_element_type(Format::HALF)
+    }
+
+    fn in_order() -> Vec<InOrder<Self>> {
+        pairwise_operators(|place, x| pairwise_in_f32(place, x, false), |place, x| pairwise_in_f32(place, x, true))
     }
 }
 
@@ -108,6 +149,24 @@ impl Crossed for bf16 {
     fn groups() -> Vec<Group<Self>> {
         with_element_type(Format::BRAIN)
     }
+
+    fn in_order() -> Vec<InOrder<Self>> {
+        pairwise_operators(|place, x| pairwise_in_f32(place, x, false), |place, x| pairwise_in_f32(place, x, true))
+    }
+}
+
+/// The operators of [`Crossed::in_order`].
+fn pairwise_operators<T: Crossed>(sum: fn(Place, &[T]) -> f64, mean: fn(Place, &[T]) -> f64) -> Vec<InOrder<T>>
+where
+    PairwiseSum: Reduction<T, Output: Into<f64>>,
+    PairwiseMean: Reduction<T, Output: Into<f64>>,
+{
+    let of_sum = of("PairwiseSum", PairwiseSum, Outcome::Sum, T::OF_SUMS);
+    let of_mean = of("PairwiseMean", PairwiseMean, Outcome::Mean, T::OF_SUMS);
+    vec![
+        InOrder { name: of_sum.name, expected: sum, run: of_sum.run },
+        InOrder { name: of_mean.name, expected: mean, run: of_mean.run },
+    ]
 }
 
 /// The operators that every type has.

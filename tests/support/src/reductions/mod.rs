@@ -133,3 +133,39 @@ macro_rules! pairs {
 }
 
 kernels::for_each_builtin! { pairs }
+
+/// Numbers of multiprocessors of devices: of small ones, an A100, an RTX 4090, and a B200.
+const MULTIPROCESSORS: [usize; 5] = [1, 64, 108, 128, 148];
+
+/// Checks that the bits of no result depend on the number of multiprocessors that it is planned for.
+///
+/// # Errors
+/// If one does, or on an error of the library.
+pub fn planned_for_other_devices(gpu: &Gpu, elements: usize) -> Result<(), String> {
+    let (rows, seed) = (elements / 300, 53);
+    let forms = [
+        Form::All(elements),
+        Form::Rows(3, elements / 3, elements / 3),
+        Form::Rows(rows, 300, 301),
+        Form::Columns(300, rows, rows),
+        Form::Columns(elements / 9, 8, 9),
+        Form::Segments { count: 40, longest: elements / 10, seed },
+    ];
+    for pair in PAIRS {
+        for form in forms {
+            let kind = if pair.operator == Operator::Product { Kind::NearOne } else { Kind::Any };
+            let case = Case { kind, seed, form, offset: 1 };
+            let run = |gpu: &Gpu| match pair.run(gpu, &case) {
+                Ok(outcome) => Ok(outcome.bits),
+                Err(error) => Err(format!("{pair:?} {case:?}: {error}")),
+            };
+            let expected = run(gpu)?;
+            for multiprocessors in MULTIPROCESSORS {
+                if run(&gpu.planned_for(multiprocessors))? != expected {
+                    return Err(format!("{pair:?} {case:?}: other bits for {multiprocessors} multiprocessors"));
+                }
+            }
+        }
+    }
+    Ok(())
+}

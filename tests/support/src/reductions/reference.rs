@@ -93,6 +93,8 @@ impl Operator {
                 vec![Expected::Exactly(Value::Int(wrap(total, dtype)))]
             }
             Self::Product => vec![product(dtype, elements)],
+            Self::PairwiseSum => vec![near_sum(dtype, elements, 1.0)],
+            Self::PairwiseMean => vec![near_sum(dtype, elements, elements.len() as f64)],
             Self::Mean => vec![mean(dtype, elements)],
             Self::Norm => vec![norm(dtype, elements)],
             Self::Min => vec![extreme(elements, false)],
@@ -230,6 +232,25 @@ fn product(dtype: &str, elements: &[Value]) -> Expected {
     });
     let exact = exact.0 + exact.1;
     Expected::Near(exact, 1.01 * (elements.len() as f64 + 1.0) * float.u * exact.abs())
+}
+
+/// The expected sum by additions that round, over a divisor. (`exact_cross` expects the bits.)
+fn near_sum(dtype: &str, elements: &[Value], divisor: f64) -> Expected {
+    let Some(float) = float_of_sums(dtype) else { return Expected::Anything };
+    let (sum, all) = (exact_sum(elements), || elements.iter().map(|x| x.as_f64()));
+    if elements.is_empty() && divisor == 0.0 {
+        return Expected::Nan;
+    }
+    let (exact, magnitude) = (sum.rounded::<f64>(), all().map(f64::abs).sum::<f64>());
+    if !exact.is_finite() && !all().all(f64::is_finite) {
+        return Expected::float(exact);
+    }
+    if magnitude > float.max / 2.0 {
+        return Expected::Anything;
+    }
+    // No depth exceeds the number of elements.
+    let depth = elements.len().min(300) as f64 + 1.0;
+    Expected::Near(exact / divisor, 1.02 * depth * float.u * magnitude / divisor + f64::from(f32::from_bits(1)))
 }
 
 fn mean(dtype: &str, elements: &[Value]) -> Expected {
