@@ -12,7 +12,8 @@ use crate::{Error, Gpu};
 
 /// Elements in a device's memory.
 ///
-/// A buffer belongs to the [`Gpu`] that made it. Its memory is freed when the buffer is dropped.
+/// A buffer belongs to the [`Gpu`] that made it. Its memory is freed when the buffer is dropped. Up to 16 MiB of small
+/// buffers that no other handle has used are kept for the handle's next ones, without waiting for its work.
 pub struct Buffer<T> {
     memory: Memory,
     len: usize,
@@ -146,7 +147,15 @@ impl<'a, T: Stored> View<'a, T> {
     }
 
     /// The elements' address in device memory, for other libraries.
+    ///
+    /// From then on, the memory is freed only after all work of the device, as by `cuMemFree`.
     pub fn device_address(&self) -> u64 {
+        self.memory.expose();
+        self.address
+    }
+
+    /// The elements' address, for this library's own work.
+    pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
@@ -215,7 +224,15 @@ impl<'a, T: Stored> ViewMut<'a, T> {
     }
 
     /// The elements' address in device memory, for other libraries.
+    ///
+    /// From then on, the memory is freed only after all work of the device, as by `cuMemFree`.
     pub fn device_address(&self) -> u64 {
+        self.memory.expose();
+        self.address
+    }
+
+    /// The elements' address, for this library's own work.
+    pub(crate) fn address(&self) -> u64 {
         self.address
     }
 
@@ -315,7 +332,7 @@ impl Gpu {
         // SAFETY: `Stored` types have no padding, so all of their bytes are initialized.
         let bytes = unsafe { std::slice::from_raw_parts(elements.as_ptr().cast(), size_of_val(elements)) };
         // SAFETY: the view has the length of `elements`.
-        unsafe { self.backend().upload(bytes, to.device_address()) }
+        unsafe { self.backend().upload(bytes, to.address()) }
     }
 
     /// Downloads the elements of a buffer or a view, after all work on it that was started earlier.
@@ -367,7 +384,7 @@ impl Gpu {
             return Ok(());
         }
         // SAFETY: the view has this number of bytes, and so has `to`, as promised by the caller.
-        unsafe { self.backend().download(from.device_address(), to.cast(), from.len() * size_of::<T>()) }
+        unsafe { self.backend().download(from.address(), to.cast(), from.len() * size_of::<T>()) }
     }
 
     /// A new buffer with a copy of a buffer or a view, made on the device.
@@ -398,7 +415,7 @@ impl Gpu {
             return Ok(());
         }
         // SAFETY: one of the two views is mutable, so they do not overlap; both have this number of bytes.
-        unsafe { self.backend().copy(from.device_address(), to.device_address(), from.len() * size_of::<T>()) }
+        unsafe { self.backend().copy(from.address(), to.address(), from.len() * size_of::<T>()) }
     }
 
     /// Checks that memory belongs to this device, and keeps it for an open recording. All uses of memory call this.
@@ -406,6 +423,7 @@ impl Gpu {
         if !memory.belongs_to(self.own_backend()) {
             return Err(Error::OtherDevice { operation });
         }
+        memory.share_with(self.own_backend())?;
         self.keep_for_recording(memory);
         Ok(())
     }

@@ -360,7 +360,7 @@ fn mismatched_segments_are_errors() {
 /// The trial on a GPU has 2^32 + 1 elements.
 #[test]
 fn sums_of_equal_elements() {
-    large::equal(&test_support::executor(), 641 * 3001, 641).unwrap().unwrap();
+    large::equal(&executor(), 641 * 3001, 641).unwrap().unwrap();
 }
 
 #[test]

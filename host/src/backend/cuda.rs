@@ -1,7 +1,7 @@
 //! A CUDA device as a backend, through `cust`.
 
 use std::ffi::c_void;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use cuda_driver::{
@@ -20,6 +20,7 @@ use crate::backend::driver_errors::{failed, name, refuses_ptx};
 use crate::backend::host_memory::free_bytes;
 use crate::backend::limits::Limits;
 use crate::backend::once_map::OnceMap;
+use crate::backend::recycled::{Block, Recycled};
 use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::{self, Library};
@@ -29,6 +30,8 @@ use crate::{DeviceInfo, Error, KernelId};
 pub(crate) struct CudaDevice {
     // Fields are dropped in this order, and the context must be last.
     stream: Stream,
+    /// Freed memory that only this stream has used.
+    recycled: Mutex<Recycled>,
     /// Whether it is a recorder, whose stream captures its work.
     is_recorder: bool,
     shared: Arc<Shared>,
@@ -125,7 +128,7 @@ impl CudaDevice {
             libraries,
             context,
         };
-        Ok(Self { stream, is_recorder: false, shared: Arc::new(shared) })
+        Ok(Self { stream, recycled: Mutex::default(), is_recorder: false, shared: Arc::new(shared) })
     }
 
     /// Makes the context current in this thread. Every call that reaches the driver begins with this one.
@@ -137,7 +140,29 @@ impl CudaDevice {
     fn with_own_stream(&self, is_recorder: bool) -> Result<Self, Error> {
         self.enter()?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
-        Ok(Self { stream, is_recorder, shared: self.shared.clone() })
+        Ok(Self { stream, recycled: Mutex::default(), is_recorder, shared: self.shared.clone() })
+    }
+
+    fn recycled(&self) -> MutexGuard<'_, Recycled> {
+        self.recycled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the memory that waits for an allocation to the driver.
+    fn free_recycled(&self) {
+        let blocks = self.recycled().take_all();
+        self.free_blocks(&blocks);
+    }
+
+    /// Returns memory that nothing but started work uses to the driver.
+    fn free_blocks(&self, blocks: &[Block]) {
+        if blocks.is_empty() || self.enter().is_err() {
+            return;
+        }
+        for block in blocks {
+            // SAFETY: `allocate` has allocated it, and its last owner has given it up. The driver waits for work that
+            // uses the memory. An error here comes from earlier work, and another call reports it.
+            let _ = unsafe { self.shared.driver.cuMemFree_v2(block.address) };
+        }
     }
 
     /// [`CudaDevice::enter`] for a call that cannot be recorded: the driver would discard the whole recording.
@@ -227,6 +252,12 @@ fn attribute_of(device: Device, attribute: DeviceAttribute) -> Result<u32, Error
     Ok(value.max(0) as u32)
 }
 
+impl Drop for CudaDevice {
+    fn drop(&mut self) {
+        self.free_recycled();
+    }
+}
+
 impl Backend for CudaDevice {
     fn info(&self) -> Result<DeviceInfo, Error> {
         let query = |attribute| attribute_of(self.shared.device, attribute);
@@ -271,12 +302,20 @@ impl Backend for CudaDevice {
         Ok(free)
     }
 
-    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
+    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<(u64, bool), Error> {
+        if let Some(address) = self.recycled().take(bytes) {
+            return Ok((address, false));
+        }
         self.enter_unrecorded(operation)?;
         let mut address = 0;
         // SAFETY: writes the address of new memory.
-        match unsafe { self.shared.driver.cuMemAlloc_v2(&mut address, bytes) } {
-            Ok(()) => Ok(address),
+        let mut allocate = || unsafe { self.shared.driver.cuMemAlloc_v2(&mut address, bytes) };
+        let allocated = allocate().or_else(|_| {
+            self.free_recycled();
+            allocate()
+        });
+        match allocated {
+            Ok(()) => Ok((address, true)),
             Err(error) if error.code() == CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
                 let free = self.free_memory().unwrap_or(0);
                 let device = self.shared.device.name().unwrap_or_else(|_| "the device".to_owned());
@@ -313,12 +352,11 @@ impl Backend for CudaDevice {
         }
     }
 
-    unsafe fn free(&self, address: u64, _bytes: usize) {
-        if self.enter().is_ok() {
-            // SAFETY: as promised by the caller. The driver waits for work that uses the memory. An error here comes
-            // from earlier work, and another call reports it.
-            let _ = unsafe { self.shared.driver.cuMemFree_v2(address) };
-        }
+    unsafe fn free(&self, address: u64, bytes: usize, is_own: bool) {
+        let block = Block { address, bytes };
+        // The guard is dropped before the driver is called.
+        let freed = if is_own { self.recycled().put(block) } else { vec![block] };
+        self.free_blocks(&freed);
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {

@@ -139,7 +139,7 @@ impl Backend for Executor {
         Ok(free_bytes())
     }
 
-    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
+    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<(u64, bool), Error> {
         self.refuse_to_record(operation)?;
         let free = free_bytes();
         let refusal = || Error::OutOfMemory { operation, requested: bytes, free, device: Self::name() };
@@ -151,19 +151,19 @@ impl Backend for Executor {
         // SAFETY: the layout's size is not 0. The memory is zeroed, because reading uninitialized host memory is
         // undefined behaviour, whereas new device memory only has arbitrary bits.
         let address = unsafe { alloc::alloc_zeroed(layout) };
-        if address.is_null() { Err(refusal()) } else { Ok(address.expose_provenance() as u64) }
+        if address.is_null() { Err(refusal()) } else { Ok((address.expose_provenance() as u64, true)) }
     }
 
     fn allocate_on_host(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
-        self.allocate(bytes, operation)
+        self.allocate(bytes, operation).map(|(address, _)| address)
     }
 
     unsafe fn free_on_host(&self, address: u64, bytes: usize) {
         // SAFETY: as promised by the caller.
-        unsafe { self.free(address, bytes) };
+        unsafe { self.free(address, bytes, true) };
     }
 
-    unsafe fn free(&self, address: u64, bytes: usize) {
+    unsafe fn free(&self, address: u64, bytes: usize, _is_own: bool) {
         // SAFETY: `allocate` used this layout.
         unsafe {
             let layout = Layout::from_size_align_unchecked(bytes, ALIGNMENT);

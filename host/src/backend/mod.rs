@@ -7,12 +7,13 @@ pub(crate) mod executor;
 pub(crate) mod host_memory;
 mod limits;
 mod once_map;
+mod recycled;
 
 use std::any::Any;
 use std::ffi::c_void;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use cuda_std::element::Plain;
@@ -37,8 +38,12 @@ pub trait Backend: Send + Sync + Any {
     /// Bytes of memory that are free.
     fn free_memory(&self) -> Result<usize, Error>;
 
-    /// Allocates `bytes` bytes, at least 1. Returns the address, which is a multiple of 256.
-    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<u64, Error>;
+    /// Allocates `bytes` bytes, at least 1. Returns the address, which is a multiple of 256, and whether the memory is
+    /// new, and not that of an earlier allocation of the same size.
+    ///
+    /// Earlier work of this backend may still use the memory. So work of another backend on it waits for this backend
+    /// first.
+    fn allocate(&self, bytes: usize, operation: &'static str) -> Result<(u64, bool), Error>;
 
     /// Allocates `bytes` bytes of host memory that the backend's kernels write, at the address that it returns: a
     /// multiple of 256.
@@ -53,8 +58,9 @@ pub trait Backend: Send + Sync + Any {
     /// Frees memory.
     ///
     /// # Safety
-    /// The memory is from [`Backend::allocate`] of this backend, with this size, and is no longer used.
-    unsafe fn free(&self, address: u64, bytes: usize);
+    /// The memory is from [`Backend::allocate`] of this backend, with this size, and is no longer used, except by work
+    /// that was started earlier. If `is_own`, that is work of this backend alone.
+    unsafe fn free(&self, address: u64, bytes: usize, is_own: bool);
 
     /// Copies to the backend.
     ///
@@ -168,6 +174,10 @@ struct Allocation {
     bytes: usize,
     /// Whether it is host memory.
     is_on_host: bool,
+    /// Set once another backend may use the memory.
+    shared: OnceLock<()>,
+    /// Whether another library may have its address.
+    is_exposed: AtomicBool,
     /// `None` for ordinary memory. A workspace is zeroed before and after each kernel: whether a failed kernel may have
     /// left it otherwise.
     is_dirty: Option<AtomicBool>,
@@ -207,8 +217,7 @@ impl Memory {
         let address = backend.allocate_on_host(bytes, operation)?;
         // SAFETY: the memory's own bytes, which nothing else uses yet.
         unsafe { host_pointer(address).write_bytes(0, bytes) };
-        let (backend, is_on_host) = (backend.clone(), true);
-        Ok(Self(Arc::new(Allocation { backend, address, bytes, is_on_host, is_dirty: None })))
+        Ok(Self(Arc::new(Allocation::new(backend, address, bytes, true, None))))
     }
 
     /// A value that a kernel has written to the beginning of host memory. The caller has waited for the kernel.
@@ -233,13 +242,12 @@ impl Memory {
         operation: &'static str,
         is_dirty: Option<AtomicBool>,
     ) -> Result<Self, Error> {
-        let address = match bytes {
-            0 => EMPTY_ADDRESS,
+        let (address, is_new) = match bytes {
+            0 => (EMPTY_ADDRESS, false),
             _ => backend.allocate(padded(backend.as_ref(), bytes, operation)?, operation)?,
         };
-        let memory =
-            Self(Arc::new(Allocation { backend: backend.clone(), address, bytes, is_on_host: false, is_dirty }));
-        if !bytes.is_multiple_of(MAX_ACCESS_BYTES) {
+        let memory = Self(Arc::new(Allocation::new(backend, address, bytes, false, is_dirty)));
+        if is_new && !bytes.is_multiple_of(MAX_ACCESS_BYTES) {
             // Kernels load 16 bytes even if they use fewer, and compute-sanitizer would report the padding as
             // uninitialized.
             let last = (bytes / MAX_ACCESS_BYTES * MAX_ACCESS_BYTES) as u64;
@@ -247,6 +255,24 @@ impl Memory {
             unsafe { backend.fill(address + last, 0, MAX_ACCESS_BYTES)? };
         }
         Ok(memory)
+    }
+
+    /// Lets work of `backend` use the memory.
+    ///
+    /// If it is another backend than the memory's own, its first use waits for the own backend: the memory may have been
+    /// that of a freed buffer, which earlier work still uses.
+    pub(crate) fn share_with(&self, backend: &Arc<dyn Backend>) -> Result<(), Error> {
+        if Arc::ptr_eq(&self.0.backend, backend) {
+            return Ok(());
+        }
+        let mut waited = Ok(());
+        self.0.shared.get_or_init(|| waited = self.0.backend.synchronize());
+        waited
+    }
+
+    /// Notes that another library may use the memory.
+    pub(crate) fn expose(&self) {
+        self.0.is_exposed.store(true, Ordering::Relaxed);
     }
 
     /// Records that work on this memory has failed.
@@ -281,6 +307,20 @@ impl Memory {
     }
 }
 
+impl Allocation {
+    /// Memory that only its backend uses so far.
+    fn new(
+        backend: &Arc<dyn Backend>,
+        address: u64,
+        bytes: usize,
+        is_on_host: bool,
+        is_dirty: Option<AtomicBool>,
+    ) -> Self {
+        let (shared, is_exposed) = (OnceLock::new(), AtomicBool::new(false));
+        Self { backend: backend.clone(), address, bytes, is_on_host, shared, is_exposed, is_dirty }
+    }
+}
+
 impl Drop for Allocation {
     fn drop(&mut self) {
         let bytes = self.bytes.next_multiple_of(MAX_ACCESS_BYTES);
@@ -288,7 +328,10 @@ impl Drop for Allocation {
         unsafe {
             match (self.is_on_host, self.bytes) {
                 (_, 0) => {}
-                (false, _) => self.backend.free(self.address, bytes),
+                (false, _) => {
+                    let is_own = self.shared.get().is_none() && !*self.is_exposed.get_mut();
+                    self.backend.free(self.address, bytes, is_own);
+                }
                 (true, _) => self.backend.free_on_host(self.address, bytes),
             }
         }

@@ -56,7 +56,7 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
             Plan::Nothing => Ok(()),
             Plan::LongRows { rows, len, pitch, blocks } => {
                 let bytes_between = if rows > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
-                let is_aligned = input.device_address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
+                let is_aligned = input.address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
                 let kernel = match kernels.long_rows_unaligned {
                     Some(kernel) if !is_aligned => kernel,
                     _ => kernels.long_rows,

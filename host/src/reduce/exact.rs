@@ -144,7 +144,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
             }
             Plan::Rows { rows, len, pitch } => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
-                let has_singles = !(is_even && input.device_address().is_multiple_of(16));
+                let has_singles = !(is_even && input.address().is_multiple_of(16));
                 let Lanes { lanes, vectors, rows_per_block } =
                     Lanes::of(len, size, has_singles).with_steps(rows, gpu.multiprocessors());
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;

@@ -82,7 +82,7 @@ impl Gpu {
         size: usize,
         matrices: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let unit = Unit::dividing(size as u64 | matrices.device_address());
+        let unit = Unit::dividing(size as u64 | matrices.address());
         if unit.bytes() != size {
             return self.transpose_strided_in_place(&shape.strides(), size, matrices);
         }
@@ -161,7 +161,7 @@ impl Gpu {
             tiles * (tiles + 1) / 2
         };
         let has_small_tiles = pairs(elements_of_tile(size)).saturating_mul(batch) < MIN_LARGE_TILES;
-        let (kernel, pairs) = match shape.strides().is_aligned(matrices.device_address(), size) {
+        let (kernel, pairs) = match shape.strides().is_aligned(matrices.address(), size) {
             false => (kernel, pairs(elements_of_tile(size))),
             true if has_small_tiles => (aligned[1], pairs(small_in_place_elements(size))),
             true => (aligned[0], pairs(elements_of_tile(size))),

@@ -108,8 +108,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         let InterleavedMatrix { rows, columns, input_ways, output_ways } = matrix;
         let size = size_of::<T>();
-        let is_aligned =
-            Strides::of_matrix(rows, columns).is_aligned(input.device_address() | output.device_address(), size);
+        let is_aligned = Strides::of_matrix(rows, columns).is_aligned(input.address() | output.address(), size);
         let tiling = Tiling::of_vectors(tile_elements(size), size);
         let (log2_across, [tiles_down, tiles_across]) = tiling.parameters(rows, columns);
         let (input_ways, output_ways) = (input_ways as u32, output_ways as u32);

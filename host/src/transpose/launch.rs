@@ -193,7 +193,7 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let size = size_of::<T>();
-        if strides.is_aligned(input.device_address() | output.device_address(), size) {
+        if strides.is_aligned(input.address() | output.address(), size) {
             if strides.is_small(size) {
                 return self.transpose_in_registers(kernels.in_registers, strides, input, output);
             }

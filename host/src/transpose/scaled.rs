@@ -225,7 +225,7 @@ impl Gpu {
             if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
         let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
         let (kernels, size) = (T::kernels(), size_of::<T>());
-        let address = input.device_address() | output.device_address();
+        let address = input.address() | output.address();
         let Strides { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } = strides;
         if strides.is_small(size) && strides.is_aligned(address, size) {
             let (rows, columns) = (rows as u32, columns as u32);

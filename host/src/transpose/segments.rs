@@ -34,7 +34,7 @@ impl Gpu {
         let Sides { size, input, output } = sides;
         let bytes = matrix.len * size;
         // All segments of both sides begin and end at multiples of the unit.
-        let unit = Unit::dividing(input.device_address() | output.device_address() | bytes as u64);
+        let unit = Unit::dividing(input.address() | output.address() | bytes as u64);
         if bytes == unit.bytes() {
             return self.transpose_units(unit, Strides::of_matrix(matrix.rows, matrix.columns), input, output);
         }
@@ -179,7 +179,7 @@ impl Gpu {
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
         let of_vector = 16 / size_of::<T>();
-        let is_aligned = len.is_multiple_of(of_vector) && output.device_address().is_multiple_of(16);
+        let is_aligned = len.is_multiple_of(of_vector) && output.address().is_multiple_of(16);
         let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
         let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
         self.launch(kernel, grid, copy_segments::Args { input, output, rows, columns, len, vectors })

@@ -149,7 +149,7 @@ impl Gpu {
         size: usize,
         matrices: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let unit = Unit::dividing(size as u64 | matrices.device_address());
+        let unit = Unit::dividing(size as u64 | matrices.address());
         let axes = axes_of(strides, size / unit.bytes());
         // SAFETY: only this function launches the kernels, with axes that the caller promises are inside the view. The
         // element of row i and column j is exchanged with that of row j and column i, and with no other.

@@ -58,7 +58,7 @@ impl<'i, 'o> Sides<'i, 'o> {
 
     /// The largest unit that divides an element's size and both addresses.
     pub fn unit(&self) -> Unit {
-        Unit::dividing(self.size as u64 | self.input.device_address() | self.output.device_address())
+        Unit::dividing(self.size as u64 | self.input.address() | self.output.address())
     }
 }
 

@@ -131,10 +131,7 @@ pub struct ExactSums<T: ExactElement> {
 
 impl<T: ExactElement> fmt::Debug for ExactSums<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ExactSums")
-            .field("len", &self.len)
-            .field("address", &self.words.view().device_address())
-            .finish()
+        f.debug_struct("ExactSums").field("len", &self.len).field("address", &self.words.view().address()).finish()
     }
 }
 
@@ -251,7 +248,7 @@ impl<T: ExactElement> ExactSums<T> {
         match shape.kind {
             Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::can_reduce(len, size) => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
-                let has_singles = !(is_even && input.device_address().is_multiple_of(16));
+                let has_singles = !(is_even && input.address().is_multiple_of(16));
                 let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
                 let arguments = exact_states_of_rows::Args {
