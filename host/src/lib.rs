@@ -163,8 +163,7 @@ pub use simt::{
 #[cfg(feature = "simt")]
 pub use watch::{SimtOptions, under_schedules};
 
-/// The number of multiprocessors that grids are planned for. It is the same on every device, so that the order of a
-/// computation depends on the shape alone.
+/// The number of multiprocessors that transposes are planned for, and, in the executor, reductions: those of an H200.
 pub(crate) use kernels::MULTIPROCESSORS;
 
 /// The package's README, whose example runs as a test.

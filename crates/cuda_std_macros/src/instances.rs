@@ -5,7 +5,10 @@ use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Error, Expr, ExprBlock, ExprLit, GenericParam, Ident, Lit, Path, Result, Token, Type, bracketed, token};
+use syn::{
+    Error, Expr, ExprBlock, ExprLit, ExprUnary, GenericArgument, GenericParam, Ident, Lit, Path, PathArguments, Result,
+    Stmt, Token, Type, UnOp, bracketed, token,
+};
 
 /// The arguments of `#[kernel]`: `instances = [...] x [...], block = ...`.
 #[derive(Default)]
@@ -159,18 +162,8 @@ impl Argument {
     /// The part of the entry's name for this argument, such as `f32` or `256`.
     fn name(&self) -> Result<Option<String>> {
         let name = match self {
-            Self::Type(Type::Path(path)) => {
-                path.path.segments.last().expect("a path has a segment").ident.unraw().to_string()
-            }
-            Self::Type(other) => return Err(Error::new_spanned(other, "the type of an instance must be a path")),
-            Self::Constant(ExprLit { lit: Lit::Int(number), .. }, _) => number.base10_digits().to_owned(),
-            Self::Constant(ExprLit { lit: Lit::Bool(truth), .. }, _) => truth.value.to_string(),
-            Self::Constant(other, _) => {
-                return Err(Error::new_spanned(
-                    other,
-                    "the constant of an instance must be an integer, a bool or a block",
-                ));
-            }
+            Self::Type(ty) => name_of_type(ty)?,
+            Self::Constant(ExprLit { lit, .. }, _) => name_of_constant(lit)?,
             Self::Expression(_) => return Ok(None),
         };
         Ok(Some(name))
@@ -182,6 +175,66 @@ impl Argument {
         let message = format!("the instance's {} is not equal to {}", quote!(#number), quote!(#equal));
         quote!(assert!(#number == #equal, #message);)
     }
+}
+
+/// A type in an entry's name: the last part of its path and its arguments, such as `Power_3` for `terms::Power<3>`.
+fn name_of_type(ty: &Type) -> Result<String> {
+    let Type::Path(path) = ungrouped(ty) else {
+        return Err(Error::new_spanned(ty, "the type of an instance must be a path"));
+    };
+    let segment = path.path.segments.last().expect("a path has a segment");
+    let mut name = segment.ident.unraw().to_string();
+    match &segment.arguments {
+        PathArguments::None => {}
+        PathArguments::AngleBracketed(arguments) => {
+            for argument in &arguments.args {
+                name += "_";
+                name += &match argument {
+                    GenericArgument::Type(ty) => name_of_type(ty)?,
+                    GenericArgument::Const(constant) => name_of_expression(constant)?,
+                    other => return Err(no_name(other)),
+                };
+            }
+        }
+        PathArguments::Parenthesized(other) => return Err(no_name(other)),
+    }
+    Ok(name)
+}
+
+/// The type without the parentheses and the invisible groups that macros put around it.
+fn ungrouped(ty: &Type) -> &Type {
+    match ty {
+        Type::Group(group) => ungrouped(&group.elem),
+        Type::Paren(paren) => ungrouped(&paren.elem),
+        other => other,
+    }
+}
+
+/// A literal, a negative one, or one in braces.
+fn name_of_expression(constant: &Expr) -> Result<String> {
+    match constant {
+        Expr::Lit(ExprLit { lit, .. }) => name_of_constant(lit),
+        Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => Ok(format!("minus_{}", name_of_expression(expr)?)),
+        Expr::Block(ExprBlock { block, .. }) => match &block.stmts[..] {
+            [Stmt::Expr(inner, None)] => name_of_expression(inner),
+            _ => Err(no_name(constant)),
+        },
+        other => Err(no_name(other)),
+    }
+}
+
+fn name_of_constant(constant: &Lit) -> Result<String> {
+    match constant {
+        Lit::Int(number) => Ok(number.base10_digits().to_owned()),
+        Lit::Bool(truth) => Ok(truth.value.to_string()),
+        other => Err(Error::new_spanned(other, "the constant of an instance must be an integer, a bool or a block")),
+    }
+}
+
+fn no_name(argument: &impl ToTokens) -> Error {
+    let refused = "it has no name for the kernel's entry: the arguments of an instance's type are types, integers and \
+                   bools";
+    Error::new_spanned(argument, refused)
 }
 
 /// One entry of a kernel.

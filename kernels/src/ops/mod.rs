@@ -25,36 +25,8 @@
 //!
 //! A custom operator is a type that implements [`Operator`] and gets its kernels from
 //! [`reductions!`](crate::reductions).
-//!
-//! # To add a built-in operator
-//!
-//! 1. Write its type and its [`Operator`] in the file of its family here, import what it uses, and list it above.
-//!    An operator that compares or computes gives NaN, with canonical bits, if any element is NaN (see `extremes.rs`);
-//!    one that counts has a rule for NaN in its docs. No elements give a result ([`Operator::HAS_EMPTY_RESULT`]) if
-//!    NumPy gives one: a sum does, a maximum does not. What the operator needs to know of an element's type is a method
-//!    of [`Scalar`], which all twelve types have.
-//!
-//!    A minimum and a maximum are one operator with two values, and one kernel that reads the value: `Min` is
-//!    [`MinOrMax`] with its bits flipped. If yours differs from an operator here in such a value, and its state is the
-//!    same, do so, too: `docs/notes/operators.md` lists them. If a kernel has no time to read the value between its
-//!    loads, [`Fixed`] makes the value a constant, and the kernel its own.
-//! 2. Give it lines in the table in `builtin.rs`: the kernels of every shape are compiled for them, and the tests and
-//!    `bench` get it from there. Give it a method in `host/src/reduce/calls.rs`.
-//! 3. Give the tests its expected results, `tests/support/src/reductions/reference.rs`, and `bench` those that it
-//!    compares with, `bench/src/reduce/tally.rs`: neither compiles without. They share no code with the kernels. If the
-//!    operator has no result for no elements, `needs_elements` and `of_empty` in `reference.rs` list it, too; if it has
-//!    two results, `Operator::results_each` in `bench/src/reduce/operators.rs`. `bench` reduces whole numbers from 0 to
-//!    17, unless `Operator::data` there says otherwise; `bench/src/reduce/data.rs` makes the kinds of data.
-//! 4. Compare its results with the expected ones, and store their hashes, without compiling any PTX:
-//!    `WARPFOLD_ARCHS=none INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu -- reductions bits::`.
-//! 5. Update the list of PTX entries: `WARPFOLD_ARCHS=sm_90 INSTA_UPDATE=always cargo test -p warpfold-tests --test cpu
-//!    the_list_of_entries`. This compiles all kernels, which takes three minutes on two cores.
-//! 6. Renew the list of the public API, `cargo xtask api --renew`.
-//! 7. Name it in README, CHANGELOG and `docs/notes/names.md`. `docs/notes/operators.md` has the number of entries, and
-//!    the operators that share kernels.
-//! 8. Run everything, `cargo fmt` and `cargo xtask test`. On a machine with a GPU, measure it with `cargo xtask bench
-//!    reduce --op count-nonzero --dtype f32,i8 --shape 2^20,1000x1000:rows,1000x1000:columns`, with your operator's
-//!    name and types. The prebuilt kernels are renewed with the next release, not with each operator.
+
+// How to add a built-in operator: the end of `docs/notes/operators.md`.
 
 mod arg;
 pub(crate) mod builtin;
@@ -77,19 +49,39 @@ mod vectors;
 use cuda_std::hint::compute_anew;
 use cuda_std::prelude::*;
 
-pub use arg::{ArgMax, ArgMaxOfFloats, ArgMin, ArgMinOfFloats, ArgMinOrMax};
+pub use arg::{ArgMax, ArgMin};
 pub use dot::Dot;
-pub use erased::Erased;
-pub use extremes::{Max, MaxOfFloats, Min, MinAndMax, MinMax, MinMaxOfFloats, MinOfFloats, MinOrMax};
+pub use extremes::{Max, Min, MinMax};
 pub use fields::Fields;
-pub use fixed::Fixed;
-pub use norm::{Norm, SquaresOrNorm, SumOfSquares};
-pub use number::Number;
-pub use pairwise::{PairwiseMean, PairwiseSum, PairwiseSumOrMean};
-pub use predicates::{All, Any, AnyOrAll, Count, CountFinite, CountNan, CountNonzero, CountNonzeroFloats};
+pub use norm::{Norm, SumOfSquares};
+pub use pairwise::{PairwiseMean, PairwiseSum};
+pub use predicates::{All, Any, CountFinite, CountNan, CountNonzero};
 pub use product::Product;
+pub use sum::{InElementType, Mean, Sum, SumInF64, WrappingSum};
+
+// The operators whose kernels several of the above share, and what they need of a type. They are public for the list
+// of entries and for the tests.
+#[doc(hidden)]
+pub use arg::{ArgMaxOfFloats, ArgMinOfFloats, ArgMinOrMax};
+#[doc(hidden)]
+pub use erased::Erased;
+#[doc(hidden)]
+pub use extremes::{MaxOfFloats, MinAndMax, MinMaxOfFloats, MinOfFloats, MinOrMax};
+#[doc(hidden)]
+pub use fixed::Fixed;
+#[doc(hidden)]
+pub use norm::SquaresOrNorm;
+#[doc(hidden)]
+pub use number::Number;
+#[doc(hidden)]
+pub use pairwise::PairwiseSumOrMean;
+#[doc(hidden)]
+pub use predicates::{AnyOrAll, Count, CountNonzeroFloats};
+#[doc(hidden)]
 pub use scalar::{Integer, Ordered, Scalar};
-pub use sum::{InElementType, Mean, Sum, SumInF64, SumOrMean, WrappingSum};
+#[doc(hidden)]
+pub use sum::SumOrMean;
+#[doc(hidden)]
 pub use totals::{Squares, Total};
 
 /// A reduction of elements of type `T`: lift an element, combine two states, finish.

@@ -36,11 +36,19 @@
 /// # fn main() {}
 /// ```
 ///
+/// An operator may be generic: a line `CountAbove<3> of f32: "the number of elements above 3";` has its kernels for these
+/// arguments, which are types, integers or bools.
+///
 /// A module has at most one `reductions!`. The crate depends on `cuda_std` and `kernels` under these names, and the
 /// program loads the crate's PTX: see `examples/operator`.
 #[macro_export]
 macro_rules! reductions {
-    ($($operator:ident of $($element:ident),+ : $name:literal;)+) => {
+    ($($operator:ident $(<$($argument:tt),+>)? of $($element:ident),+ : $name:literal;)+) => {
+        // In parentheses, the type is one token, which can be repeated for each element type.
+        $crate::reductions! { @kernels $(($operator $(<$($argument),+>)?) of $($element),+ : $name;)+ }
+    };
+    (@kernels $($operator:tt of $($element:ident),+ : $name:literal;)+) => {
+        #[allow(unused_parens)]
         mod reduction_kernels {
             #[allow(unused_imports)]
             use super::*;
@@ -169,9 +177,11 @@ macro_rules! reductions {
 /// }
 /// # fn main() {}
 /// ```
+///
+/// As in [`reductions!`], a term may be generic.
 #[macro_export]
 macro_rules! exact_reductions {
-    ($($term:ident of $element:ident : $name:literal;)+) => {
+    ($($term:ident $(<$($argument:tt),+>)? of $element:ident : $name:literal;)+) => {
         mod exact_reduction_kernels {
             #[allow(unused_imports)]
             use super::*;
@@ -185,10 +195,10 @@ macro_rules! exact_reductions {
             use $crate::reduce::exact::segments::{ExactSegmentArgs, exact_segments};
             use $crate::reduce::segments;
 
-            $(const _: () = $crate::reduce::exact::custom::check::<$term>();)+
+            $(const _: () = $crate::reduce::exact::custom::check::<$term $(<$($argument),+>)?>();)+
 
             #[::cuda_std::kernel(
-                instances = $([$term] x [$element] +)+,
+                instances = $([$term $(<$($argument),+>)?] x [$element] +)+,
                 max_threads = long_rows::MAX_THREADS, min_blocks = 1, dependent_launch
             )]
             pub unsafe fn sum_of_long_rows<O: ExactOperator<T>, T: ::cuda_std::element::Element>(
@@ -199,7 +209,7 @@ macro_rules! exact_reductions {
             }
 
             #[::cuda_std::kernel(
-                instances = $([$term] x [$element] +)+,
+                instances = $([$term $(<$($argument),+>)?] x [$element] +)+,
                 block = rows::BLOCK,
                 min_blocks = rows::min_blocks::<O, T>(),
                 dependent_launch
@@ -210,7 +220,7 @@ macro_rules! exact_reductions {
             }
 
             #[::cuda_std::kernel(
-                instances = $([$term] x [$element] +)+,
+                instances = $([$term $(<$($argument),+>)?] x [$element] +)+,
                 block = columns::BLOCK,
                 min_blocks = 2,
                 dependent_launch
@@ -223,7 +233,7 @@ macro_rules! exact_reductions {
             }
 
             #[::cuda_std::kernel(
-                instances = $([$term] x [$element] +)+,
+                instances = $([$term $(<$($argument),+>)?] x [$element] +)+,
                 block = segments::BLOCK,
                 min_blocks = 3,
                 dependent_launch
@@ -236,7 +246,7 @@ macro_rules! exact_reductions {
             }
 
             #[::cuda_std::kernel(
-                instances = $([$term] x [$element] +)+,
+                instances = $([$term $(<$($argument),+>)?] x [$element] +)+,
                 block = long_segments::block(size_of::<T>()),
                 min_blocks = long_segments::min_blocks::<O, T>(),
                 dependent_launch
@@ -252,28 +262,28 @@ macro_rules! exact_reductions {
                 use $crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction};
 
                 $(
-                    impl Reduction<$element> for $term {
-                        type Output = <$term as ExactTerm>::Sum;
+                    impl Reduction<$element> for $term $(<$($argument),+>)? {
+                        type Output = <$term $(<$($argument),+>)? as ExactTerm>::Sum;
                         type State = u64;
 
                         fn kernels(self) -> Kernels<$element, u64, Self::Output> {
                             // SAFETY: `ExactKernels` gives the handles out only by an unsafe call.
                             let handles = unsafe {
                                 ExactHandles {
-                                    long_rows: sum_of_long_rows::handle::<$term, $element>(),
-                                    rows: sum_of_rows::handle::<$term, $element>(),
-                                    columns: if <$term as ExactTerm>::LOW.is_some() {
+                                    long_rows: sum_of_long_rows::handle::<$term $(<$($argument),+>)?, $element>(),
+                                    rows: sum_of_rows::handle::<$term $(<$($argument),+>)?, $element>(),
+                                    columns: if <$term $(<$($argument),+>)? as ExactTerm>::LOW.is_some() {
                                         None
                                     } else {
-                                        Some(sum_of_columns::handle::<$term, $element>())
+                                        Some(sum_of_columns::handle::<$term $(<$($argument),+>)?, $element>())
                                     },
-                                    segments: sum_of_segments::handle::<$term, $element>(),
-                                    long_segments: sum_of_long_segments::handle::<$term, $element>(),
+                                    segments: sum_of_segments::handle::<$term $(<$($argument),+>)?, $element>(),
+                                    long_segments: sum_of_long_segments::handle::<$term $(<$($argument),+>)?, $element>(),
                                 }
                             };
                             // SAFETY: these kernels sum this term, and 0 selects its sum.
-                            let kernels = unsafe { ExactKernels::new::<$term>(0, handles) };
-                            Kernels::Exact(kernels.checked::<$term>($name))
+                            let kernels = unsafe { ExactKernels::new::<$term $(<$($argument),+>)?>(0, handles) };
+                            Kernels::Exact(kernels.checked::<$term $(<$($argument),+>)?>($name))
                         }
                     }
                 )+

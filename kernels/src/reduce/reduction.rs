@@ -26,6 +26,7 @@ use crate::ops::Operator;
 /// from [`reductions!`](crate::reductions), and a custom exact sum from [`exact_reductions!`](crate::exact_reductions).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not reduce elements of type `{T}`",
+    note = "the table of `warpfold::ops` has the element types of each built-in operator",
     note = "a custom operator needs kernels: list it in `kernels::reductions!`"
 )]
 pub trait Reduction<T: Element>: Sized {

@@ -1,5 +1,6 @@
 //! Custom operators, with kernels for every shape.
 
+use cuda_std::element::Plain;
 use cuda_std::float::multiply_add;
 use kernels::ops::{Fields, Operator};
 use kernels::reduce::exact::custom::{ExactTerm, LowTerm};
@@ -74,7 +75,36 @@ impl Operator<u8> for Extent {
     }
 }
 
+/// An operator of a type with arguments: the number of elements above a limit, as another type.
+#[derive(Clone, Copy, Default)]
+pub struct Above<const LIMIT: i16, R>(core::marker::PhantomData<R>);
+
+macro_rules! above {
+    ($($element:ident)*) => {$(
+        impl<const LIMIT: i16, R: Plain + Default + From<u32>> Operator<$element> for Above<LIMIT, R> {
+            type State = u32;
+            type Output = R;
+            const NEUTRAL: u32 = 0;
+            const ANY_ORDER: bool = true;
+
+            fn lift(self, element: $element, _index: u64) -> u32 {
+                u32::from(element > $element::from(LIMIT))
+            }
+            fn combine(a: u32, b: u32) -> u32 {
+                a + b
+            }
+            fn finish(self, state: u32, _count: u64) -> R {
+                R::from(state)
+            }
+        }
+    )*};
+}
+
+above!(f32 i16);
+
 kernels::reductions! {
+    Above<3, u64> of f32, i16: "the number of elements above 3";
+    Above<{ -1 }, u32> of f32: "the number of elements above -1";
     Peak of f32: "the peak";
     Growth of f64: "the growth";
     Extent of u8: "the extent";
@@ -175,8 +205,23 @@ impl ExactTerm for Successor {
     }
 }
 
+/// A term of a type with a const argument: the number times it, which is a power of two.
+#[derive(Clone, Copy)]
+pub struct Times<const FACTOR: i32>;
+
+impl<const FACTOR: i32> ExactTerm for Times<FACTOR> {
+    type Element = f32;
+    type Term = f64;
+    type Sum = f64;
+    fn term(x: f32) -> f64 {
+        f64::from(x) * f64::from(FACTOR)
+    }
+}
+
 kernels::exact_reductions! {
     Positive of f32: "the sum of positives";
+    Times<4> of f32: "the sum of four times each number";
+    Times<{ -2 }> of f32: "the sum of minus two times each number";
     Square of f32: "the sum of squares";
     Third of f64: "the sum of thirds";
     Magnitude of f64: "the sum of magnitudes";

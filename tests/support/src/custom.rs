@@ -2,7 +2,7 @@
 
 use rand::Rng;
 use rand::rngs::SmallRng;
-use test_kernels::operators::{Extent, Growth, Integer, Peak, Positive, Square, Successor, THIRD, Third};
+use test_kernels::operators::{Above, Extent, Growth, Integer, Peak, Positive, Square, Successor, THIRD, Third, Times};
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::Product;
 use warpfold::{Element, Error, Gpu, Reduction, Shape};
@@ -42,6 +42,18 @@ macro_rules! bits {
 }
 
 bits!(f32 f64);
+
+impl Bits for u32 {
+    fn bits(&self) -> Vec<u64> {
+        vec![u64::from(*self)]
+    }
+}
+
+impl Bits for u64 {
+    fn bits(&self) -> Vec<u64> {
+        vec![*self]
+    }
+}
 
 impl Bits for [u64; 2] {
     fn bits(&self) -> Vec<u64> {
@@ -116,6 +128,13 @@ pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut Sm
             magnitudes.fold(0.0, f32::max)
         })?;
     }
+    let above = |limit: f32, elements: &[f32]| elements.iter().filter(|&&x| x > limit).count();
+    in_every_shape(gpu, Above::<3, u64>::default(), &case, &|elements| above(3.0, elements) as u64)?;
+    in_every_shape(gpu, Above::<{ -1 }, u32>::default(), &case, &|elements| above(-1.0, elements) as u32)?;
+    in_every_shape(gpu, Times::<{ -2 }>, &case, &|elements| {
+        let products = elements.iter().map(|&x| (x, -2.0));
+        products.collect::<ExactDot<f32>>().rounded::<f64>()
+    })?;
     let bytes: Vec<u8> = (0..rows * columns).map(|_| u8::from(source.random_ratio(1, 9))).collect();
     in_every_shape(gpu, Extent, &Case { elements: &bytes, rows, columns }, &|elements| {
         let places = || elements.iter().enumerate().filter(|(_, x)| **x != 0).map(|(i, _)| i as u64);

@@ -60,7 +60,7 @@ impl KernelProfile {
     }
 }
 
-/// The counters of one or more launches: see [`crate::profile`].
+/// The counters of one or more launches: those of a `Gpu::profile`.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Profile {
