@@ -3,6 +3,7 @@
 in microseconds, or null.
 
 In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
+     {"op": "call", "call": "sum" | "sum-item" | ..., "n": 1024}: the mean wall time of a call on the host
      {"op": "transpose", "kind": "transpose" | "scaled" | "permute-102" | "permute-210", "size": 4, "batch": 1,
       "rows": 1024, "columns": 1024}
 Out: {"us": 4.2}
@@ -11,6 +12,7 @@ Out: {"us": 4.2}
 import json
 import statistics
 import sys
+import time
 
 import torch
 
@@ -70,6 +72,44 @@ def time_of(call, inputs):
     return statistics.median(elapsed(graph.replay) for _ in range(15)) / count * 1e6
 
 
+def wall_time_of(case):
+    """The mean wall time of a call in microseconds; the median of 15 samples."""
+    n = case["n"]
+    host = torch.ones(n)
+    x, y = host.cuda(), torch.zeros((), device="cuda")
+    busy = case["call"] == "sum-item-busy"
+    call = {
+        "sum": lambda: x.sum(),
+        "sum-item": lambda: x.sum().item(),
+        "sum-item-busy": lambda: x.sum().item(),
+        "sum-out": lambda: torch.sum(x, 0, out=y),
+        "zeros": lambda: torch.zeros(n, device="cuda"),
+        "upload": lambda: host.cuda(),
+        "item": lambda: y.item(),
+    }[case["call"]]
+    long = torch.zeros(1 << 27, device="cuda") if busy else None
+    other, repeats = torch.cuda.Stream(), 100 if busy else 500
+
+    def sample():
+        torch.cuda.synchronize()
+        if busy:
+            with torch.cuda.stream(other):
+                for _ in range(repeats):
+                    long.sum()
+        for _ in range(3):
+            call()
+        torch.cuda.current_stream().synchronize()
+        start = time.perf_counter()
+        for _ in range(repeats):
+            call()
+        elapsed = time.perf_counter() - start
+        torch.cuda.synchronize()
+        return elapsed / repeats * 1e6
+
+    sample()
+    return statistics.median(sample() for _ in range(15))
+
+
 BITS = {1: torch.uint8, 2: torch.float16, 4: torch.float32, 8: torch.float64, 16: torch.complex128}
 
 
@@ -87,6 +127,8 @@ def transpose(case):
 
 
 def run(case):
+    if case["op"] == "call":
+        return wall_time_of(case)
     if case["op"] == "transpose":
         return transpose(case)
     dtype = DTYPES[case["dtype"]]

@@ -3,6 +3,7 @@
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use warpfold::Gpu;
 
+use crate::calls::CallArguments;
 use crate::effect::{DEVICE, Given, Mode, SHOWN, TIMED};
 use crate::ladder::LadderArguments;
 use crate::occupancy::OccupancyArguments;
@@ -34,6 +35,7 @@ use crate::transpose::TransposeArguments;
   bench sum --rung sequential --n 2^20      the sum by one rung of the ladder
   bench sum --input samples.npy             the sum of a NumPy file, of any of the twelve types
   bench sum --input a.npy --axis -1 --output sums.npy    along the last axis, to another file
+  bench calls                               the wall time of calls with a short input
   bench exact                               exact sums compared with plain loops, and their hashes with other machines'
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
@@ -112,6 +114,7 @@ impl Cli {
             Some(Command::Ladder(_)) => {
                 vec![Mode::of_command("it has no ladder", vec![SIZES, LADDER, DEVICE, SHOWN, TIMED])]
             }
+            Some(Command::Calls(_)) => CallArguments::modes(),
             Some(Command::Device) => {
                 vec![Mode::of_command("`bench device` times no kernel, and prints a list", vec![DEVICE, &["format"]])]
             }
@@ -135,6 +138,11 @@ impl Cli {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// What calls cost on the host: the wall time of sums of a short input, beside PyTorch's
+    #[command(after_help = "Examples:
+  bench calls
+  bench calls --n 2^16 --peers peers     beside PyTorch")]
+    Calls(CallArguments),
     /// Properties of the device: memory, clocks, theoretical bandwidth
     Device,
     /// Shows that sums are exact: the same bits in any order and layout, on any machine

@@ -1,5 +1,6 @@
 //! `bench`: runs warpfold's kernels, checks them against the CPU, and times them.
 
+mod calls;
 mod cells;
 mod cli;
 mod counters;
@@ -52,6 +53,7 @@ fn run(cli: &Cli, given: &Given) -> anyhow::Result<Outcome> {
     cli.check_plot(&gpu)?;
     match &cli.command {
         None => ladder::run(&gpu, &cli.output, &ladder::Choice::default(), &cli.numbers, &cli.sides),
+        Some(Command::Calls(arguments)) => calls::run(&gpu, &cli.output, arguments),
         Some(Command::Device) => device::run(&gpu, &cli.output),
         Some(Command::Exact) => exact::run(&gpu, &cli.output),
         Some(Command::Ladder(arguments)) => {

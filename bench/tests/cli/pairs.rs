@@ -36,7 +36,7 @@ enum May {
 const NO_PTX: &str = "has no PTX for sm_";
 const REACH_PTX: [&str; 5] = ["arch", "ptx", "format", "wide", "device"];
 
-const CONTEXTS: [Context; 24] = {
+const CONTEXTS: [Context; 25] = {
     const fn of(command: &'static [&'static str], base: &'static [(&'static str, &'static str)]) -> Context {
         Context { command, base, may: May::Run }
     }
@@ -45,6 +45,7 @@ const CONTEXTS: [Context; 24] = {
     const ALL: [(&str, &str); 3] = [N, SIDES[0], SIDES[1]];
     [
         of(&[], &ALL),
+        of(&["calls"], &[N]),
         of(&["device"], &[]),
         of(&["exact"], &[]),
         of(&["ladder"], &ALL),
