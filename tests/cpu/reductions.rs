@@ -386,6 +386,7 @@ fn recordings_are_started_again_and_keep_their_memory() {
     test_support::streams::recordings(&Gpu::simt()).unwrap();
     test_support::streams::recordings_of_each_kind(&Gpu::simt()).unwrap();
     test_support::streams::recordings_of_exact_sums(&Gpu::simt()).unwrap();
+    test_support::streams::freed_memory(&executor()).unwrap();
 }
 
 #[test]

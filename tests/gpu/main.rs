@@ -333,6 +333,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         "recordings of exact sums".into(),
         Box::new(|gpu| streams::recordings_of_exact_sums(gpu).map_err(Failed::from)),
     );
+    add("memory that was freed".into(), Box::new(|gpu| streams::freed_memory(gpu).map_err(Failed::from)));
     add(
         "64 threads with a stream each".into(),
         Box::new(|gpu| {
@@ -355,7 +356,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Box::new(|gpu| large_inputs::empty_segments(gpu).map_err(Failed::from)),
         );
     }
-    let elements = if is_sanitized() { 50_000 } else { 3_000_000 };
+    let elements = if is_sanitized() { 20_000 } else { 300_000 };
     add(
         "results for any number of multiprocessors".into(),
         Box::new(move |gpu| Ok(planned_for_other_devices(gpu, elements)?)),

@@ -219,3 +219,60 @@ pub fn threads(gpu: &Gpu, count: usize, time: std::time::Duration) -> Outcome {
         threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a thread panicked".to_owned())?)
     })
 }
+
+/// Checks that memory that another handle uses is not given to a new buffer before that work is done, and that work of
+/// another handle on a new buffer waits for earlier work on its memory.
+///
+/// # Errors
+/// If a result is that of another buffer, or on an error of the library.
+pub fn freed_memory(gpu: &Gpu) -> Outcome {
+    // The largest buffers that are recycled: the longest time in which their work could meet.
+    const LEN: usize = 1 << 18;
+    let (own, other) = (gpu.fork().map_err(failed)?, gpu.fork().map_err(failed)?);
+    let long = if gpu.is_cuda() { 1 << 26 } else { 1 << 10 };
+    let queue = |gpu: &Gpu| {
+        let zeros = gpu.zeroed::<f32>(long)?;
+        let (mut reducer, mut sum) = (gpu.reducer(ops::Sum, Shape::all(long))?, gpu.zeroed::<f32>(1)?);
+        gpu.synchronize()?;
+        (0..8).try_for_each(|_| reducer.start(&zeros, &mut sum))?;
+        Ok((zeros, reducer, sum))
+    };
+    let check = |what: &str, found: &[f32], expected: f32| match found.iter().find(|&&x| x != expected) {
+        None => Ok(()),
+        Some(x) => Err(format!("{what}: {x}, should be {expected}")),
+    };
+    for _ in 0..10 {
+        // Another handle still reads what its owner has dropped.
+        let ones = own.upload(&[1.0_f32; LEN]).map_err(failed)?;
+        let mut copy = other.zeroed::<f32>(LEN).map_err(failed)?;
+        let busy = queue(&other).map_err(failed)?;
+        other.copy(&ones, &mut copy).map_err(failed)?;
+        drop(ones);
+        let twos = own.upload(&[2.0_f32; LEN]).map_err(failed)?;
+        check("a dropped buffer", &other.download(&copy).map_err(failed)?, 1.0)?;
+        drop((busy, twos));
+
+        // The owner still writes what it has dropped, and another handle gets the memory.
+        let (threes, fours) =
+            (own.upload(&[3.0_f32; LEN]).map_err(failed)?, other.upload(&[4.0_f32; LEN]).map_err(failed)?);
+        let mut dropped = own.zeroed::<f32>(LEN).map_err(failed)?;
+        let busy = queue(&own).map_err(failed)?;
+        own.copy(&threes, &mut dropped).map_err(failed)?;
+        drop(dropped);
+        let mut new = own.zeroed::<f32>(LEN).map_err(failed)?;
+        other.copy(&fours, &mut new).map_err(failed)?;
+        own.synchronize().map_err(failed)?;
+        check("a new buffer", &other.download(&new).map_err(failed)?, 4.0)?;
+        drop(busy);
+    }
+    // Within one handle nothing waits, and the order is that of the calls.
+    for i in 0..100 {
+        let numbers = own.upload(&[i as f32; 1000]).map_err(failed)?;
+        let copy = own.try_clone(&numbers).map_err(failed)?;
+        drop(numbers);
+        let zeros = own.zeroed::<f32>(1000).map_err(failed)?;
+        check("a copy", &own.download(&copy).map_err(failed)?, i as f32)?;
+        check("a zeroed buffer", &own.download(&zeros).map_err(failed)?, 0.0)?;
+    }
+    Ok(())
+}
