@@ -456,4 +456,34 @@ mod tests {
             assert!(names.iter().any(|name| name == work.name()), "{work:?}");
         }
     }
+
+    /// A stand-in for `libwarpfold_cub.so`, with these functions.
+    fn fake_cub(functions: &str) -> (tempfile::TempDir, Peers) {
+        let folder = tempfile::tempdir().unwrap();
+        let (source, build) = (folder.path().join("cub.rs"), folder.path().join("build"));
+        std::fs::write(&source, functions).unwrap();
+        std::fs::create_dir(&build).unwrap();
+        let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+        let mut compile = std::process::Command::new(rustc);
+        compile.args(["--edition", "2024", "--crate-type", "cdylib", "-o"]).arg(build.join("libwarpfold_cub.so"));
+        assert!(compile.arg(source).status().unwrap().success());
+        let cub = peers::load(folder.path(), "CUB", "cub");
+        assert!(cub.is_some());
+        (folder, Peers { cub, ..Peers::default() })
+    }
+
+    #[test]
+    fn a_cub_says_whether_it_takes_segment_sizes() {
+        let version = "#[unsafe(no_mangle)] pub extern \"C\" fn warpfold_cub_version() -> i32";
+        let by_size = "#[unsafe(no_mangle)] pub extern \"C\" fn warpfold_cub_by_segment_size(n: i64) -> i32";
+        let shown = |functions: &str| {
+            let (_folder, peers) = fake_cub(functions);
+            let cub = peers.cub.as_ref().unwrap();
+            (peers.cub_version().unwrap_or_default(), takes_size(cub, 256), takes_size(cub, 1 << 40))
+        };
+        let new = format!("{version} {{ 300600 }} {by_size} {{ (n < 1 << 31).into() }}");
+        assert_eq!(shown(&new), ("3.6.0".to_owned(), true, false));
+        // One that was built before the function existed.
+        assert_eq!(shown(&format!("{version} {{ 300001 }}")), ("3.0.1".to_owned(), false, false));
+    }
 }
