@@ -1,4 +1,4 @@
-// The out-of-place transpose, the norm and the dot product of cuBLAS behind a C ABI.
+// cuBLAS behind a C ABI: the out-of-place transpose, the norm, the dot product, and the product with a vector of ones.
 
 #include <cstdint>
 
@@ -41,8 +41,8 @@ extern "C" int warpfold_cublas_transpose(int size, double factor, const void *in
     return -1;
 }
 
-// Writes the norm of `length` elements, or their dot product with those of `other` if it is not null, to `out`, which is
-// device memory. Types: 0 is f32, 1 f64, 2 f16, 3 bf16. Returns a cublasStatus_t, or -1 for another type.
+// Writes the norm of `length` elements, or if `other` is not null, their dot product with its elements, to `out`, which
+// is device memory. Types: 0 is f32, 1 f64, 2 f16, 3 bf16. Returns a cublasStatus_t, or -1 for another type.
 extern "C" int warpfold_cublas_reduce(int type, const void *in, const void *other, void *out, int64_t length,
                                       cudaStream_t stream) {
     static const cudaDataType types[] = {CUDA_R_32F, CUDA_R_64F, CUDA_R_16F, CUDA_R_16BF};
@@ -61,4 +61,30 @@ extern "C" int warpfold_cublas_reduce(int type, const void *in, const void *othe
                        : cublasNrm2Ex_64(cublas, length, in, element, 1, out, element, compute);
     cublasSetPointerMode(cublas, CUBLAS_POINTER_MODE_HOST);
     return status;
+}
+
+// Writes the sum of each row of a row-major matrix, or if `of_columns` is not 0 of each column, to `out`: the product
+// with a vector of ones, which has one for each element of a sum. Types: 0 is f32, 1 f64. Returns a cublasStatus_t, or
+// -1 for another type.
+extern "C" int warpfold_cublas_sums(int type, int of_columns, const void *in, const void *ones, void *out, int64_t rows,
+                                    int64_t columns, cudaStream_t stream) {
+    cublasHandle_t cublas = handle();
+    if (!cublas) {
+        return CUBLAS_STATUS_NOT_INITIALIZED;
+    }
+    cublasSetStream(cublas, stream);
+    // cuBLAS is column-major, so for it the input is a matrix of `columns` x `rows`.
+    auto gemv = [&](auto function, auto one, auto zero) -> int {
+        using Element = decltype(one);
+        return function(cublas, of_columns ? CUBLAS_OP_N : CUBLAS_OP_T, columns, rows, &one,
+                        static_cast<const Element *>(in), columns, static_cast<const Element *>(ones), 1, &zero,
+                        static_cast<Element *>(out), 1);
+    };
+    switch (type) {
+    case 0:
+        return gemv(cublasSgemv_64, 1.0f, 0.0f);
+    case 1:
+        return gemv(cublasDgemv_64, 1.0, 0.0);
+    }
+    return -1;
 }

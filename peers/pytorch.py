@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Times PyTorch's reductions and transposes. Reads one JSON object per line, and writes one per line: the median time
-in microseconds, or null.
+in microseconds, or null, and the call.
 
 In:  {"op": "sum", "dtype": "f32", "rows": 1024, "columns": 1024, "axis": "all" | "rows" | "columns"}
      {"op": "call", "call": "sum" | "sum-item" | ..., "n": 1024}: the mean wall time of a call on the host
      {"op": "transpose", "kind": "transpose" | "scaled" | "permute-102" | "permute-210", "size": 4, "batch": 1,
       "rows": 1024, "columns": 1024}
-Out: {"us": 4.2}
+Out: {"us": 4.2, "call": "torch.sum"}
 """
 
 import json
@@ -16,6 +16,8 @@ import time
 
 import torch
 
+from timing import time_of
+
 DTYPES = {
     "f32": torch.float32, "f64": torch.float64, "f16": torch.float16, "bf16": torch.bfloat16,
     "i8": torch.int8, "i16": torch.int16, "i32": torch.int32, "i64": torch.int64,
@@ -23,53 +25,20 @@ DTYPES = {
 }
 # More than the size of the L2 cache, so that no input is in the cache when it is read again.
 ROTATION_BYTES = 128 << 20
-SAMPLE_SECONDS = 3e-3
 
 
 def reduction(op, dim):
-    """A function that reduces along an axis, or all elements if `dim` is None."""
+    """A function that reduces along an axis, or all elements if `dim` is None, and the name of PyTorch's."""
     over = {} if dim is None else {"dim": dim}
-    if op in ("sum", "mean"):
-        call = torch.sum if op == "sum" else torch.mean
-        return lambda x: call(x, **over)
-    if op == "product":
-        return lambda x: torch.prod(x, **over)
-    if op == "norm":
-        return lambda x: torch.linalg.vector_norm(x, **over)
+    calls = {
+        "sum": torch.sum, "mean": torch.mean, "product": torch.prod, "min": torch.amin, "max": torch.amax,
+        "argmin": torch.argmin, "argmax": torch.argmax, "norm": torch.linalg.vector_norm, "sum-of-squares": torch.dot,
+    }
+    call = calls[op]
+    name = {"norm": "torch.linalg.vector_norm"}.get(op, f"torch.{call.__name__}")
     if op == "sum-of-squares":
-        return lambda x: torch.dot(x, x)
-    if op in ("min", "max"):
-        call = torch.amin if op == "min" else torch.amax
-        return lambda x: call(x, **over)
-    call = torch.argmin if op == "argmin" else torch.argmax
-    return lambda x: call(x, **over)
-
-
-def time_of(call, inputs):
-    """The median time of a call in microseconds. A CUDA graph contains many calls, which rotate through the inputs."""
-
-    def elapsed(work):
-        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
-        start.record()
-        work()
-        end.record()
-        end.synchronize()
-        return start.elapsed_time(end) * 1e-3
-
-    def calls(count):
-        for i in range(count):
-            call(inputs[i % len(inputs)])
-
-    calls(3)
-    torch.cuda.synchronize()
-    one = elapsed(lambda: calls(3)) / 3
-    count = max(1, min(500, int(SAMPLE_SECONDS / max(one, 1e-7)) + 1))
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        calls(count)
-    graph.replay()
-    torch.cuda.synchronize()
-    return statistics.median(elapsed(graph.replay) for _ in range(15)) / count * 1e6
+        return lambda x: call(x, x), f"{name} of the input with itself"
+    return lambda x: call(x, **over), name
 
 
 def wall_time_of(case):
@@ -122,13 +91,14 @@ def transpose(case):
     copies = min(64, -(-ROTATION_BYTES // max(first.numel() * first.element_size(), 1)))
     inputs = [first] + [first.clone() for _ in range(copies)]
     if kind == "scaled":
-        return time_of(lambda x: torch.mul(x.permute(axes), -2, out=result), inputs)
-    return time_of(lambda x: result.copy_(x.permute(axes)), inputs)
+        return time_of(lambda x: torch.mul(x.permute(axes), -2, out=result), inputs), "torch.mul of a permuted view"
+    return time_of(lambda x: result.copy_(x.permute(axes)), inputs), "Tensor.copy_ of a permuted view"
 
 
 def run(case):
+    """The time in microseconds, and the call."""
     if case["op"] == "call":
-        return wall_time_of(case)
+        return wall_time_of(case), case["call"]
     if case["op"] == "transpose":
         return transpose(case)
     dtype = DTYPES[case["dtype"]]
@@ -141,15 +111,16 @@ def run(case):
     inputs = [first] + [first.clone() for _ in range(copies)]
     if case["op"] == "dot":
         pairs = [(x, x.clone()) for x in inputs]
-        return time_of(lambda pair: torch.dot(*pair), pairs)
-    return time_of(reduction(case["op"], dim), inputs)
+        return time_of(lambda pair: torch.dot(*pair), pairs), "torch.dot"
+    call, name = reduction(case["op"], dim)
+    return time_of(call, inputs), name
 
 
 for line in sys.stdin:
     try:
-        microseconds = run(json.loads(line))
+        microseconds, call = run(json.loads(line))
     except Exception as error:  # PyTorch lacks some operators for some types.
         print(f"{line.strip()}: {error}".splitlines()[0], file=sys.stderr)
-        microseconds = None
+        microseconds, call = None, None
     torch.cuda.empty_cache()
-    print(json.dumps({"us": microseconds}), flush=True)
+    print(json.dumps({"us": microseconds, "call": call}), flush=True)

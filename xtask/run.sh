@@ -5,10 +5,10 @@
 #   ./run.sh unpack               unpacks `bench`, `tests/` and the examples, as every other command does first
 #   ./run.sh sanitize [NAME...]   runs the GPU tests, or those whose names contain a NAME, under the four tools of
 #                                 compute-sanitizer (from the CUDA toolkit), one process per processor
-#   ./run.sh tables [NAME...]     measures the tables of docs/benchmarks, or only these runs, in about eight minutes.
+#   ./run.sh tables [NAME...]     measures the tables of docs/benchmarks, or only these runs, in about ten minutes.
 #                                 Writes JSON to the folder $TABLES (default: tables), from which
 #                                 `cargo xtask tables` makes a page. Measures the peers that peers/build.sh has built,
-#                                 and PyTorch if python3 has it.
+#                                 and PyTorch if python3 has it. peers/README.md says where CUB 3.6 and cuTENSOR are.
 set -uo pipefail
 cd "$(dirname "$0")"
 export WARPFOLD_BENCH="$PWD/bench"
@@ -34,13 +34,13 @@ export -f sanitize
 
 # The runs of `tables`: name, time limit in seconds, arguments of `bench`. The cases of each table are in
 # bench/src/reduce/cases.rs and bench/src/transpose/sweep.rs.
-runs="sums       80 reduce --table sums --peers peers
-operators  60 reduce --table operators --peers peers
-rows       70 reduce --table rows --peers peers
-columns    90 reduce --table columns --peers peers
+runs="sums       110 reduce --table sums --peers peers
+operators  90 reduce --table operators --peers peers
+rows       110 reduce --table rows --peers peers
+columns    120 reduce --table columns --peers peers
 segments   50 reduce --table segments --peers peers
 data       150 reduce --table data --peers peers
-transposes 130 transpose --table transposes,permutations --peers peers
+transposes 180 transpose --table transposes,permutations --peers peers
 ladders    50 ladder"
 
 # Measures one run. Writes its report to a JSON file, with the date, the commit, the versions and the command. A run

@@ -149,7 +149,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &CallArguments) -> anyhow::
             (0..samples).map(|_| call.time(gpu, arguments.n, repeats)).collect::<Result<Vec<_>, _>>()?;
         of_samples.sort_by(f64::total_cmp);
         let question = json!({ "op": "call", "call": question, "n": arguments.n });
-        let pytorch_us = pytorch.as_mut().and_then(|pytorch| pytorch.time(&question));
+        let pytorch_us = pytorch.as_mut().and_then(|pytorch| pytorch.time(&question)).map(|called| called.time);
         rows.push(Row { call: name, wall_us: of_samples[of_samples.len() / 2], pytorch_call, pytorch_us });
     }
     let report = Report { device: Device::of(gpu)?, elements: arguments.n, samples, rows };

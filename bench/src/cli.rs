@@ -13,6 +13,55 @@ use crate::reduce::ReduceArguments;
 use crate::sum::SumArguments;
 use crate::transpose::TransposeArguments;
 
+/// The end of the help. Lines that are laid out have at most 80 characters, so that a terminal does not break them;
+/// paragraphs are one line each, which is wrapped.
+const HELP: &str = "\
+Examples:
+  bench                                    all ladders, on a GPU or the executor
+  bench ladder reduce --n 2^28 --block 128
+  bench ladder reduce --rung sequential    one rung of this ladder
+  bench ladder transpose --rung diagonal
+  bench ladder reduce --plot ladder.png    a chart beside the table, PNG or SVG
+  bench ladder reduce --check --schedule seed=7
+                                           looks for races, in a random order
+  bench profile strided_index              accesses by source line, with advice
+  bench profile tiled_32 --rows 512 --cols 512 --format json
+  bench occupancy unroll_last_warp_f32 --arch sm_86
+  bench sum --n 2^20 --dtype bf16          numbers that any machine has the same
+  bench sum --rung sequential --n 2^20     the sum by one rung of the ladder
+  bench sum --input samples.npy            a NumPy file, of any of twelve types
+  bench sum --input a.npy --axis -1 --output sums.npy
+  bench calls                              the wall time of calls, short input
+  bench exact                              exact sums, and hashes to compare
+  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
+  bench reduce --op mean,norm --input m.npy --axis -1
+  bench reduce --shape 2^10..2^30 --plot sum.svg
+                                           bandwidth over length, on a GPU
+  bench reduce --all --peers peers         beside CUB, cuBLAS, cuTENSOR, PyTorch
+  bench transpose --rows 1000 --cols 30000
+  bench transpose --input a.npy --output t.npy
+  bench --device simt --format json        in the executor, even beside a GPU
+
+A sum, mean, sum of squares, norm or dot product of floats must equal the exact result, rounded once, which the CPU \
+computes with big integers, not by the library. Other results of floats that depend on the order (products, and sums \
+by rungs of the ladder) must be within an error bound.
+
+Results are printed with enough digits that reading them back gives the same bits. A kernel's result is one number, or \
+several: a list in JSON, separated by spaces in CSV. An infinite result or NaN is printed as \"inf\", \"-inf\" or \
+\"nan\", in JSON as a string. A missing value (the result of a case that failed, or a time that was not measured) is \
+null in JSON and an empty field in CSV.
+
+Exit code:
+    0  all results are right
+    1  a result is wrong, or a kernel failed
+    2  the command line or an input is invalid, if only for one of several
+       cases: the others are measured and printed
+    3  a file (--plot, --output) or standard output could not be written
+  130  interrupted (Ctrl-C, SIGTERM): the results so far are printed, after the
+       current kernel; without any, or at a second signal, the program ends at
+       once
+If several apply, 130 takes precedence over 1, 1 over 2, and 2 over 3.";
+
 /// Runs warpfold's reductions and transposes, checks every result against the CPU, and times them.
 ///
 /// On a machine with a CUDA device the times are the device's. Without one, the same kernels run in the SIMT executor,
@@ -21,46 +70,7 @@ use crate::transpose::TransposeArguments;
 #[command(
     name = "bench",
     version,
-    after_help = "Examples:
-  bench                                     all ladders, on the first GPU or in the executor
-  bench ladder reduce --n 2^28 --block 128  the reduction ladder over 2^28 numbers, blocks of 128 threads
-  bench ladder reduce --rung sequential     one rung of this ladder
-  bench ladder transpose --rung diagonal
-  bench ladder reduce --plot target/ladder.png    a chart beside the table, as PNG or SVG
-  bench profile strided_index               a kernel's memory accesses, line by line, with advice
-  bench profile tiled_32 --rows 512 --cols 512 --format json
-  bench ladder reduce --check --schedule seed=7    look for races, with the lanes in a random order
-  bench occupancy unroll_last_warp_f32 --arch sm_86
-  bench sum --n 2^20 --dtype bf16           the sum of random numbers that are the same on every machine
-  bench sum --rung sequential --n 2^20      the sum by one rung of the ladder
-  bench sum --input samples.npy             the sum of a NumPy file, of any of the twelve types
-  bench sum --input a.npy --axis -1 --output sums.npy    along the last axis, to another file
-  bench calls                               the wall time of calls with a short input
-  bench exact                               exact sums compared with plain loops, and their hashes with other machines'
-  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
-  bench reduce --shape 2^10..2^30 --plot sum.svg  bandwidth over length, as a table and as a chart, on a GPU
-  bench reduce --all --peers peers                all cases, compared with CUB, cuBLAS and PyTorch
-  bench transpose --rows 1000 --cols 30000  one transpose, timed
-  bench transpose --input a.npy --output t.npy
-  bench --device simt --format json         in the executor, even on a machine with a GPU; output as JSON
-
-A sum, mean, sum of squares, norm or dot product of floats must equal the exact result, rounded once,
-which the CPU computes with big integers, not by the library. Other results of floats that depend on
-the order (products, and sums by rungs of the ladder) must be within an error bound.
-
-Results are printed with enough digits that reading them back gives the same bits. A kernel's result
-is one number, or several: a list in JSON, separated by spaces in CSV. An infinite result or NaN is
-printed as \"inf\", \"-inf\" or \"nan\", in JSON as a string. A missing value (the result of a case that
-failed, or a time that was not measured) is null in JSON and an empty field in CSV.
-
-Exit code:
-    0  all results are right
-    1  a result is wrong, or a kernel failed
-    2  the command line or an input is invalid, if only for one of several cases: the others are measured and printed
-    3  a file (--plot, --output) or standard output could not be written
-  130  interrupted (Ctrl-C, SIGTERM): the results so far are printed, after the current kernel; without any, or at a
-       second signal, the program ends at once
-If several apply, 130 takes precedence over 1, 1 over 2, and 2 over 3."
+    after_help = HELP
 )]
 pub struct Cli {
     #[command(subcommand)]
@@ -152,8 +162,8 @@ pub enum Command {
     /// of other machines. If a hash differs or a result is wrong, the exit code is 1.
     #[command(after_help = "Examples:
   bench exact
-  bench exact --device simt --check      in the executor, which also looks for races
-  bench exact --format json              the hashes, to compare with those of another machine")]
+  bench exact --device simt --check   in the executor, which looks for races too
+  bench exact --format json           the hashes, for another machine's")]
     Exact,
     /// The ladders: the time, bandwidth and speed-up of every rung
     Ladder(LadderArguments),
@@ -168,15 +178,16 @@ pub enum Command {
   bench sum --input samples.npy --axis -1 --output sums.npy
   bench sum --rung sequential --n 2^20")]
     Sum(SumArguments),
-    /// Any reduction of any type and shape, compared with CUB, cuBLAS and PyTorch if installed; or of an array in a
-    /// NumPy file
+    /// Any reduction of any type and shape, compared with CUB, cuBLAS, cuTENSOR and PyTorch if installed; or of an
+    /// array in a NumPy file
     #[command(after_help = "Examples:
   bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
   bench reduce --op min-max,mean --input samples.npy
   bench reduce --op argmax --input samples.npy --axis 0 --output indices.npy
   bench reduce --op max --input weights.npy --dtype bf16")]
     Reduce(ReduceArguments),
-    /// Transposes a matrix of f32; or matrices of any shape and element size, compared with a copy, cuBLAS and PyTorch
+    /// Transposes a matrix of f32; or matrices of any shape and element size, compared with a copy, cuBLAS, cuTENSOR
+    /// and PyTorch
     Transpose(TransposeArguments),
 }
 
@@ -187,6 +198,19 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    /// A line that is laid out by blanks would lose its layout if a terminal of 80 characters broke it.
+    #[test]
+    fn examples_and_lists_fit_in_80_characters() {
+        fn check(command: &clap::Command) {
+            let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            for line in text.lines().filter(|line| line.starts_with(' ')) {
+                assert!(line.chars().count() <= 80, "{}: {line}", command.get_name());
+            }
+            command.get_subcommands().for_each(check);
+        }
+        check(&Cli::command());
     }
 
     /// The table of pairs in `tests/cli/pairs.rs` takes the commands and the options from the help.

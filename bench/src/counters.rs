@@ -62,12 +62,6 @@ impl CountersRow {
         }
     }
 
-    /// The requested bytes of loads and stores, in percent of the bytes of their sectors.
-    pub fn efficiency(&self) -> Option<f64> {
-        let (sectors, bytes) = (self.load_sectors + self.store_sectors, self.load_bytes + self.store_bytes);
-        (sectors > 0).then(|| 100.0 * bytes as f64 / (32 * sectors) as f64)
-    }
-
     /// Requests to memory of any kind.
     pub fn requests(&self) -> u64 {
         self.load_requests

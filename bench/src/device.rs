@@ -156,3 +156,24 @@ fn lines(FirstResponses { device, first_sum_ms, second_sum_ms }: &FirstResponses
     );
     lines
 }
+
+/// A device like an H200, for tests of reports that are measured on a GPU.
+#[cfg(test)]
+pub fn h200() -> Device {
+    Device {
+        name: "NVIDIA H200".to_owned(),
+        backend: "cuda",
+        compute_capability: Some("9.0".to_owned()),
+        multiprocessors: 132,
+        memory_bytes: 1 << 37,
+        l2_bytes: None,
+        clock_khz: None,
+        memory_clock_khz: None,
+        memory_bus_bits: None,
+        peak_gigabytes_per_second: Some(4814.0),
+        driver: Some("13.0".to_owned()),
+        checks: None,
+        schedule_seed: None,
+        multiprocessor: None,
+    }
+}

@@ -21,6 +21,7 @@ mod number;
 mod occupancy;
 mod options;
 mod outcome;
+mod peers;
 mod plot;
 mod profile;
 mod pytorch;

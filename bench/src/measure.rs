@@ -174,6 +174,11 @@ impl Timing {
         times.sort_unstable();
         Self { median: times[times.len() / 2], fastest: times[0] }
     }
+
+    /// The median in microseconds.
+    pub fn microseconds(self) -> f64 {
+        self.median.as_secs_f64() * 1e6
+    }
 }
 
 /// The bandwidth of a copy on the device, in bytes read and written per second; `None` in the executor.

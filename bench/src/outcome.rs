@@ -2,6 +2,7 @@
 
 use std::fmt::{self, Write as _};
 use std::io::{self, StdoutLock, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::anyhow;
@@ -156,11 +157,17 @@ pub fn finish(
         } else {
             plot::draw(&charts, file)
         };
-        if let Err(error) = drawn {
-            outcome.fail(Failure::Output, &error);
+        match drawn {
+            Ok(()) => wrote(file.path()),
+            Err(error) => outcome.fail(Failure::Output, &error),
         }
     }
     outcome
+}
+
+/// Says on standard error that a file was written.
+pub fn wrote(file: &Path) {
+    eprintln!("wrote {}", file.display());
 }
 
 /// Prints the error of a peer that failed. The case is then reported without this peer.

@@ -8,6 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context, bail, ensure};
 
+use crate::peers::Called;
+
 /// `peers/pytorch.py`, which answers each line with a line.
 pub struct PyTorch {
     process: Child,
@@ -41,10 +43,10 @@ impl PyTorch {
     }
 
     /// PyTorch's time in microseconds for a question, if it has an answer. If the process has ended, prints that once.
-    pub fn time(&mut self, question: &serde_json::Value) -> Option<f64> {
+    pub fn time(&mut self, question: &serde_json::Value) -> Option<Called<f64>> {
         let pipes = self.pipes.as_mut()?;
         match ask(pipes, question) {
-            Ok(answer) => answer["us"].as_f64(),
+            Ok(answer) => Some(Called::new(answer["call"].as_str()?, answer["us"].as_f64()?)),
             Err(error) => {
                 eprintln!("without PyTorch from here on: {error:#}");
                 self.pipes = None;

@@ -220,21 +220,19 @@ impl Report {
     }
 
     fn counter_charts(&self, section: &Section) -> Vec<Chart> {
-        let charts = [
-            self.chart(
-                section,
-                ": global memory",
-                "requested bytes, % of the bytes of their sectors",
-                Vec::new(),
-                |row| row.counters.as_ref()?.efficiency(),
-            ),
-            self.chart(section, ": shared memory", "bank conflicts: extra passes", Vec::new(), |row| {
-                Some(row.counters.as_ref()?.bank_conflicts as f64)
-            }),
-            self.chart(section, ": divergence", "active lanes of 32 in a memory request, mean", Vec::new(), |row| {
-                row.counters.as_ref()?.lanes_active
-            }),
+        type Value = fn(&CountersRow) -> Option<f64>;
+        const EFFICIENCY: &str = "requested bytes, % of the bytes of their sectors";
+        const CONFLICTS: &str = "bank conflicts: extra passes";
+        let charts: [(&str, &'static str, Value); 5] = [
+            (": loads from global memory", EFFICIENCY, |counters| counters.load_efficiency),
+            (": stores to global memory", EFFICIENCY, |counters| counters.store_efficiency),
+            (": loads from shared memory", CONFLICTS, |counters| Some(counters.shared_load_conflicts as f64)),
+            (": stores to shared memory", CONFLICTS, |counters| Some(counters.shared_store_conflicts as f64)),
+            (": divergence", "active lanes of 32 in a memory request, mean", |counters| counters.lanes_active),
         ];
+        let charts = charts.map(|(about, quantity, value)| {
+            self.chart(section, about, quantity, Vec::new(), |row| value(row.counters.as_ref()?))
+        });
         charts.into_iter().flatten().collect()
     }
 
@@ -357,26 +355,12 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::device::h200;
     use crate::number::Value;
 
     /// A ladder like one measured on a GPU, for a test that has none.
     fn ladder() -> Report {
-        let device = Device {
-            name: "NVIDIA H200".to_owned(),
-            backend: "cuda",
-            compute_capability: Some("9.0".to_owned()),
-            multiprocessors: 132,
-            memory_bytes: 1 << 37,
-            l2_bytes: None,
-            clock_khz: None,
-            memory_clock_khz: None,
-            memory_bus_bits: None,
-            peak_gigabytes_per_second: Some(4814.0),
-            driver: Some("13.0".to_owned()),
-            checks: None,
-            schedule_seed: None,
-            multiprocessor: None,
-        };
+        let device = h200();
         let mut section = Section::new("Sum in global memory", "16777216 f32".to_owned());
         for (i, kernel) in ["divergent_modulo", "unroll8_complete_const"].into_iter().enumerate() {
             let time = Duration::from_nanos(83_500 / (i as u64 + 1));

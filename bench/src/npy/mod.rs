@@ -22,7 +22,7 @@ use crate::element::{ElementType, Number, with_type};
 use crate::files::{self, Existing};
 use crate::memory::{self, Need};
 use crate::number::{Value, counted};
-use crate::outcome::{Failure, Outcome};
+use crate::outcome::{Failure, Outcome, wrote};
 use types::Stored;
 pub use types::Wanted;
 
@@ -204,8 +204,11 @@ pub fn check_writable(path: &Path, force: bool) -> anyhow::Result<()> {
 pub fn write_if_right(outcome: &mut Outcome, file: &Path, results: &Array, force: bool, are_right: bool) {
     if !are_right {
         outcome.fail(Failure::Wrong, &anyhow!("the result is wrong: `{}` is not written", file.display()));
-    } else if let Err(error) = write(file, results, force) {
-        outcome.fail(Failure::Output, &error);
+        return;
+    }
+    match write(file, results, force) {
+        Ok(()) => wrote(file),
+        Err(error) => outcome.fail(Failure::Output, &error),
     }
 }
 

@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{Bound, FRAME_COLOR, MESH_COLOR, failed};
+use super::{Bound, FRAME_COLOR, MESH_COLOR, failed, tick};
 
 const BAR: u32 = 26;
 /// Title, axis and margins of a chart.
@@ -55,6 +55,7 @@ impl Bars {
             .axis_style(BLACK.stroke_width(scale))
             .set_all_tick_mark_size(5 * scale)
             .x_desc(self.quantity)
+            .x_label_formatter(&|value| tick(*value))
             .y_labels(self.bars.len())
             .y_label_formatter(&|place| match place {
                 // The first kernel is at the top.

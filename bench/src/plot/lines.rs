@@ -3,7 +3,7 @@
 use plotters::coord::Shift;
 use plotters::prelude::*;
 
-use super::{Bound, FRAME_COLOR, MESH_COLOR, failed};
+use super::{Bound, FRAME_COLOR, MESH_COLOR, failed, tick};
 
 /// The chart's height in units of 1/96 inch.
 pub(super) const HEIGHT: u32 = 460;
@@ -93,6 +93,7 @@ impl Lines {
             .y_desc("GB/s")
             .x_labels(horizontal.labels(first, last))
             .x_label_formatter(&|position| horizontal.label(*position))
+            .y_label_formatter(&|value| tick(*value))
             .label_style(("sans-serif", 13 * scale))
             .draw()
             .map_err(failed)?;

@@ -6,7 +6,7 @@ mod lines;
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
 use plotters::coord::Shift;
@@ -51,6 +51,10 @@ impl TryFrom<OsString> for PlotFile {
 }
 
 impl PlotFile {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Checks whether the file can be written.
     pub fn check(&self) -> anyhow::Result<()> {
         files::check_writable(&self.path)
@@ -153,6 +157,26 @@ where
     rest.present().map_err(failed)
 }
 
+/// The label of a tick: `1,000,000` or `0.5`.
+fn tick(value: f64) -> String {
+    // Ticks are round numbers, and a float's sum of steps may miss them by a little.
+    let rounded = (value * 1e6).round() / 1e6;
+    let text = rounded.abs().to_string();
+    let (whole, fraction) = text.split_once('.').unwrap_or((&text, ""));
+    let mut label = if rounded < 0.0 { "-".to_owned() } else { String::new() };
+    for (i, digit) in whole.chars().enumerate() {
+        if i > 0 && (whole.len() - i).is_multiple_of(3) {
+            label.push(',');
+        }
+        label.push(digit);
+    }
+    if !fraction.is_empty() {
+        label.push('.');
+        label.push_str(fraction);
+    }
+    label
+}
+
 fn failed(error: impl std::fmt::Display) -> anyhow::Error {
     anyhow!("cannot draw the plot: {error}")
 }
@@ -179,6 +203,23 @@ mod tests {
     }
 
     #[test]
+    fn ticks_have_no_needless_digits() {
+        for (value, label) in [
+            (0.0, "0"),
+            (-0.0, "0"),
+            (0.5, "0.5"),
+            (0.1 + 0.2, "0.3"),
+            (200.0, "200"),
+            (1000.0, "1,000"),
+            (1e6, "1,000,000"),
+            (123_456.5, "123,456.5"),
+            (-2000.0, "-2,000"),
+        ] {
+            assert_eq!(tick(value), label, "{value}");
+        }
+    }
+
+    #[test]
     fn charts_have_names_axes_and_bounds() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.svg");
@@ -190,6 +231,7 @@ mod tests {
             "sequential",
             "single_launch",
             "GB/s",
+            "4,000",
             "theoretical peak, 4814 GB/s",
             "Lengths",
             "elements",
@@ -200,6 +242,7 @@ mod tests {
         ] {
             assert!(svg.contains(part), "{part} is not in the chart");
         }
+        assert!(!svg.contains(".0\n"), "a tick has needless digits: {svg}");
         // A folder instead of a file: an error, and no partial file.
         let folder = file.join("b.svg");
         assert!(draw(&charts(), &PlotFile::try_from(folder.into_os_string()).unwrap()).is_err());

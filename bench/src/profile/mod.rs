@@ -38,6 +38,8 @@ pub struct ProfileArguments {
 #[derive(Debug, Serialize)]
 struct KernelReport {
     kernel: String,
+    /// Whether the kernel is one of the library's, for which there is no advice.
+    is_of_library: bool,
     grid: [u32; 3],
     block: [u32; 3],
     launches: u64,
@@ -53,7 +55,7 @@ struct LineReport {
     line: u32,
     source: Option<String>,
     counters: CountersRow,
-    /// The findings, worst first.
+    /// The findings, worst first; none for kernels of the library.
     findings: Vec<String>,
     #[serde(skip)]
     advice: Vec<Advice>,
@@ -70,6 +72,11 @@ struct Report {
 /// The minimum cost of a reported finding, as a share of all requests.
 const MIN_REPORTED_SHARE: f64 = 0.02;
 
+/// What stands in place of advice for the library's kernels.
+const OF_LIBRARY: &str = "\
+These are the library's own kernels, for which there is no advice on what to change. For the kernels of the ladders, \
+such as `bench profile strided_index`, there is; your own kernels are counted by `Gpu::profile`.";
+
 /// Counts a kernel in the executor.
 pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
@@ -85,7 +92,9 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
         match subject.profile(gpu, &plan, &arguments.numbers, &arguments.sides) {
             Ok(profile) => {
                 interrupt::keep_results();
-                kernels.extend(profile.kernels.iter().map(|kernel| KernelReport::of(kernel, &mut sources)));
+                let is_of_library = subject.is_of_library();
+                let report = |kernel| KernelReport::of(kernel, is_of_library, &mut sources);
+                kernels.extend(profile.kernels.iter().map(report));
             }
             Err(error) => missing.push(arguments.kernel.clone(), error),
         }
@@ -107,7 +116,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
 }
 
 impl KernelReport {
-    fn of(kernel: &KernelProfile, sources: &mut Sources) -> Self {
+    fn of(kernel: &KernelProfile, is_of_library: bool, sources: &mut Sources) -> Self {
         let total: Counters = kernel.total();
         // Findings that cost less are not reported.
         let least = MIN_REPORTED_SHARE * total.requests() as f64;
@@ -117,12 +126,16 @@ impl KernelReport {
             .map(|line| {
                 let mut advice = advice::of(&line.counters);
                 advice.retain(|advice| advice.cost >= least);
+                let cost = advice.iter().map(|advice| advice.cost).sum();
+                if is_of_library {
+                    advice.clear();
+                }
                 LineReport {
                     file: line.file,
                     line: line.line,
                     source: sources.line(line.file, line.line),
                     counters: CountersRow::of(&line.counters),
-                    cost: advice.iter().map(|advice| advice.cost).sum(),
+                    cost,
                     findings: advice.iter().map(|advice| advice.text.clone()).collect(),
                     advice,
                 }
@@ -132,6 +145,7 @@ impl KernelReport {
         let sides = |dim: Dim3| [dim.x, dim.y, dim.z];
         Self {
             kernel: kernel.kernel.clone(),
+            is_of_library,
             grid: sides(kernel.grid),
             block: sides(kernel.block),
             launches: kernel.launches,
@@ -222,6 +236,9 @@ impl Report {
                 counted(barriers, "barrier", "barriers"),
                 kernel.table(layout)
             )?;
+        }
+        if self.kernels.iter().any(|kernel| kernel.is_of_library) {
+            writeln!(out, "\n{}", layout.paragraph(OF_LIBRARY))?;
         }
         let findings = self.findings();
         if !findings.is_empty() {

@@ -35,9 +35,23 @@ impl Subject {
         let found: Vec<_> =
             names.iter().zip(&subjects).filter(|(own, _)| **own == name).map(|(_, &subject)| subject).collect();
         if found.is_empty() {
-            bail!("there is no kernel `{name}`: choose from {}", names.join(", "));
+            let mut distinct: Vec<&str> = Vec::new();
+            for own in names {
+                if !distinct.contains(&own) {
+                    distinct.push(own);
+                }
+            }
+            bail!("there is no kernel `{name}`: choose from {}", distinct.join(", "));
         }
         Ok(found)
+    }
+
+    /// Whether the kernels are those of the library, which its users do not change.
+    pub fn is_of_library(self) -> bool {
+        match self {
+            Self::LibrarySum | Self::LibraryTranspose => true,
+            Self::Reduce(_) | Self::Transpose(_) | Self::ControlFlow(_) => false,
+        }
     }
 
     /// The sizes that any of them uses.
@@ -107,6 +121,9 @@ mod tests {
             [Subject::Reduce(ReduceRung::Vectorized), Subject::Transpose(TransposeRung::Vectorized)]
         );
         assert_eq!(Subject::named("sum").unwrap(), [Subject::LibrarySum]);
-        assert!(Subject::named("nonsense").unwrap_err().to_string().contains("strided_index"));
+        let unknown = Subject::named("nonsense").unwrap_err().to_string();
+        assert!(unknown.contains("strided_index"), "{unknown}");
+        // Two ladders have it.
+        assert_eq!(unknown.matches(" vectorized").count(), 1, "{unknown}");
     }
 }

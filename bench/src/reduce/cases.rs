@@ -55,8 +55,8 @@ pub struct ReduceArguments {
     /// Only the first N cases of `--all` or `--table`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
-    /// Also times CUB, cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
-    /// build.sh builds the libraries with CUB and cuBLAS
+    /// Also times CUB, cuBLAS, cuTENSOR and PyTorch, each by its fastest call, if they are installed. FOLDER is the
+    /// folder `peers` of the sources, whose build.sh builds the libraries with the first three
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<PathBuf>,
 }

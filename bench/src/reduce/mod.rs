@@ -1,4 +1,4 @@
-//! `bench reduce`: checks and times the library's reductions, and compares them with CUB's and PyTorch's.
+//! `bench reduce`: checks and times the library's reductions, and compares them with those of other libraries.
 
 mod bins;
 mod cases;
@@ -44,7 +44,10 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
     let device = Device::of(gpu)?;
     let folder = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
-    refuse_unused(&peers_unused, "CUB, cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;
+    refuse_unused(
+        &peers_unused,
+        "CUB, cuBLAS, cuTENSOR and PyTorch need a CUDA device, and this run uses the executor",
+    )?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     arguments.file.check_output()?;
     let array =
@@ -61,6 +64,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
         device,
         read_gigabytes_per_second: read_ceiling(gpu, &plan)?,
         cub_version: peers.cub_version(),
+        cutensor_version: peers.cutensor_version(),
         samples: plan.samples,
         sections: Vec::new(),
     };

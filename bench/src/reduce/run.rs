@@ -13,7 +13,7 @@ use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
 use super::extent::Axis;
 use super::operators::{Data, Operator};
 use super::peers::Peers;
-use super::table::{Row, microseconds};
+use super::table::{PeerTimes, Row};
 use crate::element::{Number, with_type};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Start, Timing};
@@ -85,8 +85,8 @@ fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) 
     let Case { extent, offset, .. } = job.case;
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
     let segment_offsets = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
-    // A result has at most 16 bytes, and CUB needs two more buffers with 8 bytes for each result.
-    let results = 32 * extent.results() as u128;
+    // A result has at most 16 bytes, and CUB needs two more buffers with 16 and 8 bytes for each result.
+    let results = 40 * extent.results() as u128;
     // The elements of a file are already in memory. For segments, each offset comes with a weight of 8 bytes.
     let own = if job.array.is_some() { 0 } else { input + 2 * segment_offsets };
     let need = Need {
@@ -134,20 +134,20 @@ where
     let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
     let results = Array::of_list(found);
-    let cub = peers
-        .cub(gpu, plan, case, &inputs.addresses()?, segment_offsets.view())
-        .unwrap_or_else(|error| without("CUB", case, &error));
-    let reproducible = peers
-        .reproducible_cub(gpu, plan, case, &inputs.addresses()?)
-        .unwrap_or_else(|error| without("CUB's gpu_to_gpu", case, &error));
-    let cublas = peers
-        .cublas(gpu, plan, case, &inputs.addresses()?, None)
-        .unwrap_or_else(|error| without("cuBLAS", case, &error));
+    let addresses = inputs.addresses()?;
+    let mut peer_times = PeerTimes::default();
+    let cub = peers.cub(gpu, plan, case, &addresses, segment_offsets.view());
+    peer_times.set_cub(cub.unwrap_or_else(|error| without("CUB", case, &error)));
+    let reproducible = peers.reproducible_cub(gpu, plan, case, &addresses);
+    let reproducible = reproducible.unwrap_or_else(|error| without("CUB's gpu_to_gpu", case, &error));
+    peer_times.cub_gpu_to_gpu_us = reproducible.map(Timing::microseconds);
+    let cublas = peers.cublas(gpu, plan, case, &addresses, None);
+    peer_times.set_cublas(cublas.unwrap_or_else(|error| without("cuBLAS", case, &error)));
+    let cutensor = peers.cutensor(gpu, plan, case, &addresses);
+    peer_times.set_cutensor(cutensor.unwrap_or_else(|error| without("cuTENSOR", case, &error)));
     drop(inputs);
-    let pytorch = peers.pytorch(case);
-    let mut row = Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, cub, pytorch);
-    row.cub_gpu_to_gpu_us = reproducible.map(microseconds);
-    row.cublas_us = cublas.map(microseconds);
+    peer_times.set_pytorch(peers.pytorch(case));
+    let mut row = Row::new(case, extent.elements() * size_of::<T>(), wrong, measured, peer_times);
     row.result = job.array.map(|_| Results(results.values()));
     Ok((row, results))
 }
@@ -176,12 +176,11 @@ where
     let measured = times(gpu, plan, &mut |i| reducer.start(first.view(i)?, second.view(i)?, &mut output))?;
     let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
-    let cublas = peers
-        .cublas(gpu, plan, case, &first.addresses()?, Some(&second.addresses()?))
-        .unwrap_or_else(|error| without("cuBLAS", case, &error));
+    let mut peer_times = PeerTimes::default();
+    let cublas = peers.cublas(gpu, plan, case, &first.addresses()?, Some(&second.addresses()?));
+    peer_times.set_cublas(cublas.unwrap_or_else(|error| without("cuBLAS", case, &error)));
     drop((first, second));
-    let pytorch = peers.pytorch(case);
-    let mut row = Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, None, pytorch);
-    row.cublas_us = cublas.map(microseconds);
+    peer_times.set_pytorch(peers.pytorch(case));
+    let row = Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, peer_times);
     Ok((row, Array::of_list(found)))
 }

@@ -1,21 +1,23 @@
-//! cuBLAS and PyTorch, if this machine has them.
+//! cuBLAS, cuTENSOR and PyTorch, if this machine has them.
 
 use std::ffi::{c_int, c_void};
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::Context;
 use libloading::Library;
-use warpfold::{Buffer, Error, Gpu, Plain};
+use warpfold::Gpu;
 
 use super::case::Case;
 use super::kind::{FACTOR, Kind};
 use crate::measure::{Plan, Timing};
+use crate::peers::{self, Called, CuTensor, Permutation, stream_of, time_of};
 use crate::pytorch::PyTorch;
 
 /// The peers that were requested and found.
 #[derive(Default)]
 pub struct Peers {
     cublas: Option<Library>,
+    cutensor: Option<CuTensor>,
     pytorch: Option<PyTorch>,
 }
 
@@ -33,58 +35,72 @@ type Transpose = unsafe extern "C" fn(
 impl Peers {
     /// Looks for the peers in `folder`, and reports the missing ones.
     pub fn find(folder: &Path) -> Self {
-        let library = folder.join("build").join("libwarpfold_cublas.so");
-        // SAFETY: the library that `peers/build.sh` has made runs nothing when it is loaded.
-        let cublas = unsafe { Library::new(&library) }
-            .inspect_err(|error| eprintln!("without cuBLAS: {error}; {}/build.sh builds it", folder.display()))
-            .ok();
-        Self { cublas, pytorch: PyTorch::find(folder) }
+        Self {
+            cublas: peers::load(folder, "cuBLAS", "cublas"),
+            cutensor: CuTensor::find(folder),
+            pytorch: PyTorch::find(folder),
+        }
     }
 
-    /// The time of cuBLAS, if it has such a transpose.
-    pub fn geam<T: Plain>(
+    /// The version of cuTENSOR that was loaded.
+    pub fn cutensor_version(&self) -> Option<String> {
+        self.cutensor.as_ref()?.version()
+    }
+
+    /// The time of cuBLAS, if it has such a transpose. The inputs and the output have the case's elements.
+    pub fn geam(
         &self,
         gpu: &Gpu,
         plan: &Plan,
         case: &Case,
-        inputs: &[Buffer<T>],
-        output: &mut Buffer<T>,
-    ) -> anyhow::Result<Option<Timing>> {
+        inputs: &[u64],
+        output: u64,
+    ) -> anyhow::Result<Option<Called<Timing>>> {
         let Some(library) = &self.cublas else { return Ok(None) };
         let factor = match case.kind {
             Kind::Transpose => 1.0,
             Kind::Scaled => FACTOR,
+            Kind::InPlace | Kind::Permute102 | Kind::Permute210 => return Ok(None),
+        };
+        let call = match case.size {
+            4 => "cublasSgeam",
+            8 => "cublasDgeam",
+            16 => "cublasZgeam",
             _ => return Ok(None),
         };
-        if case.shape.batch > 1 || !matches!(case.size, 4 | 8 | 16) {
+        if case.shape.batch > 1 {
             return Ok(None);
         }
         // SAFETY: `peers/cublas.cu` defines it with this signature.
         let transpose = unsafe { library.get::<Transpose>(b"warpfold_cublas_transpose") }
             .context("the library has no such function")?;
-        let output = output.view_mut().device_address() as *mut c_void;
         let (rows, columns) = (case.shape.rows as i64, case.shape.columns as i64);
-        let mut failed = 0;
-        let mut start = |i: usize| {
-            let input = inputs[i % inputs.len()].view().device_address() as *const c_void;
-            // Inside a recording this is the recording's stream.
-            let stream = gpu.cuda_stream().unwrap_or(std::ptr::null_mut());
+        let time = time_of(gpu, plan, |i| {
+            let (input, output) = (inputs[i % inputs.len()] as *const c_void, output as *mut c_void);
             // SAFETY: the input and the output are device memory, and both have the case's elements.
-            let error = unsafe { transpose(case.size as c_int, factor, input, output, rows, columns, stream) };
-            if error != 0 {
-                failed = error;
-            }
-            Ok::<_, Error>(())
-        };
-        let timing = plan.time_recorded(gpu, &mut start)?;
-        if failed != 0 {
-            bail!("cuBLAS: status {failed}");
-        }
-        Ok(Some(timing))
+            unsafe { transpose(case.size as c_int, factor, input, output, rows, columns, stream_of(gpu)) }
+        });
+        Ok(Some(Called::new(call, time.context("cuBLAS")?)))
+    }
+
+    /// The time of cuTENSOR, if it has such a permutation. The inputs and the output have the case's elements.
+    pub fn cutensor(
+        &self,
+        gpu: &Gpu,
+        plan: &Plan,
+        case: &Case,
+        inputs: &[u64],
+        output: u64,
+    ) -> anyhow::Result<Option<Called<Timing>>> {
+        let Some(library) = self.cutensor.as_ref().filter(|_| case.kind != Kind::InPlace) else { return Ok(None) };
+        let factor = if case.kind == Kind::Scaled { FACTOR } else { 1.0 };
+        let (extents, axes) = (case.shape.extents(), case.kind.axes());
+        let what = Permutation { size: case.size, factor, extents: &extents, axes: &axes };
+        library.permute(gpu, plan, &what, inputs, output)
     }
 
     /// PyTorch's time in microseconds.
-    pub fn pytorch(&mut self, case: &Case) -> Option<f64> {
+    pub fn pytorch(&mut self, case: &Case) -> Option<Called<f64>> {
         // PyTorch has no transpose in place.
         self.pytorch.as_mut().filter(|_| case.kind != Kind::InPlace)?.time(&case.question())
     }

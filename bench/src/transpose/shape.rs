@@ -25,6 +25,11 @@ impl Shape {
         self.batch * self.rows * self.columns
     }
 
+    /// The extents of the batch, seen as one array.
+    pub const fn extents(&self) -> [usize; 3] {
+        [self.batch, self.rows, self.columns]
+    }
+
     pub const fn transposition(&self) -> Transposition {
         Transposition::new(self.rows, self.columns).batch(self.batch)
     }

@@ -1,4 +1,4 @@
-//! `bench transpose` for several shapes and element sizes, compared with a copy, cuBLAS and PyTorch.
+//! `bench transpose` for several shapes and element sizes, compared with a copy, cuBLAS, cuTENSOR and PyTorch.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use super::case::Case;
 use super::kind::{FACTOR, Kind};
 use super::peers::Peers;
 use super::shape::Shape;
-use super::table::{Report, Row};
+use super::table::{PeerTimes, Report, Row};
 use crate::device::Device;
 use crate::effect::Mode;
 use crate::measure::{Plan, progress};
@@ -46,8 +46,8 @@ pub struct SweepArguments {
     /// Only the first N cases of `--all` or `--table`
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub limit: Option<u32>,
-    /// Also times cuBLAS and PyTorch, if they are installed. FOLDER is the folder `peers` of the sources, whose
-    /// build.sh builds a library that calls cuBLAS
+    /// Also times cuBLAS, cuTENSOR and PyTorch, each by its fastest call, if they are installed. FOLDER is the folder
+    /// `peers` of the sources, whose build.sh builds the libraries with the first two
     #[arg(long, value_name = "FOLDER")]
     pub peers: Option<std::path::PathBuf>,
 }
@@ -134,10 +134,11 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &SweepArguments) -> anyhow:
     cases.truncate(arguments.limit.map_or(usize::MAX, |limit| limit as usize));
     let folder: Option<&Path> = arguments.peers.as_deref();
     let peers_unused = [("--peers", folder.is_some() && !gpu.is_cuda())];
-    refuse_unused(&peers_unused, "cuBLAS and PyTorch need a CUDA device, and this run uses the executor")?;
+    refuse_unused(&peers_unused, "cuBLAS, cuTENSOR and PyTorch need a CUDA device, and this run uses the executor")?;
     let mut peers = folder.map_or_else(Peers::default, Peers::find);
     let bar = progress(cases.len());
-    let mut report = Report { device: Device::of(gpu)?, samples: plan.samples, rows: Vec::new() };
+    let (device, cutensor_version) = (Device::of(gpu)?, peers.cutensor_version());
+    let mut report = Report { device, cutensor_version, samples: plan.samples, rows: Vec::new() };
     let mut missing = Missing::default();
     for case in cases {
         if !missing.can_continue() {
@@ -304,11 +305,16 @@ fn measure<T: Plain>(
     } else {
         None
     };
-    let geam =
-        peers.geam(gpu, plan, case, &inputs, &mut result).unwrap_or_else(|error| without("cuBLAS", case, &error));
+    let addresses: Vec<u64> = inputs.iter().map(|input| input.view().device_address()).collect();
+    let output = result.view().device_address();
+    let mut peer_times = PeerTimes::default();
+    let geam = peers.geam(gpu, plan, case, &addresses, output);
+    peer_times.set_geam(geam.unwrap_or_else(|error| without("cuBLAS", case, &error)));
+    let cutensor = peers.cutensor(gpu, plan, case, &addresses, output);
+    peer_times.set_cutensor(cutensor.unwrap_or_else(|error| without("cuTENSOR", case, &error)));
     drop((inputs, result));
-    let pytorch = peers.pytorch(case);
-    Ok(Row::new(case, wrong, timing, copy, geam, pytorch))
+    peer_times.set_pytorch(peers.pytorch(case));
+    Ok(Row::new(case, wrong, timing, copy, peer_times))
 }
 
 #[cfg(test)]

@@ -68,6 +68,7 @@ fn transposes_of_files() {
     let output = files.path("t.npy");
     let done = bench(&["transpose", "--input", &input, "--output", &output]);
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    assert_eq!(stderr(&done), format!("wrote {output}\n"));
     let written = fs::read(&output).expect("the output exists");
     assert!(written.ends_with(&floats(&[1.0, 4.0, 2.0, 5.0, 3.0, 6.0])), "{written:?}");
     assert!(String::from_utf8_lossy(&written).contains("(3, 2"));

@@ -91,6 +91,7 @@ fn ladders_as_charts() {
     let file = files.path("ladder.svg");
     let output = bench(&["ladder", "reduce", "--n", "1000", "--plot", &file]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert_eq!(stderr(&output), format!("wrote {file}\n"));
     let svg = fs::read_to_string(&file).expect("the plot exists");
     for part in [
         "<svg",
@@ -100,9 +101,14 @@ fn ladders_as_charts() {
         "requested bytes, % of the bytes of their sectors",
         "bank conflicts: extra passes",
         "active lanes of 32",
+        // Loads and stores have charts of their own.
+        ": loads from global memory",
+        ": stores to global memory",
+        ": loads from shared memory",
     ] {
         assert!(svg.contains(part), "`{part}` is not in the plot");
     }
+    assert!(!svg.contains(".0\n"), "a tick has needless digits: {svg}");
     // The executor's times are those of a CPU, and are not drawn.
     assert!(!svg.contains("GB/s"), "{svg}");
     let nothing = files.path("nothing.svg");

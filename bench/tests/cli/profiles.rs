@@ -58,6 +58,24 @@ fn a_profile_as_json_and_csv() {
 }
 
 #[test]
+fn the_kernels_of_the_library_have_counters_without_advice() {
+    for arguments in [["transpose", "--rows", "97", "--cols", "33"].as_slice(), &["sum", "--n", "5000"]] {
+        let output = bench(&[&["profile"], arguments].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.contains("requests") && text.contains("the library's own kernels"), "{text}");
+        assert!(!text.contains("What to change") && !text.contains("divergent:"), "{text}");
+        let json = stdout(&bench(&[&["profile"], arguments, &["--format", "json"]].concat()));
+        let report: serde_json::Value = serde_json::from_str(&json).expect("JSON");
+        let kernel = &report["kernels"][0];
+        assert!(kernel["is_of_library"] == true && kernel["total"]["load_requests"].as_u64() > Some(0), "{report}");
+        let lines = kernel["lines"].as_array().expect("lines");
+        assert!(lines.iter().all(|line| line["findings"] == serde_json::json!([])), "{report}");
+    }
+    assert!(!stdout(&bench(&["profile", "tiled_32", "--rows", "64", "--cols", "64"])).contains("the library's own"));
+}
+
+#[test]
 fn a_ladder_with_its_counters() {
     let report = bench(&["ladder", "reduce", "--n", "2560", "--format", "json"]);
     let report: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");

@@ -40,6 +40,32 @@ fn checked(grid: u32, block: u32) -> Launch<'static> {
     Launch { watch: Watch::CHECKS, arguments: &[INPUT], ..Launch::new("checked", grid, block) }
 }
 
+/// Profiles and findings name the line of the access. In a helper function that is a line of the helper, or with
+/// `#[track_caller]` the line where the kernel calls it.
+#[test]
+fn track_caller_names_the_line_of_the_kernel() {
+    #[track_caller]
+    fn tracked(index: usize) {
+        lane::access(Space::Global, Access::Store, ADDRESS + 4 * index, 4);
+    }
+    let untracked = |index| tracked(index);
+    let helper = line!() - 1;
+    let by_line = || tracked(thread() / 2);
+    let kernel = line!() - 1;
+    let by_helper = || untracked(thread() / 2);
+
+    let lines = |thread: &(dyn Fn() + Sync)| -> Vec<u32> {
+        let profile = simt::profile(&Launch::new("lines", 1, 32), thread).unwrap();
+        profile.kernels[0].lines.iter().map(|line| line.line).collect()
+    };
+    assert_eq!(lines(&by_line), [kernel]);
+    assert_eq!(lines(&by_helper), [helper]);
+    let race = |kernel: &(dyn Fn() + Sync)| findings(&checked(1, 2), kernel).to_string();
+    for (findings, line) in [(race(&by_line), kernel), (race(&by_helper), helper)] {
+        assert!(findings.contains(&format!("watch.rs:{line}:")), "{findings}");
+    }
+}
+
 #[test]
 fn branches_are_requests_of_their_lanes() {
     let profile = simt::profile(&Launch::new("branches", 2, 64), &|| {

@@ -18,18 +18,77 @@ struct Section {
     /// A paragraph that explains the table's cells.
     text: String,
     table: Table,
-    peers: &'static str,
+    peers: Peers,
     cases: Vec<Compared>,
+}
+
+/// The peers that some rows were compared with, and their calls.
+#[derive(Default)]
+struct Peers(Vec<(&'static str, Vec<String>)>);
+
+impl Peers {
+    /// Those of reductions.
+    fn of(rows: &[&Reduction]) -> Self {
+        let mut peers = Self::default();
+        peers.add("CUB", rows.iter().filter_map(|row| row.cub_call.as_ref()));
+        peers.add("cuBLAS", rows.iter().filter_map(|row| row.cublas_call.as_ref()));
+        peers.add("cuTENSOR", rows.iter().filter_map(|row| row.cutensor_call.as_ref()));
+        peers.add("PyTorch", rows.iter().filter_map(|row| row.pytorch_call.as_ref()));
+        peers
+    }
+
+    /// Those of transposes.
+    fn of_transposes(rows: &[Transpose]) -> Self {
+        let mut peers = Self::default();
+        peers.add("cuBLAS", rows.iter().filter_map(|row| row.geam_call.as_ref()));
+        peers.add("cuTENSOR", rows.iter().filter_map(|row| row.cutensor_call.as_ref()));
+        peers.add("PyTorch", rows.iter().filter_map(|row| row.pytorch_call.as_ref()));
+        peers
+    }
+
+    /// Adds a peer with its calls, each once, if there are any.
+    fn add<'a>(&mut self, name: &'static str, calls: impl Iterator<Item = &'a String>) {
+        let mut distinct: Vec<String> = Vec::new();
+        for call in calls {
+            // The function's name is code, and what follows it is not.
+            let call = match call.split_once(' ') {
+                Some((function, how)) => format!("`{function}` {how}"),
+                None => format!("`{call}`"),
+            };
+            if !distinct.contains(&call) {
+                distinct.push(call);
+            }
+        }
+        if !distinct.is_empty() {
+            self.0.push((name, distinct));
+        }
+    }
+
+    /// `CUB, PyTorch`.
+    fn names(&self) -> String {
+        self.0.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// A sentence with the calls of each peer, to follow another one; empty without peers.
+    fn calls(&self) -> String {
+        let of_peer = |(name, calls): &(&str, Vec<String>)| format!("{name}: {}", calls.join(", "));
+        let all = self.0.iter().map(of_peer).collect::<Vec<_>>().join("; ");
+        if all.is_empty() { all } else { format!(" {all}.") }
+    }
 }
 
 /// Writes a device's page. It names at most `max_named` of the cases that are slower than a peer.
 pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<String> {
     let mut sections = Vec::new();
-    let (mut cub, mut read, mut copy) = (None, None, None);
+    let (mut cub, mut cutensor, mut read, mut copy) = (None, None, None, None);
     let mut reductions: Vec<(&str, Vec<Reduction>)> = Vec::new();
     for run in runs {
         match run.name.as_str() {
-            "transposes" => sections.extend(transposes(&run.report::<Transposes>()?.rows)),
+            "transposes" => {
+                let report: Transposes = run.report()?;
+                cutensor = cutensor.or(report.cutensor_version);
+                sections.extend(transposes(&report.rows));
+            }
             "ladders" => {
                 let ladders: Ladders = run.report()?;
                 copy = ladders.copy_gigabytes_per_second;
@@ -38,6 +97,7 @@ pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<Strin
             name => {
                 let report: Reductions = run.report()?;
                 cub = cub.or(report.cub_version);
+                cutensor = cutensor.or(report.cutensor_version);
                 read = read.or(report.read_gigabytes_per_second);
                 reductions.push((name, report.sections.into_iter().flat_map(|section| section.rows).collect()));
             }
@@ -56,7 +116,7 @@ pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<Strin
     ];
     let sections: Vec<Section> = first.into_iter().flatten().chain(sections).collect();
 
-    let mut lines = head(&runs[0].device()?, runs, cub, read, copy);
+    let mut lines = head(&runs[0].device()?, runs, [("CUB", cub), ("cuTENSOR", cutensor)], read, copy);
     let summary = summary(&sections);
     let is_beside_peers = !summary.is_empty();
     lines.extend(summary.into_iter().chain(is_beside_peers.then(String::new)));
@@ -72,7 +132,13 @@ pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<Strin
 }
 
 /// The title, the device and the versions, and the method.
-fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, copy: Option<f64>) -> Vec<String> {
+fn head(
+    device: &Device,
+    runs: &[Run],
+    libraries: [(&str, Option<String>); 2],
+    read: Option<f64>,
+    copy: Option<f64>,
+) -> Vec<String> {
     let Device { name: card, multiprocessors, .. } = device;
     let one = |of: fn(&Run) -> Option<&String>| {
         let mut all: Vec<&String> = runs.iter().filter_map(of).collect();
@@ -91,7 +157,9 @@ fn head(device: &Device, runs: &[Run], cub: Option<String>, read: Option<f64>, c
     add(copy.map(|copy| format!("{copy:.0} GB/s by a stream copy of 1 GiB")));
     add(one(|run| run.driver.as_ref()).map(|driver| format!("driver {driver}")));
     add(device.driver.as_ref().map(|cuda| format!("CUDA {cuda}")));
-    add(cub.map(|cub| format!("CUB {cub}")));
+    for (name, version) in libraries {
+        add(version.map(|version| format!("{name} {version}")));
+    }
     add(one(|run| run.pytorch.as_ref()).map(|pytorch| format!("PyTorch {pytorch}")));
     text.push_str(". Measured on ");
     text.push_str(&or_dash(one(|run| Some(&run.date))));
@@ -124,7 +192,7 @@ fn summary(sections: &[Section]) -> Vec<String> {
         table.push([
             link,
             speedups.len().to_string(),
-            (*peers).to_owned(),
+            peers.names(),
             format!("{mean:.2}"),
             format!("{} to {}", digits(worst), digits(best)),
             count.to_string(),
@@ -174,7 +242,7 @@ impl Reduction {
     /// The best peer's time divided by warpfold's.
     fn speedup(&self) -> Option<f64> {
         let own = self.back_to_back_us.filter(|_| self.correct == Some(true))?;
-        best_speedup(own, [self.cub_back_to_back_us, self.cublas_us, self.pytorch_us])
+        best_speedup(own, [self.cub_back_to_back_us, self.cublas_us, self.cutensor_us, self.pytorch_us])
     }
 
     /// The time as text, or `wrong` if the result is.
@@ -262,7 +330,7 @@ fn is_by_length(row: &&Reduction) -> bool {
 
 fn lengths(rows: &[Reduction]) -> Option<Section> {
     let rows: Vec<&Reduction> = rows.iter().filter(is_by_length).collect();
-    let mut table = Table::new(["elements", "time", "GB/s", "alone", "CUB", "PyTorch", "x"]);
+    let mut table = Table::new(["elements", "time", "GB/s", "alone", "CUB", "cuTENSOR", "PyTorch", "x"]);
     for row in &rows {
         table.push([
             row.shape.clone(),
@@ -270,39 +338,37 @@ fn lengths(rows: &[Reduction]) -> Option<Section> {
             or_dash(row.gigabytes_per_second.map(|rate| format!("{rate:.0}"))),
             number(row.alone_us),
             number(row.cub_back_to_back_us),
+            number(row.cutensor_us),
             number(row.pytorch_us),
             speedup(row.speedup()),
         ]);
     }
     let cases = compared(rows.iter().copied());
-    let text = "Back to back; \"alone\" is a single call, from event to event.".to_owned();
-    (!rows.is_empty()).then_some(Section { heading: "Sums of f32", text, table, peers: "CUB, PyTorch", cases })
+    let peers = Peers::of(&rows);
+    let text = format!("Back to back; \"alone\" is a single call, from event to event.{}", peers.calls());
+    (!rows.is_empty()).then_some(Section { heading: "Sums of f32", text, table, peers, cases })
 }
 
 fn types(rows: &[Reduction]) -> Option<Section> {
     let rows: Vec<Reduction> = rows.iter().filter(|row| !is_by_length(row)).cloned().collect();
     let column = |row: &Reduction| row.shape.clone() + row.alignment();
     let table = pivot(&rows, "type", |row| row.dtype.clone(), column, Reduction::cell);
-    let text = "Time (x), by the number of elements. Unaligned inputs begin one element past an aligned address.";
+    let peers = Peers::of(&rows.iter().collect::<Vec<_>>());
+    let text = format!(
+        "Time (x), by the number of elements. Unaligned inputs begin one element past an aligned address.{}",
+        peers.calls()
+    );
     let cases = compared(&rows);
-    let heading = "Sums of other types";
-    (!rows.is_empty()).then_some(Section { heading, text: text.to_owned(), table, peers: "CUB, PyTorch", cases })
+    (!rows.is_empty()).then_some(Section { heading: "Sums of other types", text, table, peers, cases })
 }
 
 fn operators(rows: &[Reduction]) -> Option<Section> {
     let column = |row: &Reduction| format!("{}, {}", row.dtype, row.shape);
     let table = pivot(rows, "operator", |row| row.operator.clone(), column, Reduction::cell);
-    let text = "Time (x), by type and number of elements. CUB has min and argmax, cuBLAS norm and dot; \
-        the other peers are PyTorch.";
+    let peers = Peers::of(&rows.iter().collect::<Vec<_>>());
+    let text = format!("Time (x), by type and number of elements.{}", peers.calls());
     let cases = compared(rows);
-    let heading = "Other operators";
-    (!rows.is_empty()).then_some(Section {
-        heading,
-        text: text.to_owned(),
-        table,
-        peers: "CUB, cuBLAS, PyTorch",
-        cases,
-    })
+    (!rows.is_empty()).then_some(Section { heading: "Other operators", text, table, peers, cases })
 }
 
 fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
@@ -311,7 +377,9 @@ fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
         format!("{} {}, {shape}", row.operator, row.dtype)
     };
     let all: Vec<Reduction> = rows.iter().chain(columns).cloned().collect();
-    let mut table = Table::new(["", "rows", "GB/s", "CUB", "PyTorch", "x", "columns", "GB/s", "PyTorch", "x"]);
+    let peers = ["CUB", "cuBLAS", "cuTENSOR", "PyTorch", "x"];
+    let header = ["", "rows", "GB/s"].iter().chain(&peers).chain(&["columns", "GB/s"]).chain(&peers[1..]);
+    let mut table = Table::new(header.copied());
     let rate = |row: Option<&Reduction>| {
         or_dash(row.and_then(|row| row.gigabytes_per_second).map(|rate| format!("{rate:.0}")))
     };
@@ -324,17 +392,22 @@ fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
             or_dash(row.and_then(Reduction::time)),
             rate(row),
             number(row.and_then(|row| row.cub_back_to_back_us)),
+            number(row.and_then(|row| row.cublas_us)),
+            number(row.and_then(|row| row.cutensor_us)),
             number(row.and_then(|row| row.pytorch_us)),
             speedup(row.and_then(Reduction::speedup)),
             or_dash(column.and_then(Reduction::time)),
             rate(column),
+            number(column.and_then(|column| column.cublas_us)),
+            number(column.and_then(|column| column.cutensor_us)),
             number(column.and_then(|column| column.pytorch_us)),
             speedup(column.and_then(Reduction::speedup)),
         ]);
     }
-    let text = "A result for each row, and for each column, of a matrix. CUB has no reduction of columns.".to_owned();
+    let peers = Peers::of(&all.iter().collect::<Vec<_>>());
+    let text = format!("A result for each row, and for each column, of a matrix.{}", peers.calls());
     let cases = compared(&all);
-    (!all.is_empty()).then_some(Section { heading: "Rows and columns", text, table, peers: "CUB, PyTorch", cases })
+    (!all.is_empty()).then_some(Section { heading: "Rows and columns", text, table, peers, cases })
 }
 
 fn segments(rows: &[Reduction]) -> Option<Section> {
@@ -348,9 +421,10 @@ fn segments(rows: &[Reduction]) -> Option<Section> {
             speedup(row.speedup()),
         ]);
     }
-    let text = "Sums of f32; segments given by offsets, with lengths by a power law.".to_owned();
+    let peers = Peers::of(&rows.iter().collect::<Vec<_>>());
+    let text = format!("Sums of f32; segments given by offsets, with lengths by a power law.{}", peers.calls());
     let cases = compared(rows);
-    (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers: "CUB", cases })
+    (!rows.is_empty()).then_some(Section { heading: "Segments", text, table, peers, cases })
 }
 
 /// Writes a device's page of exact sums by the kind of data.
@@ -358,7 +432,8 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
     let runs = std::slice::from_ref(run);
     let report: Reductions = run.report()?;
     let rows: Vec<Reduction> = report.sections.into_iter().flat_map(|section| section.rows).collect();
-    let mut lines = head(&run.device()?, runs, report.cub_version, report.read_gigabytes_per_second, None);
+    let libraries = [("CUB", report.cub_version), ("cuTENSOR", report.cutensor_version)];
+    let mut lines = head(&run.device()?, runs, libraries, report.read_gigabytes_per_second, None);
     lines[0].push_str(": exact sums by the kind of data");
     let cell = |row: &Reduction| {
         let ordinary = rows.iter().find(|other| {
@@ -375,9 +450,12 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
     let label =
         |row: &Reduction| format!("{}, {}", row.shape, row.data.as_deref().unwrap_or_default().replace('-', " "));
     let table = pivot(&rows, "sum of", label, |row| row.dtype.clone(), |row| Some(cell(row)?.join(", ")));
-    let text = "Time, times that of ordinary data, x. CUB's sums are inexact. `bench reduce --help` says what each \
-        kind of data is.";
-    lines.extend(paragraph(text));
+    let text = format!(
+        "Time, times that of ordinary data, x. CUB's sums are inexact. `bench reduce --help` says what each kind of \
+         data is.{}",
+        Peers::of(&rows.iter().collect::<Vec<_>>()).calls()
+    );
+    lines.extend(paragraph(&text));
     lines.push(String::new());
     lines.extend(table.lines());
     lines.extend(commands(name, runs));
@@ -386,7 +464,10 @@ pub fn write_data(name: &str, run: &Run) -> anyhow::Result<String> {
 
 impl Transpose {
     fn speedup(&self) -> Option<f64> {
-        best_speedup(self.median_us.filter(|_| self.correct == Some(true))?, [self.geam_us, self.pytorch_us])
+        best_speedup(
+            self.median_us.filter(|_| self.correct == Some(true))?,
+            [self.geam_us, self.cutensor_us, self.pytorch_us],
+        )
     }
 
     fn is_permutation(&self) -> bool {
@@ -418,7 +499,9 @@ impl Transpose {
 fn transposes(rows: &[Transpose]) -> Vec<Section> {
     let (permutations, transposes): (Vec<_>, Vec<_>) = rows.iter().cloned().partition(Transpose::is_permutation);
     let cells = "Time, share of a stream copy of the same size, x; by element size.";
-    let section = |heading, text: String, peers, rows: &[Transpose]| {
+    let section = |heading, text: &str, rows: &[Transpose]| {
+        let peers = Peers::of_transposes(rows);
+        let text = format!("{cells} {text}{}", peers.calls());
         let table = pivot(rows, "shape", Transpose::label, Transpose::bytes, Transpose::cell);
         let compared = |row: &Transpose| Compared {
             name: format!("{} of {}", row.label(), row.bytes()),
@@ -428,15 +511,9 @@ fn transposes(rows: &[Transpose]) -> Vec<Section> {
         let cases = rows.iter().map(compared).collect();
         (!rows.is_empty()).then_some(Section { heading, text, table, peers, cases })
     };
-    let scaled = "Scaled ones become -2 times their transpose. cuBLAS has 4, 8 and 16 bytes of one matrix.";
     [
-        section("Transposes", format!("{cells} {scaled}"), "cuBLAS `geam`, PyTorch", &transposes),
-        section(
-            "Permutations",
-            format!("{cells} Permutations of three axes: 102 swaps the first two."),
-            "PyTorch",
-            &permutations,
-        ),
+        section("Transposes", "Scaled ones become -2 times their transpose.", &transposes),
+        section("Permutations", "Permutations of three axes: 102 swaps the first two.", &permutations),
     ]
     .into_iter()
     .flatten()
@@ -472,7 +549,7 @@ fn ladders_section(ladders: &Ladders) -> Section {
         output bytes too. [docs/ladder](../ladder/README.md) explains each rung.",
         inputs.join(", ")
     );
-    Section { heading: "Ladders", text, table, peers: "", cases }
+    Section { heading: "Ladders", text, table, peers: Peers::default(), cases }
 }
 
 /// The section of the commands, with their dates and commits if these differ.

@@ -59,6 +59,8 @@ pub struct Reductions {
     pub read_gigabytes_per_second: Option<f64>,
     #[serde(deserialize_with = "present")]
     pub cub_version: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub cutensor_version: Option<String>,
     pub sections: Vec<ReductionSection>,
 }
 
@@ -89,12 +91,24 @@ pub struct Reduction {
     #[serde(deserialize_with = "present")]
     pub cublas_us: Option<f64>,
     #[serde(deserialize_with = "present")]
+    pub cutensor_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub pytorch_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub cub_call: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub cublas_call: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub cutensor_call: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub pytorch_call: Option<String>,
 }
 
 /// A report of `bench transpose` over several cases.
 #[derive(Debug, Deserialize)]
 pub struct Transposes {
+    #[serde(deserialize_with = "present")]
+    pub cutensor_version: Option<String>,
     pub rows: Vec<Transpose>,
 }
 
@@ -113,7 +127,15 @@ pub struct Transpose {
     #[serde(deserialize_with = "present")]
     pub geam_us: Option<f64>,
     #[serde(deserialize_with = "present")]
+    pub cutensor_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
     pub pytorch_us: Option<f64>,
+    #[serde(deserialize_with = "present")]
+    pub geam_call: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub cutensor_call: Option<String>,
+    #[serde(deserialize_with = "present")]
+    pub pytorch_call: Option<String>,
 }
 
 /// A report of `bench ladder`.
