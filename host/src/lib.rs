@@ -157,8 +157,8 @@ pub use num_complex;
 pub use recording::Recording;
 #[cfg(feature = "simt")]
 pub use simt::{
-    AtomicTraffic, Check, Counters, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile, Schedule,
-    SharedTraffic, ThreadEvent,
+    Advice, AtomicTraffic, Check, Counters, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile,
+    Schedule, SharedTraffic, ThreadEvent,
 };
 #[cfg(feature = "simt")]
 pub use watch::{SimtOptions, under_schedules};

@@ -53,6 +53,7 @@ impl Gpu {
     /// let profile = gpu.profile(|| gpu.launch(kernel, 4, double::Args { numbers: numbers.view_mut() }))?;
     /// assert_eq!(profile.bank_conflicts(), 0);
     /// assert_eq!(profile.load_efficiency(), 100.0);
+    /// println!("{profile}"); // a table of the kernel's source lines, and advice
     /// # Ok(())
     /// # }
     /// ```

@@ -1,6 +1,5 @@
 //! `bench profile`: a kernel's memory accesses by source line, counted in the executor.
 
-mod advice;
 mod source;
 mod subject;
 
@@ -9,7 +8,7 @@ use std::io::{self, StdoutLock, Write};
 use clap::Args;
 use comfy_table::{Cell, Table};
 use serde::Serialize;
-use warpfold::{Counters, Dim3, KernelProfile};
+use warpfold::{Advice, Counters, Dim3, KernelProfile, Profile};
 
 use crate::cells::right;
 use crate::counters::{self, CountersRow};
@@ -20,7 +19,6 @@ use crate::number::counted;
 use crate::options::{Format, Numbers, Opened, Output, Sides};
 use crate::outcome::{Missing, Outcome, finish};
 use crate::table::{Columns, Layout};
-use advice::Advice;
 use source::Sources;
 use subject::Subject;
 
@@ -57,8 +55,6 @@ struct LineReport {
     counters: CountersRow,
     /// The findings, worst first; none for kernels of the library.
     findings: Vec<String>,
-    #[serde(skip)]
-    advice: Vec<Advice>,
     /// The approximate cost of all findings: avoidable passes through memory.
     cost: f64,
 }
@@ -67,10 +63,10 @@ struct LineReport {
 struct Report {
     device: Device,
     kernels: Vec<KernelReport>,
+    /// The advice on all kernels that are not the library's, and the source of each line.
+    #[serde(skip)]
+    advice: Vec<(Advice, Option<String>)>,
 }
-
-/// The minimum cost of a reported finding, as a share of all requests.
-const MIN_REPORTED_SHARE: f64 = 0.02;
 
 /// What stands in place of advice for the library's kernels.
 const OF_LIBRARY: &str = "\
@@ -81,7 +77,7 @@ such as `bench profile strided_index`, there is; your own kernels are counted by
 pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyhow::Result<Outcome> {
     let plan = Plan::new(gpu, output)?;
     let mut sources = Sources::default();
-    let mut kernels = Vec::new();
+    let (mut kernels, mut of_ladders) = (Vec::new(), Profile::default());
     let subjects = Subject::named(&arguments.kernel)?;
     Subject::uses(&subjects).check(&arguments.numbers, &arguments.sides)?;
     let mut missing = Missing::default();
@@ -95,6 +91,9 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
                 let is_of_library = subject.is_of_library();
                 let report = |kernel| KernelReport::of(kernel, is_of_library, &mut sources);
                 kernels.extend(profile.kernels.iter().map(report));
+                if !is_of_library {
+                    of_ladders.merge(profile);
+                }
             }
             Err(error) => missing.push(arguments.kernel.clone(), error),
         }
@@ -103,7 +102,12 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
     if kernels.is_empty() && !missing.is_empty() {
         return Ok(outcome);
     }
-    let report = Report { device: Device::of(gpu)?, kernels };
+    let with_source = |advice: Advice| {
+        let source = sources.line(advice.file, advice.line);
+        (advice, source)
+    };
+    let advice = of_ladders.advice().into_iter().map(with_source).collect();
+    let report = Report { device: Device::of(gpu)?, kernels, advice };
     let write = |out: &mut StdoutLock<'_>| match output.format {
         Format::Json => {
             serde_json::to_writer_pretty(&mut *out, &report).map_err(io::Error::from).and_then(|()| writeln!(out))
@@ -118,26 +122,19 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ProfileArguments) -> anyho
 impl KernelReport {
     fn of(kernel: &KernelProfile, is_of_library: bool, sources: &mut Sources) -> Self {
         let total: Counters = kernel.total();
-        // Findings that cost less are not reported.
-        let least = MIN_REPORTED_SHARE * total.requests() as f64;
+        let all = kernel.advice();
         let mut lines: Vec<LineReport> = kernel
             .lines
             .iter()
             .map(|line| {
-                let mut advice = advice::of(&line.counters);
-                advice.retain(|advice| advice.cost >= least);
-                let cost = advice.iter().map(|advice| advice.cost).sum();
-                if is_of_library {
-                    advice.clear();
-                }
+                let of_line = || all.iter().filter(|advice| (advice.file, advice.line) == (line.file, line.line));
                 LineReport {
                     file: line.file,
                     line: line.line,
                     source: sources.line(line.file, line.line),
                     counters: CountersRow::of(&line.counters),
-                    cost,
-                    findings: advice.iter().map(|advice| advice.text.clone()).collect(),
-                    advice,
+                    cost: of_line().map(|advice| advice.cost).sum(),
+                    findings: of_line().filter(|_| !is_of_library).map(|advice| advice.text.clone()).collect(),
                 }
             })
             .collect();
@@ -175,46 +172,7 @@ impl KernelReport {
     }
 }
 
-/// A finding at a line. If several launches have the finding, the numbers are those of the launch with the highest
-/// cost.
-struct LineFinding<'a> {
-    line: &'a LineReport,
-    advice: &'a Advice,
-    /// The number of launches with the finding.
-    kernels: usize,
-}
-
 impl Report {
-    /// The findings of all launches, each once. The findings of a line are together, and the worst lines come first.
-    fn findings(&self) -> Vec<LineFinding<'_>> {
-        let mut findings: Vec<LineFinding<'_>> = Vec::new();
-        let lines = self.kernels.iter().flat_map(|kernel| &kernel.lines);
-        for (line, advice) in lines.flat_map(|line| line.advice.iter().map(move |advice| (line, advice))) {
-            let is_same = |known: &&mut LineFinding<'_>| {
-                (known.line.file, known.line.line, known.advice.kind) == (line.file, line.line, advice.kind)
-            };
-            match findings.iter_mut().find(is_same) {
-                None => findings.push(LineFinding { line, advice, kernels: 1 }),
-                Some(known) => {
-                    known.kernels += 1;
-                    if advice.cost > known.advice.cost {
-                        (known.line, known.advice) = (line, advice);
-                    }
-                }
-            }
-        }
-        let place = |finding: &LineFinding<'_>| (finding.line.file, finding.line.line);
-        let costs: Vec<_> = findings.iter().map(|finding| (place(finding), finding.advice.cost)).collect();
-        let of_line = |finding: &LineFinding<'_>| -> f64 {
-            costs.iter().filter(|(own, _)| *own == place(finding)).map(|(_, cost)| cost).sum()
-        };
-        findings.sort_by(|one, other| {
-            let by_line = of_line(other).total_cmp(&of_line(one)).then(place(one).cmp(&place(other)));
-            by_line.then(other.advice.cost.total_cmp(&one.advice.cost))
-        });
-        findings
-    }
-
     fn write_tables(&self, out: &mut impl Write, layout: &Layout) -> io::Result<()> {
         writeln!(out, "Counted in the executor, by source line, the worst first.")?;
         for kernel in &self.kernels {
@@ -240,17 +198,15 @@ impl Report {
         if self.kernels.iter().any(|kernel| kernel.is_of_library) {
             writeln!(out, "\n{}", layout.paragraph(OF_LIBRARY))?;
         }
-        let findings = self.findings();
-        if !findings.is_empty() {
+        if !self.advice.is_empty() {
             writeln!(out, "\nWhat to change, the worst first:")?;
         }
-        for (i, LineFinding { line, advice, kernels }) in findings.iter().enumerate() {
-            let worst = if *kernels > 1 { format!(" (the worst of {kernels} launches)") } else { String::new() };
-            writeln!(out, "{}:{}: {}{worst}", line.file, line.line, advice.text)?;
+        for (i, (advice, source)) in self.advice.iter().enumerate() {
+            writeln!(out, "{advice}")?;
             // The source is printed once for each line, after its last finding: the table rarely has space for it.
-            let is_last =
-                findings.get(i + 1).is_none_or(|next| (next.line.file, next.line.line) != (line.file, line.line));
-            if let Some(source) = line.source.as_ref().filter(|_| is_last) {
+            let next = self.advice.get(i + 1);
+            let is_last = next.is_none_or(|(next, _)| (next.file, next.line) != (advice.file, advice.line));
+            if let Some(source) = source.as_ref().filter(|_| is_last) {
                 writeln!(out, "    {source}")?;
             }
         }

@@ -70,7 +70,9 @@ mod exec;
 mod memory;
 mod random;
 mod sanitizer;
+mod text;
 
+pub use counters::advice::Advice;
 pub use counters::profile::{KernelProfile, Line, Profile};
 pub use counters::traffic::{AtomicTraffic, Counters, GlobalTraffic, Range, SharedTraffic};
 pub use dim::Dim3;

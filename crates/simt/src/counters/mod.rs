@@ -12,11 +12,15 @@
 //! | `launch` | a launch's counters: the sum over its cores |
 //! | `traffic` | the counters' public types |
 //! | `profile` | counters by kernel and source line |
+//! | `advice` | what costs time at a line, and what to do |
+//! | `display` | a profile as text |
 
 pub(crate) mod access_log;
+pub(crate) mod advice;
 mod banks;
 mod coalesce;
 mod count;
+mod display;
 pub(crate) mod launch;
 pub(crate) mod profile;
 pub(crate) mod recorder;

@@ -61,6 +61,8 @@ impl KernelProfile {
 }
 
 /// The counters of one or more launches: those of a `Gpu::profile`.
+///
+/// As text (`println!("{profile}")`) it is a table of each kernel's source lines, and [advice](Profile::advice).
 #[derive(Clone, Debug, Default, PartialEq)]
 #[non_exhaustive]
 pub struct Profile {

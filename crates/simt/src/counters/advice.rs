@@ -1,22 +1,103 @@
-//! Advice for a source line, one sentence per finding.
+//! Advice on a kernel's source lines, one sentence for each finding.
 
-use warpfold::{Counters, GlobalTraffic, SharedTraffic};
+use std::fmt;
 
-use crate::number::counted;
+use super::profile::{KernelProfile, Line, Profile};
+use super::traffic::{Counters, GlobalTraffic, SharedTraffic};
+use crate::text::counted;
 
-/// A cause of lost time at a line.
+/// A cause of lost time at a source line of a kernel, and what to do about it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Advice {
+    /// The file, as the compiler names it.
+    pub file: &'static str,
+    /// The line, counted from 1.
+    pub line: u32,
     /// The kind of finding. Several launches may have the same kind at the same line, with other numbers.
     pub kind: &'static str,
     /// The approximate cost: the number of avoidable passes of 128 bytes through memory.
     pub cost: f64,
-    /// The advice.
+    /// What was found, and what to do.
     pub text: String,
+    /// The number of launches, of different kernels or shapes, with this finding. The numbers are those of the one with
+    /// the highest cost.
+    pub kernels: usize,
 }
 
-/// The findings in the counters of a line, worst first.
-pub fn of(counters: &Counters) -> Vec<Advice> {
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.file, self.line, self.text)?;
+        if self.kernels > 1 { write!(f, " (the worst of {} launches)", self.kernels) } else { Ok(()) }
+    }
+}
+
+/// The minimum cost of a finding that is worth advice, as a share of a kernel's requests.
+const MIN_SHARE: f64 = 0.02;
+
+impl KernelProfile {
+    /// What costs time in this kernel, by source line, the worst first.
+    ///
+    /// Findings that cost less than 2 % of the kernel's requests are left out.
+    pub fn advice(&self) -> Vec<Advice> {
+        let least = MIN_SHARE * self.total().requests() as f64;
+        let all = self.lines.iter().flat_map(of_line).filter(|advice| advice.cost >= least);
+        worst_first(all.collect())
+    }
+}
+
+impl Profile {
+    /// What costs time in these kernels, by source line, the worst first: the [advice](KernelProfile::advice) on each,
+    /// with that on the same line only once.
+    pub fn advice(&self) -> Vec<Advice> {
+        let mut all: Vec<Advice> = Vec::new();
+        for advice in self.kernels.iter().flat_map(KernelProfile::advice) {
+            let is_same =
+                |known: &&mut Advice| (known.file, known.line, known.kind) == (advice.file, advice.line, advice.kind);
+            match all.iter_mut().find(is_same) {
+                None => all.push(advice),
+                Some(known) => {
+                    let kernels = known.kernels + 1;
+                    if advice.cost > known.cost {
+                        *known = advice;
+                    }
+                    known.kernels = kernels;
+                }
+            }
+        }
+        worst_first(all)
+    }
+}
+
+/// The lines in the order of the cost of all their findings, and those of a line by their own cost.
+fn worst_first(mut all: Vec<Advice>) -> Vec<Advice> {
+    let place = |advice: &Advice| (advice.file, advice.line);
+    let costs: Vec<_> = all.iter().map(|advice| (place(advice), advice.cost)).collect();
+    let of_line =
+        |advice: &Advice| -> f64 { costs.iter().filter(|(own, _)| *own == place(advice)).map(|(_, cost)| cost).sum() };
+    all.sort_by(|one, other| {
+        let by_line = of_line(other).total_cmp(&of_line(one)).then(place(one).cmp(&place(other)));
+        by_line.then(other.cost.total_cmp(&one.cost))
+    });
+    all
+}
+
+/// A finding at any line.
+struct Finding {
+    kind: &'static str,
+    cost: f64,
+    text: String,
+}
+
+/// The findings at a line.
+fn of_line(line: &Line) -> Vec<Advice> {
+    let &Line { file, line, counters } = line;
+    let at_line = |Finding { kind, cost, text }| Advice { file, line, kind, cost, text, kernels: 1 };
+    findings(&counters).into_iter().map(at_line).collect()
+}
+
+/// The findings in the counters of a line.
+fn findings(counters: &Counters) -> Vec<Finding> {
     let mut all = Vec::new();
     all.extend(uncoalesced("loads", &counters.global_loads));
     all.extend(uncoalesced("stores", &counters.global_stores));
@@ -24,11 +105,10 @@ pub fn of(counters: &Counters) -> Vec<Advice> {
     all.extend(conflicts("stores", &counters.shared_stores));
     all.extend(contention(counters));
     all.extend(divergence(counters));
-    all.sort_by(|one, other| other.cost.total_cmp(&one.cost));
     all
 }
 
-fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
+fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Finding> {
     let efficiency = traffic.efficiency()?;
     let lane_distance = traffic.lane_distance?;
     let wasted = traffic.sectors - traffic.bytes.div_ceil(32).min(traffic.sectors);
@@ -39,7 +119,7 @@ fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
         (least, most) if least == most => counted(least, "byte", "bytes"),
         (least, most) => format!("{least} to {most} bytes"),
     };
-    Some(Advice {
+    Some(Finding {
         kind: what,
         // A pass of 128 bytes is four sectors.
         cost: wasted as f64 / 4.0,
@@ -50,8 +130,8 @@ fn uncoalesced(what: &'static str, traffic: &GlobalTraffic) -> Option<Advice> {
     })
 }
 
-fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
-    (traffic.conflicts > 0).then(|| Advice {
+fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Finding> {
+    (traffic.conflicts > 0).then(|| Finding {
         kind: if what == "loads" { "conflicts of loads" } else { "conflicts of stores" },
         cost: traffic.conflicts as f64,
         text: format!(
@@ -64,9 +144,9 @@ fn conflicts(what: &str, traffic: &SharedTraffic) -> Option<Advice> {
     })
 }
 
-fn contention(counters: &Counters) -> Option<Advice> {
+fn contention(counters: &Counters) -> Option<Finding> {
     let atomics = counters.atomics;
-    (atomics.contention > 0).then(|| Advice {
+    (atomics.contention > 0).then(|| Finding {
         kind: "contention",
         cost: atomics.contention as f64,
         text: format!(
@@ -78,7 +158,7 @@ fn contention(counters: &Counters) -> Option<Advice> {
     })
 }
 
-fn divergence(counters: &Counters) -> Option<Advice> {
+fn divergence(counters: &Counters) -> Option<Finding> {
     let active = counters.lanes_active()?;
     let divergent = counters.divergent_requests();
     // If nearly all lanes are active, single lanes that write the result of a warp or a block are not worth a finding.
@@ -86,7 +166,7 @@ fn divergence(counters: &Counters) -> Option<Advice> {
         return None;
     }
     let idle = divergent as f64 * (1.0 - active / 32.0);
-    Some(Advice {
+    Some(Finding {
         kind: "divergence",
         cost: idle,
         text: format!(
@@ -100,11 +180,11 @@ fn divergence(counters: &Counters) -> Option<Advice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use simt::lane::{self, Access, Space};
+    use crate::lane::{self, Access, Space};
 
     fn profiled(access: impl Fn(usize) + Sync) -> Vec<Advice> {
-        let launch = simt::Launch::new("k", 1, 32);
-        of(&simt::profile(&launch, &|| access(lane::lane_id() as usize)).unwrap().total())
+        let launch = crate::Launch::new("k", 1, 32);
+        crate::profile(&launch, &|| access(lane::lane_id() as usize)).unwrap().advice()
     }
 
     #[test]
