@@ -35,13 +35,15 @@ export -f sanitize
 # The runs of `tables`: name, time limit in seconds, arguments of `bench`. The cases of each table are in
 # bench/src/reduce/cases.rs and bench/src/transpose/sweep.rs.
 runs="sums       110 reduce --table sums --peers peers
+pairwise   110 reduce --table pairwise --peers peers
 operators  90 reduce --table operators --peers peers
 rows       110 reduce --table rows --peers peers
 columns    120 reduce --table columns --peers peers
 segments   50 reduce --table segments --peers peers
 data       150 reduce --table data --peers peers
 transposes 180 transpose --table transposes,permutations --peers peers
-ladders    50 ladder"
+ladders    50 ladder
+calls      60 calls --peers peers"
 
 # Measures one run. Writes its report to a JSON file, with the date, the commit, the versions and the command. A run
 # that exceeds its time limit writes the cases that it has measured.

@@ -12,8 +12,9 @@ use crate::{Error, Gpu};
 
 /// Elements in a device's memory.
 ///
-/// A buffer belongs to the [`Gpu`] that made it. Its memory is freed when the buffer is dropped. Up to 16 MiB of small
-/// buffers that no other handle has used are kept for the handle's next ones, without waiting for its work.
+/// A buffer belongs to the [`Gpu`] that made it. Its memory is freed when the buffer is dropped. Up to 64 MiB
+/// of buffers of at most 16 MiB, which no other handle has used, are kept for the handle's next ones of the same size,
+/// without waiting for its work.
 pub struct Buffer<T> {
     memory: Memory,
     len: usize,

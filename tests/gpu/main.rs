@@ -356,7 +356,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Box::new(|gpu| large_inputs::empty_segments(gpu).map_err(Failed::from)),
         );
     }
-    let elements = if is_sanitized() { 20_000 } else { 300_000 };
+    let elements = if is_sanitized() { 20_000 } else { 60_000 };
     add(
         "results for any number of multiprocessors".into(),
         Box::new(move |gpu| Ok(planned_for_other_devices(gpu, elements)?)),

@@ -119,6 +119,8 @@ pub struct Table {
 pub enum TableName {
     /// Sums of whole inputs: f32 of 2^10 to 2^30 elements, the other types of 2^20, 2^24 and 2^28
     Sums,
+    /// Pairwise sums of whole inputs and of rows
+    Pairwise,
     /// Other operators over whole inputs
     Operators,
     /// A result for each row
@@ -161,9 +163,10 @@ impl TableName {
     /// The table's cases. On an H100, `./run.sh tables` measures them in a minute, with peers.
     pub fn table(self) -> Table {
         use ElementType::{Bf16, F16, F32, F64, I8};
-        use Operator::{ArgMax, Dot, Mean, Min, Norm, Product, Sum, SumOfSquares};
+        use Operator::{ArgMax, Dot, Mean, Min, Norm, PairwiseSum, Product, Sum, SumOfSquares};
         let title = match self {
             Self::Sums => "Sums of whole inputs",
+            Self::Pairwise => "Pairwise sums of whole inputs and of rows",
             Self::Operators => "Other operators over whole inputs",
             Self::Rows => "A result for each row",
             Self::Columns => "A result for each column",
@@ -187,6 +190,14 @@ impl TableName {
                 let of_others = others().flat_map(|&dtype| [20, 24, 28].map(|log| all(Sum, dtype, log)));
                 let unaligned = [F32, F16, I8].map(|dtype| Case { offset: 1, ..all(Sum, dtype, 28) });
                 f32s.chain(of_others).chain(unaligned).collect()
+            }
+            Self::Pairwise => {
+                let f32s = (10..=30).step_by(2).map(|log| all(PairwiseSum, F32, log));
+                let others =
+                    [10, 20, 28].into_iter().flat_map(|log| [F64, F16, Bf16].map(|dtype| all(PairwiseSum, dtype, log)));
+                let rows = over(PairwiseSum, F32, Axis::Rows, &MATRICES);
+                let few = [F64, F16, Bf16].map(|dtype| over(PairwiseSum, dtype, Axis::Rows, &FEW_MATRICES));
+                f32s.chain(others).chain(rows).chain(few.into_iter().flatten()).collect()
             }
             Self::Operators => {
                 let operators = [Mean, Norm, SumOfSquares, Dot, Min, ArgMax, Product];

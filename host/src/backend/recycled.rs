@@ -1,4 +1,5 @@
-//! Small blocks of device memory that were freed, for later allocations of the same size in the same stream.
+//! Blocks of device memory that were freed, except large ones, for later allocations of the same size in the same
+//! stream.
 //!
 //! The driver's `cuMemFree` waits for all work of the device, and `cuMemAlloc` takes microseconds. A block can be used
 //! again without waiting by work of the stream that used it before. So a handle recycles what only its own stream has
@@ -8,11 +9,11 @@
 use std::collections::VecDeque;
 
 /// The largest block that is recycled, in bytes.
-const MAX_BLOCK_BYTES: usize = 1 << 20;
+const MAX_BLOCK_BYTES: usize = 16 << 20;
 
 /// The maximum number of blocks that wait for an allocation, and of their bytes in total.
 const MAX_BLOCKS: usize = 64;
-const MAX_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 64 << 20;
 
 /// The blocks of one stream that wait for an allocation, the oldest first.
 #[derive(Debug, Default)]
@@ -83,6 +84,7 @@ mod tests {
         let all: Vec<Block> =
             (0..20).flat_map(|_| recycled.put(Block { address: 9, bytes: MAX_BLOCK_BYTES })).collect();
         assert_eq!(recycled.bytes(), MAX_BYTES);
-        assert_eq!(all.len(), MAX_BLOCKS + 4);
+        let fitting = MAX_BYTES / MAX_BLOCK_BYTES;
+        assert_eq!(all.len(), MAX_BLOCKS + 20 - fitting);
     }
 }

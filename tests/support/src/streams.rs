@@ -226,8 +226,8 @@ pub fn threads(gpu: &Gpu, count: usize, time: std::time::Duration) -> Outcome {
 /// # Errors
 /// If a result is that of another buffer, or on an error of the library.
 pub fn freed_memory(gpu: &Gpu) -> Outcome {
-    // The largest buffers that are recycled: the longest time in which their work could meet.
-    const LEN: usize = 1 << 18;
+    // Large, so that their work takes long, but recycled.
+    const LEN: usize = 1 << 21;
     let (own, other) = (gpu.fork().map_err(failed)?, gpu.fork().map_err(failed)?);
     let long = if gpu.is_cuda() { 1 << 26 } else { 1 << 10 };
     let queue = |gpu: &Gpu| {

@@ -13,7 +13,7 @@ use runs::Run;
 use crate::workspace;
 
 /// The maximum number of lines of a page.
-const MAX_LINES: usize = 200;
+const MAX_LINES: usize = 260;
 
 /// The maximum number of slower cases that a page names.
 const MAX_NAMED: usize = 16;

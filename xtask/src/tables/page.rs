@@ -1,7 +1,7 @@
 //! A page: a header, a summary, the cases that are slower than a peer, and a section for each subject.
 
 use super::markdown::{Table, anchor, digits, or_dash, paragraph};
-use super::runs::{Device, Ladders, Reduction, Reductions, Run, Transpose, Transposes};
+use super::runs::{Calls, Device, Ladders, Reduction, Reductions, Run, Transpose, Transposes};
 
 /// A case, compared with its peers.
 struct Compared {
@@ -94,6 +94,7 @@ pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<Strin
                 copy = ladders.copy_gigabytes_per_second;
                 sections.push(ladders_section(&ladders));
             }
+            "calls" => sections.push(calls(&run.report()?)),
             name => {
                 let report: Reductions = run.report()?;
                 cub = cub.or(report.cub_version);
@@ -110,6 +111,7 @@ pub fn write(name: &str, runs: &[Run], max_named: usize) -> anyhow::Result<Strin
     let first = [
         lengths(of("sums")),
         types(of("sums")),
+        pairwise(of("pairwise")),
         operators(of("operators")),
         matrices(of("rows"), of("columns")),
         segments(of("segments")),
@@ -362,6 +364,18 @@ fn types(rows: &[Reduction]) -> Option<Section> {
     (!rows.is_empty()).then_some(Section { heading: "Sums of other types", text, table, peers, cases })
 }
 
+fn pairwise(rows: &[Reduction]) -> Option<Section> {
+    let table = pivot(rows, "pairwise sum of", |row| row.shape.clone(), |row| row.dtype.clone(), Reduction::cell);
+    let peers = Peers::of(&rows.iter().collect::<Vec<_>>());
+    let text = format!(
+        "Time (x) of sums by ordinary additions in a fixed order, beside the peers' sums, which are not exact \
+         either.{}",
+        peers.calls()
+    );
+    let cases = compared(rows);
+    (!rows.is_empty()).then_some(Section { heading: "Pairwise sums", text, table, peers, cases })
+}
+
 fn operators(rows: &[Reduction]) -> Option<Section> {
     let column = |row: &Reduction| format!("{}, {}", row.dtype, row.shape);
     let table = pivot(rows, "operator", |row| row.operator.clone(), column, Reduction::cell);
@@ -550,6 +564,32 @@ fn ladders_section(ladders: &Ladders) -> Section {
         inputs.join(", ")
     );
     Section { heading: "Ladders", text, table, peers: Peers::default(), cases }
+}
+
+fn calls(calls: &Calls) -> Section {
+    let mut table = Table::new(["call", "warpfold", "PyTorch", "PyTorch's call", "x"]);
+    let mut peers = Peers::default();
+    let mut cases = Vec::new();
+    for row in &calls.rows {
+        let ratio = row.pytorch_us.map(|us| us / row.wall_us);
+        table.push([
+            format!("`{}`", row.call),
+            digits(row.wall_us),
+            number(row.pytorch_us),
+            format!("`{}`", row.pytorch_call),
+            speedup(ratio),
+        ]);
+        cases.push(Compared { name: row.call.clone(), speedup: ratio, correct: Some(true) });
+    }
+    if calls.rows.iter().any(|row| row.pytorch_us.is_some()) {
+        peers.0.push(("PyTorch", Vec::new()));
+    }
+    let text = format!(
+        "The wall time of a call on the host, with {} f32; of calls that return before their work is done, until they \
+         return.",
+        calls.elements
+    );
+    Section { heading: "Calls", text, table, peers, cases }
 }
 
 /// The section of the commands, with their dates and commits if these differ.

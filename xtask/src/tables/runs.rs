@@ -164,6 +164,23 @@ pub struct Rung {
     pub share_of_copy: Option<f64>,
 }
 
+/// A report of `bench calls`.
+#[derive(Debug, Deserialize)]
+pub struct Calls {
+    pub elements: usize,
+    pub rows: Vec<Call>,
+}
+
+/// A timed call.
+#[derive(Debug, Deserialize)]
+pub struct Call {
+    pub call: String,
+    pub wall_us: f64,
+    pub pytorch_call: String,
+    #[serde(deserialize_with = "present")]
+    pub pytorch_us: Option<f64>,
+}
+
 impl Run {
     pub fn device(&self) -> anyhow::Result<Device> {
         self.report::<AnyReport>().map(|report| report.device)
@@ -176,7 +193,8 @@ impl Run {
 }
 
 /// The names of the runs, in the order of the page.
-pub const NAMES: [&str; 8] = ["sums", "operators", "rows", "columns", "segments", "data", "transposes", "ladders"];
+pub const NAMES: [&str; 10] =
+    ["sums", "pairwise", "operators", "rows", "columns", "segments", "data", "transposes", "ladders", "calls"];
 
 /// Reads the runs in the folder, in the order of the page.
 pub fn read(folder: &Path) -> anyhow::Result<Vec<Run>> {
