@@ -24,10 +24,12 @@ impl<O: Default> Fields<O> {
 }
 
 impl<O: Plain> Fields<O> {
-    /// The fields are [plain](Plain), and have at most 8 bytes together. More are refused at compile
-    /// time.
+    /// The fields are [plain](Plain), and have at most 8 bytes together. More are refused at compile time.
     pub const fn plain() -> Self {
-        assert!(size_of::<O>() <= 8, "the fields of an operator or a term have at most 8 bytes together");
+        assert!(
+            size_of::<O>() <= 8,
+            "the fields of an operator or a term have at most 8 bytes together: kernels get one word"
+        );
         Self { to_word: |operator| operator.to_pair()[0], from_word: O::from_word }
     }
 }
