@@ -3,7 +3,7 @@
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use test_kernels::operators::Huge;
-use test_support::custom::{SHAPES, check, check_layouts, errors, order_of_products};
+use test_support::custom::{SHAPES, check, check_layouts, errors, fields_of_reducers, order_of_products};
 use test_support::exact::{ALL, Data};
 use test_support::{executor, times};
 use warpfold::{Gpu, Shape};
@@ -54,6 +54,14 @@ fn custom_operators_reduce_rows_of_any_pitch_and_alignment() {
         check_layouts(&executor(), rows, columns, data, &mut source).unwrap();
     }
     check_layouts(&Gpu::simt(), 6, 17, Data::Wide, &mut source).unwrap();
+}
+
+#[test]
+fn custom_reducers_keep_their_fields() {
+    let mut source = SmallRng::seed_from_u64(65);
+    for (rows, columns) in [(7, 40), (40, 7), (3, 5000)] {
+        fields_of_reducers(&executor(), rows, columns, &mut source).unwrap();
+    }
 }
 
 #[test]

@@ -129,6 +129,7 @@ fn by_warps(gpu: &Gpu, numbers: &[f32], splits: u32) -> f32 {
         superaccumulators: superaccumulators.view_mut(),
         finish: 0,
         output: sum.view_mut(),
+        term: 0,
     };
     gpu.launch(kernel, (splits, 1), arguments).unwrap();
     assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&limb| limb == 0));

@@ -62,6 +62,7 @@ fn squares_of_columns(gpu: &Gpu, elements: &[f32], rows: usize, columns: usize, 
         tickets: tickets.view_mut(),
         finish: 0,
         output: sums.view_mut(),
+        term: 0,
     };
     gpu.launch(kernel, tiles, arguments).unwrap();
     let bytes = gpu.download(&sums).unwrap();

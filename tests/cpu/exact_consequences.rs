@@ -225,6 +225,7 @@ fn by_blocks(gpu: &Gpu, numbers: &[f32], blocks: u32, threads: u32) -> u32 {
         superaccumulators: superaccumulators.view_mut(),
         finish: 0,
         output: sum.view_mut(),
+        term: 0,
     };
     gpu.launch(kernel, (blocks, 1), arguments).unwrap();
     u32::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())

@@ -75,6 +75,7 @@ macro_rules! by_one_warp {
                     superaccumulators: superaccumulators.view_mut(),
                     finish: 0,
                     output: sum.view_mut(),
+                    term: 0,
                 };
                 gpu.launch(kernel, (1, 1), arguments).unwrap();
                 Self::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())

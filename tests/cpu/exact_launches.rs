@@ -65,6 +65,7 @@ macro_rules! launched {
                     status: status.view_mut(),
                     finish: 0,
                     output: sums.view_mut(),
+                    term: 0,
                 };
                 gpu.launch(kernel, (segments as u32).div_ceil(8 * segments_per_warp), arguments).unwrap();
                 Self::download(gpu, &sums)
@@ -93,6 +94,7 @@ macro_rules! launched {
                     has_singles: u32::from(!(len.is_multiple_of(vector) && pitch.is_multiple_of(vector))),
                     finish: 0,
                     output: sums.view_mut(),
+                    term: 0,
                 };
                 let rows_of_block = rows::BLOCK as u32 / lanes * rows_of_lane;
                 gpu.launch(kernel, (rows as u32).div_ceil(rows_of_block), arguments).unwrap();
@@ -134,6 +136,7 @@ macro_rules! launched {
                     tickets: tickets.view_mut(),
                     finish,
                     output: sums.view_mut(),
+                    term: 0,
                 };
                 gpu.launch(kernel, tiles * splits * batches as u32, arguments).unwrap();
                 assert!(gpu.download(&tickets).unwrap().iter().all(|&word| word == 0), "tickets are cleared");
@@ -303,6 +306,7 @@ fn by_two_blocks(gpu: &Gpu, numbers: &[f64]) -> f64 {
         superaccumulators: superaccumulators.view_mut(),
         finish: 0,
         output: sum.view_mut(),
+        term: 0,
     };
     gpu.launch(kernel, (2, 1), arguments).unwrap();
     f64::from_le_bytes(gpu.download(&sum).unwrap().try_into().unwrap())
@@ -410,6 +414,7 @@ fn chunks_of_another_input_are_not_read() {
                 superaccumulators: superaccumulators.view_mut(),
                 finish: 0,
                 output: sum.view_mut(),
+                term: 0,
             };
             gpu.launch(kernel, 2, arguments).unwrap_or_else(|error| panic!("{chunk:?} of {len}: {error}"));
             assert_eq!(gpu.download(&status).unwrap(), [0, 0], "{chunk:?} of {len}");

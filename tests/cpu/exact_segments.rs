@@ -127,6 +127,7 @@ fn a_block_takes_several_chunks() {
                 superaccumulators: superaccumulators.view_mut(),
                 finish: 0,
                 output: sums.view_mut(),
+                term: 0,
             };
             gpu.launch(kernel, blocks, arguments).unwrap();
             let case = format!("{segments} segments, chunks of 2^{log2_min_tiles} tiles, {blocks} blocks");

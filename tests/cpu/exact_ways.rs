@@ -38,6 +38,7 @@ macro_rules! by_blocks {
             superaccumulators: superaccumulators.view_mut(),
             finish: 0,
             output: output.view_mut(),
+            term: 0,
         };
         gpu.launch(kernel, (splits, 1), arguments).unwrap();
         assert!(gpu.download(&superaccumulators).unwrap().iter().all(|&limb: &i64| limb == 0), "left clean");

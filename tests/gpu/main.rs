@@ -272,6 +272,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             for (rows, columns) in custom::SHAPES {
                 custom::order_of_products(gpu, rows, columns, &mut source)?;
             }
+            custom::fields_of_reducers(&gpu.fork()?, 30, 500, &mut source)?;
             Ok(custom::errors(gpu)?)
         }),
     );

@@ -1,7 +1,7 @@
 //! Reduces with custom operators, on a GPU or in the executor: `cargo run -p operator`.
 
 use anyhow::ensure;
-use operator_kernels::{CountAbove, Magnitude, Peak};
+use operator_kernels::{CountAbove, Magnitude, Over, Peak};
 use warpfold::ptx::Library;
 use warpfold::{Gpu, Shape};
 
@@ -39,17 +39,23 @@ fn main() -> anyhow::Result<()> {
         println!("the number of samples above {limit} is right: {of_all}");
     }
 
-    let magnitudes = sum_with_integers(&samples);
+    let magnitudes = sum_with_integers(&samples, f32::NEG_INFINITY);
     let of_all = gpu.reduce(Magnitude, &x)?;
     ensure!(of_all == magnitudes, "the sum of magnitudes is {of_all}, expected {magnitudes}");
     println!("the exact sum of magnitudes is right: {magnitudes}");
+    for limit in [0.5, 1.0] {
+        let (of_all, expected) = (gpu.reduce(Over { limit }, &x)?, sum_with_integers(&samples, limit));
+        ensure!(of_all == expected, "the sum of magnitudes over {limit} is {of_all}, expected {expected}");
+        println!("the exact sum of magnitudes over {limit} is right: {of_all}");
+    }
     Ok(())
 }
 
-/// The sum of magnitudes, computed exactly with integers: all samples except NaN are multiples of 2^-60.
-fn sum_with_integers(samples: &[f32]) -> f32 {
+/// The sum of the magnitudes over a limit, computed exactly with integers: all samples except NaN are multiples of
+/// 2^-60.
+fn sum_with_integers(samples: &[f32], limit: f32) -> f32 {
     let unit = 2.0_f64.powi(-60);
     let of_sample = |&x: &f32| (f64::from(x.abs()) / unit) as i128;
-    let sum: i128 = samples.iter().filter(|x| !x.is_nan()).map(of_sample).sum();
+    let sum: i128 = samples.iter().filter(|x| x.abs() > limit).map(of_sample).sum();
     (sum as f32) * unit as f32
 }

@@ -116,7 +116,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
         input: View<'_, T>,
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let (finish, size) = (self.kernels.finish(), size_of::<T>());
+        let (finish, term, size) = (self.kernels.finish(), self.kernels.term(), size_of::<T>());
         // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
         let kernels = unsafe { self.kernels.handles() };
         let Workspace { tile_states, superaccumulators, tickets, .. } = workspace;
@@ -137,6 +137,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     superaccumulators,
                     finish,
                     output,
+                    term,
                 };
                 let shared = lane_memory_bytes(gpu, self.kernels.lane_memory(), threads as usize, MAX_THREADS);
                 let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
@@ -162,6 +163,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     has_singles,
                     finish,
                     output,
+                    term,
                 };
                 gpu.launch(kernels.rows, grid, arguments)
             }
@@ -187,6 +189,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     tickets,
                     finish,
                     output,
+                    term,
                 };
                 let shared =
                     required_lane_memory_bytes(gpu, self.kernels.lane_memory_of_columns(), BLOCK, MIN_BLOCKS * BLOCK);

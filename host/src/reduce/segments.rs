@@ -40,6 +40,8 @@ enum SegmentKernels<T: Element, R: Plain> {
         words: usize,
         /// Selects the result computed from the sums.
         finish: u32,
+        /// The fields of a custom term.
+        term: u64,
     },
 }
 
@@ -65,6 +67,7 @@ impl<T: Element, R: Plain> SegmentKernels<T, R> {
                     lane_memory,
                     words: kernels.words(),
                     finish: kernels.finish(),
+                    term: kernels.term(),
                 })
             }
         }
@@ -275,7 +278,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                 let arguments = LongSegmentArgs { operator, input, chunks, status, partials, tickets, output };
                 self.gpu.launch(long_segments, long_grid, arguments)
             }
-            SegmentKernels::Exact { segments, long_segments, lane_memory, finish, .. } => {
+            SegmentKernels::Exact { segments, long_segments, lane_memory, finish, term, .. } => {
                 let mut results = output.cast::<u8>();
                 let output = results.reborrow();
                 let log2_min_tiles = log2_min_tiles(input.len(), size_of::<T>());
@@ -288,6 +291,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     status,
                     finish,
                     output,
+                    term,
                 };
                 self.gpu.launch(segments, grid, arguments)?;
                 if !has_long {
@@ -305,6 +309,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
                     superaccumulators: self.superaccumulators.view_mut(),
                     finish,
                     output: results,
+                    term,
                 };
                 let threads = long_segments::block(size_of::<T>());
                 let shared = lane_memory_bytes(&self.gpu, lane_memory, threads, resident_threads(size_of::<T>()));

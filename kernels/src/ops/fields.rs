@@ -1,9 +1,10 @@
-//! How an operator's fields reach its kernels.
+//! How the fields of an operator or a term reach its kernels.
 
 use cuda_std::prelude::*;
 
-/// How an operator's fields reach its kernels: in one argument of 64 bits, by
-/// [`Operator::FIELDS`](super::Operator::FIELDS).
+/// How the fields of an operator, or of the terms of an exact sum, reach its kernels: in one argument of 64 bits, by
+/// [`Operator::FIELDS`](super::Operator::FIELDS) or
+/// [`ExactTerm::FIELDS`](crate::reduce::exact::custom::ExactTerm::FIELDS).
 #[derive(Clone, Copy)]
 pub struct Fields<O> {
     to_word: fn(O) -> u64,
@@ -11,22 +12,24 @@ pub struct Fields<O> {
 }
 
 impl<O: Default> Fields<O> {
-    /// The operator has no fields. An operator with fields is refused when it is compiled.
+    /// There are no fields. An operator or a term with fields is refused when it is compiled.
     pub const fn none() -> Self {
         assert!(
             size_of::<O>() == 0,
-            "an operator with fields needs `const FIELDS: Fields<Self> = Fields::plain();` and, on its struct, \
-             `#[derive(cuda_std::Plain)]` and `#[repr(C)]`: otherwise kernels would not get the fields"
+            "an operator or a term with fields needs `const FIELDS: Fields<Self> = Fields::plain();` and, on its \
+             struct, `#[derive(cuda_std::Plain)]` and `#[repr(C)]`: otherwise kernels would not get the fields"
         );
         Self { to_word: |_| 0, from_word: |_| O::default() }
     }
 }
 
 impl<O: Plain> Fields<O> {
-    /// The fields are [plain](Plain), and have at most 8 bytes together. More are refused when the operator is
-    /// compiled.
+    /// The fields are [plain](Plain), and have at most 8 bytes together. More are refused at compile time.
     pub const fn plain() -> Self {
-        assert!(size_of::<O>() <= 8, "the fields of an operator have at most 8 bytes together: kernels get one word");
+        assert!(
+            size_of::<O>() <= 8,
+            "the fields of an operator or a term have at most 8 bytes together: kernels get one word"
+        );
         Self { to_word: |operator| operator.to_pair()[0], from_word: O::from_word }
     }
 }
@@ -34,13 +37,13 @@ impl<O: Plain> Fields<O> {
 impl<O> Fields<O> {
     /// The fields as a word.
     #[inline(always)]
-    pub(super) fn word_of(self, operator: O) -> u64 {
+    pub(crate) fn word_of(self, operator: O) -> u64 {
         (self.to_word)(operator)
     }
 
     /// The operator with these fields.
     #[inline(always)]
-    pub(super) fn of_word(self, word: u64) -> O {
+    pub(crate) fn of_word(self, word: u64) -> O {
         (self.from_word)(word)
     }
 }

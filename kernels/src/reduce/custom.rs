@@ -161,13 +161,14 @@ macro_rules! reductions {
 /// use kernels::reduce::exact::custom::ExactTerm;
 ///
 /// /// The exact sum of absolute values.
+/// #[derive(Clone, Copy, Default)]
 /// pub struct Magnitude;
 ///
 /// impl ExactTerm for Magnitude {
 ///     type Element = f32;
 ///     type Term = f32;
 ///     type Sum = f32;
-///     fn term(x: f32) -> f32 {
+///     fn term(self, x: f32) -> f32 {
 ///         x.abs()
 ///     }
 /// }
@@ -178,7 +179,8 @@ macro_rules! reductions {
 /// # fn main() {}
 /// ```
 ///
-/// As in [`reductions!`], a term may be generic.
+/// As in [`reductions!`], a term may be generic. It may have [fields](crate::reduce::exact::custom::ExactTerm::FIELDS),
+/// such as a threshold.
 #[macro_export]
 macro_rules! exact_reductions {
     ($($term:ident $(<$($argument:tt),+>)? of $element:ident : $name:literal;)+) => {
@@ -283,7 +285,7 @@ macro_rules! exact_reductions {
                             };
                             // SAFETY: these kernels sum this term, and 0 selects its sum.
                             let kernels = unsafe { ExactKernels::new::<$term $(<$($argument),+>)?>(0, handles) };
-                            Kernels::Exact(kernels.checked::<$term $(<$($argument),+>)?>($name))
+                            Kernels::Exact(kernels.with_fields($name, self))
                         }
                     }
                 )+

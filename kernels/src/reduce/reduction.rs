@@ -145,6 +145,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
 /// The kernels of exact sums, and what a plan needs to know about them.
 #[doc(hidden)]
 pub struct ExactKernels<T: Element, R: Plain> {
+    term: u64,
     nonzero_at_zero: Option<&'static str>,
     finish: u32,
     words: usize,
@@ -180,6 +181,7 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         let (words, states_per_split) = (words_of_superaccumulator::<O, T>(), states_per_split::<O, T>());
         let (lane_memory, lane_memory_of_columns) = (lane_memory::<O::Terms>(), columns::lane_memory::<O::Terms>());
         Self {
+            term: 0,
             nonzero_at_zero: None,
             finish,
             words,
@@ -191,13 +193,24 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         }
     }
 
-    /// The same kernels, with [`ExactKernels::nonzero_at_zero`] set if the term of 0 is not 0. `name` is for messages:
-    /// `the sum of magnitudes`.
-    pub fn checked<E: ExactTerm<Element = T>>(self, name: &'static str) -> Self {
+    /// The same kernels with these fields of a custom term, and with [`ExactKernels::nonzero_at_zero`] set if the term of
+    /// 0 is not 0. `name` is for messages: `the sum of magnitudes`.
+    pub fn with_fields<E: ExactTerm<Element = T>>(self, name: &'static str, fields: E) -> Self {
+        let word = E::FIELDS.word_of(fields);
+        debug_assert_eq!(
+            E::FIELDS.word_of(E::FIELDS.of_word(word)),
+            word,
+            "{name} would have other fields in its kernels"
+        );
         let zero = T::default();
-        let term = E::term(zero);
-        let is_zero = term.is_zero() && E::LOW.is_none_or(|low| low(zero, term).is_zero());
-        Self { nonzero_at_zero: if is_zero { None } else { Some(name) }, ..self }
+        let term = fields.term(zero);
+        let is_zero = term.is_zero() && E::LOW.is_none_or(|low| low(fields, zero, term).is_zero());
+        Self { term: word, nonzero_at_zero: if is_zero { None } else { Some(name) }, ..self }
+    }
+
+    /// The fields of a custom term as a word, for the kernels.
+    pub fn term(&self) -> u64 {
+        self.term
     }
 
     /// The operator's name if its term of 0 is not 0. No plan accepts such an operator.

@@ -148,6 +148,7 @@ fn blocks_of_columns_with_few_rows_launch_dependents() {
             tickets: tickets.view_mut(),
             finish: 0,
             output: sums.view_mut(),
+            term: 0,
         };
         let profile = gpu.profile(|| gpu.launch(kernel, 1, arguments)).unwrap();
         assert_eq!(gpu.download(&sums).unwrap(), (rows as f32).to_le_bytes().repeat(256));

@@ -111,33 +111,33 @@ kernels::reductions! {
 }
 
 /// The element if it is positive.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Positive;
 
 impl ExactTerm for Positive {
     type Element = f32;
     type Term = f32;
     type Sum = f32;
-    fn term(x: f32) -> f32 {
+    fn term(self, x: f32) -> f32 {
         if x > 0.0 { x } else { 0.0 }
     }
 }
 
 /// A square, which is exact in `f64`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Square;
 
 impl ExactTerm for Square {
     type Element = f32;
     type Term = f64;
     type Sum = f64;
-    fn term(x: f32) -> f64 {
+    fn term(self, x: f32) -> f64 {
         f64::from(x) * f64::from(x)
     }
 }
 
 /// A product with a constant, as two terms.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Third;
 
 /// The `f64` nearest to a third.
@@ -147,78 +147,157 @@ impl ExactTerm for Third {
     type Element = f64;
     type Term = f64;
     type Sum = f64;
-    const LOW: Option<LowTerm<Self>> = Some(|x, term| multiply_add(x, THIRD, -term));
-    fn term(x: f64) -> f64 {
+    const LOW: Option<LowTerm<Self>> = Some(|_, x, term| multiply_add(x, THIRD, -term));
+    fn term(self, x: f64) -> f64 {
         x * THIRD
     }
 }
 
 /// The absolute value of an `f64`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Magnitude;
 
 impl ExactTerm for Magnitude {
     type Element = f64;
     type Term = f64;
     type Sum = f64;
-    fn term(x: f64) -> f64 {
+    fn term(self, x: f64) -> f64 {
         x.abs()
     }
 }
 
 /// An integer, which is exact in `f64`.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Integer;
 
 impl ExactTerm for Integer {
     type Element = i32;
     type Term = f64;
     type Sum = f64;
-    fn term(x: i32) -> f64 {
+    fn term(self, x: i32) -> f64 {
         f64::from(x)
     }
 }
 
 /// Terms near the greatest `f64`: an element times 2^1020.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Huge;
 
 impl ExactTerm for Huge {
     type Element = f32;
     type Term = f64;
     type Sum = f64;
-    fn term(x: f32) -> f64 {
+    fn term(self, x: f32) -> f64 {
         f64::from(x) * f64::from_bits((1023 + 1020) << 52)
     }
 }
 
 /// A term that is not 0 for an element of 0, which is refused.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Successor;
 
 impl ExactTerm for Successor {
     type Element = f32;
     type Term = f32;
     type Sum = f32;
-    fn term(x: f32) -> f32 {
+    fn term(self, x: f32) -> f32 {
         x + 1.0
     }
 }
 
 /// A term of a type with a const argument: the number times it, which is a power of two.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Times<const FACTOR: i32>;
 
 impl<const FACTOR: i32> ExactTerm for Times<FACTOR> {
     type Element = f32;
     type Term = f64;
     type Sum = f64;
-    fn term(x: f32) -> f64 {
+    fn term(self, x: f32) -> f64 {
         f64::from(x) * f64::from(FACTOR)
     }
 }
 
+/// The element if it is greater than a limit.
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
+pub struct Over {
+    /// Elements up to it are not summed.
+    pub limit: f32,
+}
+
+impl ExactTerm for Over {
+    type Element = f32;
+    type Term = f32;
+    type Sum = f32;
+    const FIELDS: Fields<Self> = Fields::plain();
+    fn term(self, x: f32) -> f32 {
+        if x > self.limit { x } else { 0.0 }
+    }
+}
+
+/// A product with a factor, as two terms.
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
+pub struct Scaled {
+    /// What elements are multiplied by.
+    pub factor: f64,
+}
+
+impl ExactTerm for Scaled {
+    type Element = f64;
+    type Term = f64;
+    type Sum = f64;
+    const FIELDS: Fields<Self> = Fields::plain();
+    const LOW: Option<LowTerm<Self>> = Some(|scaled, x, term| multiply_add(x, scaled.factor, -term));
+    fn term(self, x: f64) -> f64 {
+        x * self.factor
+    }
+}
+
+/// A term of two fields, of elements of 16 bits: elements in a range, as integers.
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
+pub struct Between {
+    /// The least element that is summed.
+    pub from: i16,
+    /// The greatest.
+    pub to: i16,
+}
+
+impl ExactTerm for Between {
+    type Element = i16;
+    type Term = f32;
+    type Sum = f64;
+    const FIELDS: Fields<Self> = Fields::plain();
+    fn term(self, x: i16) -> f32 {
+        if self.from <= x && x <= self.to { f32::from(x) } else { 0.0 }
+    }
+}
+
+/// The distance from an element to a center. It is refused unless that is 0: then the term of 0 is not 0.
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
+pub struct Distance {
+    /// The center.
+    pub center: f64,
+}
+
+impl ExactTerm for Distance {
+    type Element = f64;
+    type Term = f64;
+    type Sum = f64;
+    const FIELDS: Fields<Self> = Fields::plain();
+    fn term(self, x: f64) -> f64 {
+        (x - self.center).abs()
+    }
+}
+
 kernels::exact_reductions! {
+    Over of f32: "the sum over a limit";
+    Scaled of f64: "the sum of scaled numbers";
+    Between of i16: "the sum of a range";
+    Distance of f64: "the sum of distances";
     Positive of f32: "the sum of positives";
     Times<4> of f32: "the sum of four times each number";
     Times<{ -2 }> of f32: "the sum of minus two times each number";

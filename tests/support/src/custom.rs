@@ -2,7 +2,10 @@
 
 use rand::Rng;
 use rand::rngs::SmallRng;
-use test_kernels::operators::{Above, Extent, Growth, Integer, Peak, Positive, Square, Successor, THIRD, Third, Times};
+use test_kernels::operators::{
+    Above, Between, Distance, Extent, Growth, Integer, Over, Peak, Positive, Scaled, Square, Successor, THIRD, Third,
+    Times,
+};
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::Product;
 use warpfold::{Element, Error, Gpu, Reduction, Shape};
@@ -115,6 +118,16 @@ where
     Ok(())
 }
 
+/// The exact sum of the elements above a limit.
+fn sum_over(limit: f32, elements: &[f32]) -> f32 {
+    elements.iter().copied().filter(|&x| x > limit).collect::<ExactSum<f32>>().value()
+}
+
+/// The exact sum of the products with a factor.
+fn sum_scaled(factor: f64, elements: &[f64]) -> f64 {
+    elements.iter().map(|&x| (x, factor)).collect::<ExactDot<f64>>().value()
+}
+
 /// Checks custom operators and custom exact sums of a matrix of random elements, in every shape.
 ///
 /// # Errors
@@ -140,10 +153,16 @@ pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut Sm
         let places = || elements.iter().enumerate().filter(|(_, x)| **x != 0).map(|(i, _)| i as u64);
         [places().max().unwrap_or(0) - places().min().unwrap_or(0), places().count() as u64]
     })?;
-    in_every_shape(gpu, Positive, &case, &|elements| {
-        let positive = elements.iter().copied().filter(|&x| x > 0.0);
-        positive.collect::<ExactSum<f32>>().value()
-    })?;
+    // Terms without fields, and with several values of their fields one after the other. Large matrices take long, so
+    // they have one value. Above the second limit are no elements, above the last are all numbers.
+    let is_small = rows * columns <= 6000;
+    let most = if is_small { usize::MAX } else { 1 };
+    if is_small {
+        in_every_shape(gpu, Positive, &case, &|elements| sum_over(0.0, elements))?;
+    }
+    for limit in [0.5, f32::INFINITY, -1.0, f32::NEG_INFINITY].into_iter().take(most) {
+        in_every_shape(gpu, Over { limit }, &case, &|elements| sum_over(limit, elements))?;
+    }
     in_every_shape(gpu, Square, &case, &|elements| {
         let squares = elements.iter().map(|&x| (x, x));
         squares.collect::<ExactDot<f32>>().rounded::<f64>()
@@ -152,12 +171,22 @@ pub fn check(gpu: &Gpu, rows: usize, columns: usize, data: Data, source: &mut Sm
     in_every_shape(gpu, Integer, &Case { elements: &integers, rows, columns }, &|elements| {
         elements.iter().map(|&x| i64::from(x)).sum::<i64>() as f64
     })?;
+    let shorts: Vec<i16> = singles.iter().map(|x| x.to_bits() as i16).collect();
+    for (from, to) in [(-300, 20_000), (i16::MIN, -1)].into_iter().take(most) {
+        in_every_shape(gpu, Between { from, to }, &Case { elements: &shorts, rows, columns }, &|elements| {
+            elements.iter().filter(|x| (from..=to).contains(*x)).map(|&x| i64::from(x)).sum::<i64>() as f64
+        })?;
+    }
     // Numbers whose products with a third do not underflow.
     let doubles = numbers::<f64>(Data::Normal, rows * columns, source);
-    in_every_shape(gpu, Third, &Case { elements: &doubles, rows, columns }, &|elements| {
-        let thirds = elements.iter().map(|&x| (x, THIRD));
-        thirds.collect::<ExactDot<f64>>().value()
-    })
+    let case = Case { elements: &doubles, rows, columns };
+    if is_small {
+        in_every_shape(gpu, Third, &case, &|elements| sum_scaled(THIRD, elements))?;
+    }
+    for factor in [-THIRD, 1e10 / 7.0, 0.0].into_iter().take(most) {
+        in_every_shape(gpu, Scaled { factor }, &case, &|elements| sum_scaled(factor, elements))?;
+    }
+    Ok(())
 }
 
 /// Checks a reduction of the rows and the columns of a matrix with a pitch at odd addresses, recorded and replayed, and
@@ -240,10 +269,74 @@ pub fn check_layouts(gpu: &Gpu, rows: usize, columns: usize, data: Data, source:
     in_every_layout(gpu, Square, &case, &|elements| {
         elements.iter().map(|&x| (x, x)).collect::<ExactDot<f32>>().rounded::<f64>()
     })?;
+    for limit in [-0.5, 0.5] {
+        in_every_layout(gpu, Over { limit }, &case, &|elements| sum_over(limit, elements))?;
+    }
     let doubles = numbers::<f64>(Data::Normal, rows * columns, source);
-    in_every_layout(gpu, Third, &Case { elements: &doubles, rows, columns }, &|elements| {
-        elements.iter().map(|&x| (x, THIRD)).collect::<ExactDot<f64>>().value()
-    })
+    let case = Case { elements: &doubles, rows, columns };
+    in_every_layout(gpu, Third, &case, &|elements| sum_scaled(THIRD, elements))?;
+    in_every_layout(gpu, Scaled { factor: -1.0 / 3.0 }, &case, &|elements| sum_scaled(-THIRD, elements))
+}
+
+/// Checks that each reducer of one custom exact sum keeps its own fields: reducers of rows, columns and segments that
+/// run in turn, at once and in a recording that is started twice.
+///
+/// # Errors
+/// If a result is wrong, or on an error of the library.
+pub fn fields_of_reducers(gpu: &Gpu, rows: usize, columns: usize, source: &mut SmallRng) -> Result<(), String> {
+    let elements = numbers::<f32>(Data::Wide, rows * columns, source);
+    let case = Case { elements: &elements, rows, columns };
+    let limits = [-0.25, 0.0, 1.5];
+    let shapes = [Shape::rows(rows, columns), Shape::columns(rows, columns), Shape::all(rows * columns)];
+    let of_rows = |limit| (0..rows).map(|row| sum_over(limit, &case.row(row))).collect::<Vec<f32>>();
+    let expected = |shape, limit| match shape {
+        _ if shape == shapes[0] => of_rows(limit),
+        _ if shape == shapes[1] => (0..columns).map(|column| sum_over(limit, &case.column(column))).collect(),
+        _ => vec![sum_over(limit, &elements)],
+    };
+    let run = || {
+        let input = gpu.upload(&elements)?;
+        let offsets = gpu.upload(&(0..=rows).map(|row| (row * columns) as u64).collect::<Vec<_>>())?;
+        let (mut reducers, mut of_segments) = (Vec::new(), Vec::new());
+        // Each with an output for the reduction at once, and one for the recording.
+        for limit in limits {
+            for shape in shapes {
+                let outputs = [gpu.zeroed::<f32>(shape.outputs())?, gpu.zeroed(shape.outputs())?];
+                reducers.push((limit, shape, gpu.reducer(Over { limit }, shape)?, outputs));
+            }
+            let outputs = [gpu.zeroed::<f32>(rows)?, gpu.zeroed(rows)?];
+            of_segments.push((limit, gpu.segment_reducer(Over { limit }, rows, elements.len())?, outputs));
+        }
+        let mut start = |k: usize| {
+            for (_, _, reducer, outputs) in &mut reducers {
+                reducer.start(&input, &mut outputs[k])?;
+            }
+            of_segments
+                .iter_mut()
+                .try_for_each(|(_, reducer, outputs)| reducer.start(&input, &offsets, &mut outputs[k]))
+        };
+        let recording = gpu.record(|| start(1))?;
+        start(0)?;
+        recording.start()?;
+        recording.start()?;
+        for (k, how) in ["at once", "recorded"].into_iter().enumerate() {
+            for (limit, shape, _, outputs) in &reducers {
+                let (found, expected) = (gpu.download(&outputs[k])?, expected(*shape, *limit));
+                if all_bits(&found) != all_bits(&expected) {
+                    return Ok(Err(format!("{shape:?} over {limit}, {how}: {found:?} and not {expected:?}")));
+                }
+            }
+            for (limit, reducer, outputs) in &mut of_segments {
+                reducer.check()?;
+                let (found, expected) = (gpu.download(&outputs[k])?, of_rows(*limit));
+                if all_bits(&found) != all_bits(&expected) {
+                    return Ok(Err(format!("segments over {limit}, {how}: {found:?} and not {expected:?}")));
+                }
+            }
+        }
+        Ok(Ok(()))
+    };
+    run().map_err(|error: Error| error.to_string())?
 }
 
 /// Checks that a custom operator with a fixed order has the order of the built-in ones: products of numbers near 1, in
@@ -289,6 +382,22 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     expect(gpu.reduce(Successor, &none), is_of_zero)?;
     expect(gpu.reducer(Successor, Shape::columns(3, 2)), is_of_zero)?;
     expect(gpu.segment_reducer(Successor, 1, 1), is_of_zero)?;
+    let of_center = |center| Distance { center };
+    let is_of_zero = |error: &Error| matches!(error, Error::TermOfZero { operator: "the sum of distances" });
+    let numbers = gpu.upload(&[-1.5_f64, 4.0]).map_err(text)?;
+    for center in [2.0, f64::from_bits(1), f64::NAN] {
+        expect(gpu.reduce(of_center(center), &numbers), is_of_zero)?;
+        expect(gpu.reducer(of_center(center), Shape::columns(3, 2)), is_of_zero)?;
+        expect(gpu.segment_reducer(of_center(center), 1, 1), is_of_zero)?;
+    }
+    for center in [0.0, -0.0] {
+        if gpu.reduce(of_center(center), &numbers).map_err(text)? != 5.5 {
+            return Err("another sum of distances".to_owned());
+        }
+    }
+    // Of a second term, too.
+    let is_of_scaled = |error: &Error| matches!(error, Error::TermOfZero { operator: "the sum of scaled numbers" });
+    expect(gpu.reduce(Scaled { factor: f64::INFINITY }, &numbers), is_of_scaled)?;
     expect(gpu.reducer(Positive, Shape::rows(usize::MAX, 2)), |error| matches!(error, Error::Shape { .. }))?;
     let mut of_none = gpu.reducer(Positive, Shape::rows(0, 2)).map_err(text)?;
     of_none.start(&none, &mut gpu.zeroed(0).map_err(text)?).map_err(text)?;

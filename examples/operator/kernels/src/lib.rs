@@ -1,5 +1,5 @@
-//! Custom operators: the largest absolute value, the number of elements above a limit, and the exact sum of absolute
-//! values. All ignore NaN.
+//! Custom operators: the largest absolute value, the number of elements above a limit, and the exact sums of absolute
+//! values, of all or of those above a limit. All ignore NaN.
 #![no_std]
 
 use kernels::ops::{Fields, Operator};
@@ -59,7 +59,7 @@ kernels::reductions! {
 }
 
 /// The exact sum of absolute values, ignoring NaN.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Default)]
 pub struct Magnitude;
 
 impl ExactTerm for Magnitude {
@@ -67,11 +67,32 @@ impl ExactTerm for Magnitude {
     type Term = f32;
     type Sum = f32;
 
-    fn term(x: f32) -> f32 {
+    fn term(self, x: f32) -> f32 {
         if x.is_nan() { 0.0 } else { x.abs() }
+    }
+}
+
+/// The exact sum of the absolute values above a limit, ignoring NaN.
+#[derive(Clone, Copy, Default, cuda_std::Plain)]
+#[repr(C)]
+pub struct Over {
+    /// The limit.
+    pub limit: f32,
+}
+
+impl ExactTerm for Over {
+    type Element = f32;
+    type Term = f32;
+    type Sum = f32;
+    // Kernels get the limit.
+    const FIELDS: Fields<Self> = Fields::plain();
+
+    fn term(self, x: f32) -> f32 {
+        if x.abs() > self.limit { x.abs() } else { 0.0 }
     }
 }
 
 kernels::exact_reductions! {
     Magnitude of f32: "the sum of magnitudes";
+    Over of f32: "the sum of magnitudes over a limit";
 }

@@ -8,7 +8,7 @@ use super::format::Format;
 use super::grid::Grid;
 use super::terms::{Float, Terms};
 use super::unrolled::each;
-use super::warp_sum::{extract, terms};
+use super::warp_sum::{extract, term_count};
 use crate::reduce::columns::{BLOCK, COLUMNS};
 
 /// A slot for each column of each thread of a block: a sum, as an integer of two words.
@@ -74,7 +74,7 @@ impl<F: Format> ColumnSums<F> {
     /// Whether another tile of `rows` rows fits.
     #[inline(always)]
     pub fn has_capacity<K: Terms>(&self, rows: usize) -> bool {
-        self.terms + terms::<K>(rows) <= Window::<F>::CAPACITY
+        self.terms + term_count::<K>(rows) <= Window::<F>::CAPACITY
     }
 
     /// Adds the terms of `ROWS` rows, and returns whether the sums are exact. If not, each term must be
@@ -82,17 +82,18 @@ impl<F: Format> ColumnSums<F> {
     #[inline(always)]
     pub fn take<K: Terms<Item = <K as Terms>::Element, Grid: Grid<Format = F>>, const ROWS: usize>(
         &mut self,
+        terms: K,
         tile: &Tile<K::Element, ROWS>,
     ) -> bool {
         let mut all = Bins::<F>::EMPTY;
         each::<COLUMNS>(|c| {
             let mut bins = Bins::of_exact(self.upper[c], self.lower[c]);
-            each::<ROWS>(|k| bins = extract::<K>(self.windows[c], bins, tile.get(k, c)));
+            each::<ROWS>(|k| bins = extract(terms, self.windows[c], bins, tile.get(k, c)));
             // Computed now, because elements stay in registers until they are added.
             (self.upper[c], self.lower[c]) = (F::compute_now(bins.upper), F::compute_now(bins.lower));
             all = all.merge(bins);
         });
-        self.terms += terms::<K>(ROWS);
+        self.terms += term_count::<K>(ROWS);
         all.is_exact()
     }
 
@@ -101,11 +102,12 @@ impl<F: Format> ColumnSums<F> {
     #[inline(always)]
     pub fn complete<K: Terms<Grid: Grid<Format = F>>>(
         &mut self,
+        terms: K,
         c: usize,
         item: K::Item,
         outside: &mut OutsideBins,
     ) -> bool {
-        let (window, term, mut bins) = (self.windows[c], K::term(item), Bins::EMPTY);
+        let (window, term, mut bins) = (self.windows[c], terms.term(item), Bins::EMPTY);
         let mut left = window.extract_with_residual(&mut bins, term);
         if bins.is_outside() {
             let zero = window.extract(Bins::EMPTY, F::default());

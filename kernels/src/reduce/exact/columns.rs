@@ -60,6 +60,8 @@ pub struct ExactColumnArgs<T: Plain> {
     pub finish: u32,
     /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
+    /// The fields of a custom term as a word; 0 for other terms.
+    pub term: u64,
 }
 
 /// Entries of `tickets` for each ticket: the count, and a [`WordRange`].
@@ -106,13 +108,15 @@ pub unsafe fn exact_columns<O: ExactOperator<T>, T: Element>(
         tickets,
         finish,
         output,
+        term,
     }: ExactColumnArgs<T>,
 ) {
     assert!(!<O::Terms as Terms>::HAS_LOW, "columns of two terms each are transposed");
     let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits, rows_of_split };
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
-    sum_columns::<O, T>(&input, &matrix, &superaccumulators, &tickets, results);
+    let terms = O::Terms::of_word(term);
+    sum_columns::<O, T>(&input, &matrix, terms, &superaccumulators, &tickets, results);
 }
 
 /// The grid of the terms.
@@ -122,6 +126,7 @@ type GridOf<O, T> = <<O as ExactOperator<T>>::Terms as Terms>::Grid;
 fn sum_columns<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     matrix: &Matrix,
+    terms: O::Terms,
     superaccumulators: &GlobalMut<i64>,
     tickets: &GlobalMut<u32>,
     results: Results<'_, O::Terms>,
@@ -129,7 +134,7 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     let slots: Slots = shared_array!([u64; 2]; BLOCK * COLUMNS);
     let exponents: Exponents = shared_array!(u32; BLOCK * COLUMNS);
     let shared_ticket = shared_array!(u32; 1);
-    let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), slots, exponents);
+    let sums = sum_rows_of_block::<O, T>(input, &matrix.share(input), terms, slots, exponents);
 
     let matrix = matrix.recomputed();
     let Matrix { rows, splits, .. } = matrix;
@@ -187,7 +192,8 @@ fn sum_columns<O: ExactOperator<T>, T: Element>(
     }
     if thread::sync_threads_or(is_again.into()) != 0 {
         let superaccumulators = if splits > 1 { Some(*superaccumulators) } else { None };
-        let of_full_range = sum_full_range::<O, T>(*input, share, (slots, exponents), rows, superaccumulators, results);
+        let of_full_range =
+            sum_full_range::<O, T>(*input, share, (slots, exponents), rows, terms, superaccumulators, results);
         range = range.union(of_full_range);
     }
     if splits == 1 {
@@ -233,6 +239,7 @@ struct ThreadSums<F: Format> {
 fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     share: &Share,
+    terms: O::Terms,
     slots: Slots,
     exponents: Exponents,
 ) -> ThreadSums<Float<O::Terms>> {
@@ -245,12 +252,12 @@ fn sum_rows_of_block<O: ExactOperator<T>, T: Element>(
     if share.is_vectorized {
         // SAFETY: all rows are aligned. Accesses are inside the view, even if they extend into the next row.
         let load = |row: usize, at| unsafe { load_vectorized(input, row, at) };
-        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
+        sum_rows_of::<O, T>(input, share, &place, terms, slots, exponents, load)
     } else {
         // SAFETY: the column is in the row.
         let load =
             |row: usize, at: [usize; COLUMNS]| per_column(|c| unsafe { input.load_unchecked(row.wrapping_add(at[c])) });
-        sum_rows_of::<O, T>(input, share, &place, slots, exponents, load)
+        sum_rows_of::<O, T>(input, share, &place, terms, slots, exponents, load)
     }
 }
 
@@ -269,6 +276,7 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     share: &Share,
     place: &ThreadColumns,
+    terms: O::Terms,
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
@@ -278,9 +286,9 @@ fn sum_rows_of<O: ExactOperator<T>, T: Element>(
         rows_of_half_tile(size_of::<T>(), size_of::<Float<O::Terms>>(), is_single)
     };
     match rows {
-        8 => sum_rows::<O::Terms, T, 8>(input, share, place, slots, exponents, load),
-        4 => sum_rows::<O::Terms, T, 4>(input, share, place, slots, exponents, load),
-        2 => sum_rows::<O::Terms, T, 2>(input, share, place, slots, exponents, load),
+        8 => sum_rows::<O::Terms, T, 8>(input, share, place, terms, slots, exponents, load),
+        4 => sum_rows::<O::Terms, T, 4>(input, share, place, terms, slots, exponents, load),
+        2 => sum_rows::<O::Terms, T, 2>(input, share, place, terms, slots, exponents, load),
         _ => unreachable!(),
     }
 }
@@ -295,6 +303,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
     input: &Global<T>,
     share: &Share,
     place: &ThreadColumns,
+    terms: K,
     slots: Slots,
     exponents: Exponents,
     load: impl Fn(usize, [usize; COLUMNS]) -> [T; COLUMNS],
@@ -339,7 +348,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
     let mut upper = load_half(first, left, 0);
     let mut lower = if !is_single && halves > 1 { load_half(first, left, rows_of_half) } else { Tile::zeros() };
     issue_loads();
-    let windows = choose_windows::<K, T, HALF>([&upper, &lower], place.row, share.lanes as usize, exponents);
+    let windows = choose_windows::<K, T, HALF>(terms, [&upper, &lower], place.row, share.lanes as usize, exponents);
     let mut sums = ColumnSums::in_windows(windows);
     let mut outside = OutsideBins::new(slots, thread);
     // Not if terms are larger than their elements, which leaves no registers.
@@ -355,7 +364,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
             let has_next = halves > halves_of_tile;
             let next = if prefetches_to_other && has_next { load_half(next_first, next_left, 0) } else { upper };
             issue_loads();
-            let mut are_exact = sums.take::<K, HALF>(&upper);
+            let mut are_exact = sums.take::<K, HALF>(terms, &upper);
             if const { HALF * COLUMNS * size_of::<Float<K>>() >= 128 } {
                 // Computed now: after the loads, so large terms would take too many registers.
                 are_exact = compute_now(are_exact.into()) != 0;
@@ -364,7 +373,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
             issue_loads();
             if !is_single {
                 if !skips_empty_half || halves > 1 {
-                    are_exact &= sums.take::<K, HALF>(&lower);
+                    are_exact &= sums.take::<K, HALF>(terms, &lower);
                 }
                 if has_next {
                     lower = load_half(next_first, next_left, rows_of_half);
@@ -384,7 +393,7 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
             while k < left && k < rows_of_tile && !is_abandoned {
                 k = keep_rolled(k);
                 let row = load(first + k as usize * distance, at);
-                each::<COLUMNS>(|c| has_missing |= sums.complete::<K>(c, row[c], &mut outside));
+                each::<COLUMNS>(|c| has_missing |= sums.complete(terms, c, row[c], &mut outside));
                 k += 1;
             }
             halves = halves.saturating_sub(halves_of_tile);
@@ -412,7 +421,8 @@ fn sum_rows<K: Terms<Element = T, Item = T>, T: Element, const HALF: usize>(
                 // SAFETY: this row exists, and has the column.
                 let item = unsafe { input.load_unchecked(share.element(place, column, share.whole())) };
                 let lane = thread & (share.lanes as usize - 1);
-                outside.add_term::<K>(column, window_in::<K>(exponents, column * BLOCK + lane), K::term(item));
+                let window = window_in::<K>(exponents, column * BLOCK + lane);
+                outside.add_term::<K>(column, window, terms.term(item));
             }
             c += 1;
         }
@@ -445,6 +455,7 @@ fn compute_wide_now(word: usize) -> usize {
 /// windows are stored in the entries of the first one. All threads must call this.
 #[inline(always)]
 fn choose_windows<K: Terms<Item = T>, T: Element, const HALF: usize>(
+    terms: K,
     halves: [&Tile<T, HALF>; 2],
     row: usize,
     lanes: usize,
@@ -460,7 +471,7 @@ fn choose_windows<K: Terms<Item = T>, T: Element, const HALF: usize>(
     let [upper, lower] = halves;
     each::<HALF>(|k| {
         each::<COLUMNS>(|c| {
-            largest[c] = largest[c].max(K::term(upper.get(k, c)).upper()).max(K::term(lower.get(k, c)).upper());
+            largest[c] = largest[c].max(terms.term(upper.get(k, c)).upper()).max(terms.term(lower.get(k, c)).upper());
         });
     });
     if lanes == BLOCK {

@@ -40,6 +40,7 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
     share: Share,
     (slots, list): (Slots, Exponents),
     rows_of_matrix: usize,
+    terms: O::Terms,
     superaccumulators: Option<GlobalMut<i64>>,
     results: Results<'_, O::Terms>,
 ) -> WordRange {
@@ -78,11 +79,11 @@ pub(super) fn sum_full_range<O: ExactOperator<T>, T: Element>(
             let items = next;
             next = load(row + ELEMENTS_IN_FLIGHT * step);
             issue_loads();
-            let mut terms = [Float::<O::Terms>::default(); ELEMENTS_IN_FLIGHT];
+            let mut of_items = [Float::<O::Terms>::default(); ELEMENTS_IN_FLIGHT];
             each::<ELEMENTS_IN_FLIGHT>(|k| {
-                terms[k] = O::Terms::term(if row + k * step < end { items[k] } else { T::default() });
+                of_items[k] = terms.term(if row + k * step < end { items[k] } else { T::default() });
             });
-            lanes.add(slot, terms);
+            lanes.add(slot, of_items);
             row += ELEMENTS_IN_FLIGHT * step;
             taken += ELEMENTS_IN_FLIGHT * step;
         }

@@ -1,7 +1,5 @@
 //! Exact sums of custom terms.
 
-use core::marker::PhantomData;
-
 use cuda_std::prelude::*;
 
 use super::format::Format;
@@ -9,6 +7,7 @@ use super::formula::ResultFormat;
 use super::grid::{Doubles, Grid, Singles};
 use super::result::ExactOperator;
 use super::terms::{Float, Terms};
+use crate::ops::Fields;
 
 /// The term of each element in an exact sum: `|x|`, `x` if a condition holds, a product.
 ///
@@ -16,17 +15,44 @@ use super::terms::{Float, Terms};
 /// use kernels::reduce::exact::custom::ExactTerm;
 ///
 /// /// Squares of `f32`, which are exact in `f64`.
+/// #[derive(Clone, Copy, Default)]
 /// struct Square;
 ///
 /// impl ExactTerm for Square {
 ///     type Element = f32;
 ///     type Term = f64;
 ///     type Sum = f64;
-///     fn term(x: f32) -> f64 {
+///     fn term(self, x: f32) -> f64 {
 ///         f64::from(x) * f64::from(x)
 ///     }
 /// }
-/// assert_eq!(Square::term(3.0), 9.0);
+/// assert_eq!(Square.term(3.0), 9.0);
+/// ```
+///
+/// A term may have fields, whose values are known only at run time:
+///
+/// ```
+/// use kernels::ops::Fields;
+/// use kernels::reduce::exact::custom::ExactTerm;
+///
+/// /// Elements above a limit.
+/// #[derive(Clone, Copy, Default, cuda_std::Plain)]
+/// #[repr(C)]
+/// struct Over {
+///     limit: f32,
+/// }
+///
+/// impl ExactTerm for Over {
+///     type Element = f32;
+///     type Term = f32;
+///     type Sum = f32;
+///     const FIELDS: Fields<Self> = Fields::plain();
+///     fn term(self, x: f32) -> f32 {
+///         if x > self.limit { x } else { 0.0 }
+///     }
+/// }
+/// let over = Over { limit: 2.5 };
+/// assert_eq!([2.0, 3.0].map(|x| over.term(x)), [0.0, 3.0]);
 /// ```
 ///
 /// A product of `f64` is not exact in `f64`, so an element has a second term:
@@ -36,45 +62,53 @@ use super::terms::{Float, Terms};
 /// use kernels::reduce::exact::custom::{ExactTerm, LowTerm};
 ///
 /// /// Thirds, which do not underflow.
+/// #[derive(Clone, Copy, Default)]
 /// struct Third;
 ///
 /// impl ExactTerm for Third {
 ///     type Element = f64;
 ///     type Term = f64;
 ///     type Sum = f64;
-///     const LOW: Option<LowTerm<Self>> = Some(|x, term| multiply_add(x, 1.0 / 3.0, -term));
-///     fn term(x: f64) -> f64 {
+///     const LOW: Option<LowTerm<Self>> = Some(|_, x, term| multiply_add(x, 1.0 / 3.0, -term));
+///     fn term(self, x: f64) -> f64 {
 ///         x * (1.0 / 3.0)
 ///     }
 /// }
 /// ```
 ///
 /// The sum of the terms is exact and rounded once, so it does not depend on their order. A term depends only on its
-/// element. It has the same bits on every device if all of its operations do (unlike `sin`).
+/// element and the fields. It has the same bits on every device if all of its operations do (unlike `sin`).
 ///
 /// [`exact_reductions!`](crate::exact_reductions) defines the kernels of a term.
-pub trait ExactTerm: Sized + 'static {
+pub trait ExactTerm: Copy + Default + 'static {
     /// The type of the input's elements: of 16, 32 or 64 bits, or of 32 or 64 if an element has two terms.
     type Element: Element;
     /// The type of the terms: `f32`, or `f64`, which takes more time.
     type Term: TermFormat;
     /// The type of the sum: `f32`, `f64`, `f16` or `bf16`.
     type Sum: ResultFormat;
-    /// The second term of an element and its first term, if elements have one: `Some(|element, term| ...)`. It is
-    /// summed in the same way, such as the rounding error of a first term that is a product.
+    /// The second term of an element and its first term, if elements have one: `Some(|own, element, term| ...)`, where
+    /// `own` is what [`ExactTerm::term`] calls `self`. It is summed in the same way, such as the rounding error of a
+    /// first term that is a product.
     const LOW: Option<LowTerm<Self>> = None;
+    /// How the fields reach the kernels: [`Fields::plain`], if there are fields. A type with fields does not compile
+    /// without it.
+    const FIELDS: Fields<Self> = Fields::none();
 
-    /// The term. The term of 0 must be 0, because threads without an element add it.
-    fn term(element: Self::Element) -> Self::Term;
+    /// The term. The term of 0 must be 0, because threads without an element add it. If it is not, with the fields of a
+    /// reduction, the reduction is an error.
+    fn term(self, element: Self::Element) -> Self::Term;
 }
 
 /// The second term of an element and its first term: see [`ExactTerm::LOW`].
-pub type LowTerm<E> = fn(<E as ExactTerm>::Element, <E as ExactTerm>::Term) -> <E as ExactTerm>::Term;
+pub type LowTerm<E> = fn(E, <E as ExactTerm>::Element, <E as ExactTerm>::Term) -> <E as ExactTerm>::Term;
 
 /// Refuses a term that kernels cannot sum, while it is compiled. [`exact_reductions!`](crate::exact_reductions) calls
 /// this in a constant.
 #[doc(hidden)]
 pub const fn check<E: ExactTerm>() {
+    // Its default refuses fields.
+    let _fields = E::FIELDS;
     let size = size_of::<E::Element>();
     assert!(size == 2 || size == 4 || size == 8, "the elements of an exact sum have 16, 32 or 64 bits");
     assert!(
@@ -98,15 +132,8 @@ impl TermFormat for f64 {
 }
 
 /// The terms of an [`ExactTerm`].
-pub struct Custom<E>(PhantomData<E>);
-
-// By hand: a derive would ask for `E: Copy`.
-impl<E> Clone for Custom<E> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<E> Copy for Custom<E> {}
+#[derive(Clone, Copy)]
+pub struct Custom<E>(E);
 
 impl<E: ExactTerm> Terms for Custom<E> {
     type Grid = <E::Term as TermFormat>::Grid;
@@ -118,13 +145,17 @@ impl<E: ExactTerm> Terms for Custom<E> {
     const HAS_LOW: bool = E::LOW.is_some();
 
     #[inline(always)]
-    fn term(item: E::Element) -> Float<Self> {
-        E::term(item)
+    fn of_word(word: u64) -> Self {
+        Self(E::FIELDS.of_word(word))
     }
     #[inline(always)]
-    fn low(item: E::Element, term: Float<Self>) -> Float<Self> {
+    fn term(self, item: E::Element) -> Float<Self> {
+        self.0.term(item)
+    }
+    #[inline(always)]
+    fn low(self, item: E::Element, term: Float<Self>) -> Float<Self> {
         match E::LOW {
-            Some(low) => low(item, term),
+            Some(low) => low(self.0, item, term),
             None => term,
         }
     }
@@ -133,4 +164,9 @@ impl<E: ExactTerm> Terms for Custom<E> {
 impl<E: ExactTerm> ExactOperator<E::Element> for E {
     type Terms = Custom<E>;
     type Factors = Custom<E>;
+
+    #[inline(always)]
+    fn factors(terms: Custom<E>) -> Custom<E> {
+        terms
+    }
 }

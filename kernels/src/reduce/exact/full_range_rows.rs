@@ -56,12 +56,13 @@ pub(super) unsafe fn sum_full_range<K: Terms<Element = T, Item = T>, T: Element,
     place: RowPlace,
     lanes_log: u32,
     vectors_log: u32,
+    terms: K,
     results: &Results<'_, K>,
 ) {
     let lanes = 1 << lanes_log;
     let mask = (u32::MAX >> (32 - lanes)) << (lane_id() >> lanes_log << lanes_log);
     // SAFETY: as promised by the caller.
-    let mut left = unsafe { terms_of_lane::<K, T, N>(input, place, lanes_log, vectors_log) };
+    let mut left = unsafe { terms_of_lane::<K, T, N>(input, place, lanes_log, vectors_log, terms) };
 
     let (mut large, mut specials, mut has_large) = (0, Specials::EMPTY, false);
     // Whether a group has terms in some lane: the same in all lanes. The high word of a small `f64` is 0.
@@ -144,8 +145,9 @@ unsafe fn terms_of_lane<K: Terms<Element = T, Item = T>, T: Element, const N: us
     RowPlace { start, len, .. }: RowPlace,
     lanes_log: u32,
     vectors_log: u32,
+    terms: K,
 ) -> [[Float<K>; N]; GROUPS] {
-    let mut terms = [[Float::<K>::default(); N]; GROUPS];
+    let mut own = [[Float::<K>::default(); N]; GROUPS];
     let lane = lane_id() & ((1 << lanes_log) - 1);
     each::<VECTORS>(|j| {
         // Vectors that the lane does not have count as empty.
@@ -153,12 +155,12 @@ unsafe fn terms_of_lane<K: Terms<Element = T, Item = T>, T: Element, const N: us
         let vector = lane + ((j as u32) << lanes_log);
         // SAFETY: as promised by the caller.
         let loaded = unsafe { Loaded::<T>::load::<true>(input, start, len, vector, 1 << lanes_log) };
-        <One<'_, T> as Inputs<K>>::each(loaded.vector, |i, item| terms[j][i] = K::term(item));
+        <One<'_, T> as Inputs<K>>::each(loaded.vector, |i, item| own[j][i] = terms.term(item));
         if j == 0 {
-            each::<2>(|i| terms[VECTORS][i] = K::term(loaded.singles[i]));
+            each::<2>(|i| own[VECTORS][i] = terms.term(loaded.singles[i]));
         }
     });
-    terms
+    own
 }
 
 /// The sum over a row's lanes, in each of them.

@@ -14,7 +14,7 @@ use super::result::ExactOperator;
 use super::rows::{GridOf, Rows, VECTORS, ValueOf};
 use super::terms::{Float, Terms};
 use super::unrolled::each;
-use super::warp_sum::{items_of_vector, terms, window_above};
+use super::warp_sum::{items_of_vector, term_count, window_above};
 
 /// The sums of a lane's vectors of each of its rows.
 pub(super) struct OfRows<O: ExactOperator<T>, T: Element> {
@@ -47,7 +47,7 @@ impl Exponents {
 impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
     /// The rows of vectors that are each of another row. They share a window.
     #[inline(always)]
-    pub fn of_single_vectors<const SINGLES: bool>(input: &Global<T>, rows: &Rows) -> Self {
+    pub fn of_single_vectors<const SINGLES: bool>(input: &Global<T>, rows: &Rows, terms: O::Terms) -> Self {
         let group = lane_id() >> rows.lanes_log;
         let load = |k: usize| {
             let (start, len) = rows.place_of(rows.row(k, group));
@@ -56,17 +56,17 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
         };
         let of_lane = [load(0), load(1), load(2), load(3)];
         issue_loads();
-        let exponent = exponent_of::<O, T, SINGLES>(&of_lane);
+        let exponent = exponent_of::<O, T, SINGLES>(terms, &of_lane);
         let windows = Self::windows(exponent);
-        let bins_of = |k: usize| of_lane[k].bins::<O::Terms, SINGLES>(windows);
+        let bins_of = |k: usize| of_lane[k].bins::<O::Terms, SINGLES>(terms, windows);
         let [(a, x), (b, y), (c, z), (d, w)] = [bins_of(0), bins_of(1), bins_of(2), bins_of(3)];
-        let (bins, low_bins, terms) = ([a, b, c, d], [x, y, z, w], terms_of_vector::<O, T, SINGLES>());
+        let (bins, low_bins, count) = ([a, b, c, d], [x, y, z, w], terms_of_vector::<O, T, SINGLES>());
         let (mut sums, mut lows, mut again) = (Self::ZEROS, Self::ZEROS, 0);
         each::<VECTORS>(|k| {
-            sums[k] = Value::of(windows[0].drain(bins[k].upper, bins[k].lower, terms));
+            sums[k] = Value::of(windows[0].drain(bins[k].upper, bins[k].lower, count));
             let mut is_exact = bins[k].is_exact();
             if GridOf::<O, T>::HAS_LOW {
-                lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, terms));
+                lows[k] = Value::of(windows[1].drain(low_bins[k].upper, low_bins[k].lower, count));
                 is_exact &= low_bins[k].is_exact();
                 is_exact &= Loaded::all_have_exact_low::<O::Terms, SINGLES, 1>(&[of_lane[k]]);
             }
@@ -80,7 +80,7 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
     /// The rows of vectors that are all of one row in each step. The window is that of the step before, if the row fits
     /// it.
     #[inline(always)]
-    pub fn of_all_vectors<const SINGLES: bool>(input: &Global<T>, rows: &Rows) -> Self {
+    pub fn of_all_vectors<const SINGLES: bool>(input: &Global<T>, rows: &Rows, terms: O::Terms) -> Self {
         let group = lane_id() >> rows.lanes_log;
         let (mut sums, mut lows, mut again) = (Self::ZEROS, Self::ZEROS, 0);
         let (mut exponents, mut exponent, mut is_new) = (Exponents(0), 0, true);
@@ -97,10 +97,10 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
             let of_lane = [load(0), load(1), load(2), load(3)];
             issue_loads();
             if is_new {
-                exponent = exponent_of::<O, T, SINGLES>(&of_lane);
+                exponent = exponent_of::<O, T, SINGLES>(terms, &of_lane);
             }
             let windows = Self::windows(exponent);
-            let bins_of = |k: usize| of_lane[k].bins::<O::Terms, SINGLES>(windows);
+            let bins_of = |k: usize| of_lane[k].bins::<O::Terms, SINGLES>(terms, windows);
             let [(a, x), (b, y), (c, z), (d, w)] = [bins_of(0), bins_of(1), bins_of(2), bins_of(3)];
             let (bins, low_bins) = (a.merge(b).merge(c.merge(d)), x.merge(y).merge(z.merge(w)));
             let mut is_exact = bins.is_exact();
@@ -115,12 +115,12 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
             }
             is_new = false;
             again |= if not_exact & rows.mask(group) != 0 { 1 << step } else { 0 };
-            let terms = terms_of_vector::<O, T, SINGLES>() << VECTORS_LOG;
+            let count = terms_of_vector::<O, T, SINGLES>() << VECTORS_LOG;
             // Rotated, because an index would keep the arrays in local memory.
-            let sum = Value::of(windows[0].drain(bins.upper, bins.lower, terms));
+            let sum = Value::of(windows[0].drain(bins.upper, bins.lower, count));
             sums = [sums[1], sums[2], sums[3], sum];
             if GridOf::<O, T>::HAS_LOW {
-                let low = Value::of(windows[1].drain(low_bins.upper, low_bins.lower, terms));
+                let low = Value::of(windows[1].drain(low_bins.upper, low_bins.lower, count));
                 lows = [lows[1], lows[2], lows[3], low];
             }
             exponents = exponents.rotated(exponent);
@@ -151,17 +151,20 @@ impl<O: ExactOperator<T>, T: Element> OfRows<O, T> {
 #[inline(always)]
 fn terms_of_vector<O: ExactOperator<T>, T: Element, const SINGLES: bool>() -> u32 {
     let items = items_of_vector::<O::Terms>() + if SINGLES { 2 } else { 0 };
-    if GridOf::<O, T>::HAS_LOW { items as u32 } else { terms::<O::Terms>(items) }
+    if GridOf::<O, T>::HAS_LOW { items as u32 } else { term_count::<O::Terms>(items) }
 }
 
 /// The exponent of a window for all vectors of a warp.
 #[inline(always)]
-fn exponent_of<O: ExactOperator<T>, T: Element, const SINGLES: bool>(of_lane: &[Loaded<T>; VECTORS]) -> i32 {
+fn exponent_of<O: ExactOperator<T>, T: Element, const SINGLES: bool>(
+    terms: O::Terms,
+    of_lane: &[Loaded<T>; VECTORS],
+) -> i32 {
     if let Some(exponent) = O::Terms::WINDOW {
         return exponent;
     }
     let mut largest = 0.0_f32;
-    each::<VECTORS>(|k| largest = largest.max(of_lane[k].largest::<O::Factors, SINGLES>()));
+    each::<VECTORS>(|k| largest = largest.max(of_lane[k].largest::<O::Factors, SINGLES>(O::factors(terms))));
     let largest = u32::reduce_max(FULL_MASK, largest.to_bits());
     window_above::<Float<O::Factors>>(largest) * O::Terms::DEGREE
 }

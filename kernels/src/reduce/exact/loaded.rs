@@ -50,12 +50,12 @@ impl<T: Element> Loaded<T> {
 
     /// [`largest`] of all terms.
     #[inline(always)]
-    pub fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self) -> f32 {
-        let of_vector = largest::<K, One<'_, T>>(self.vector);
+    pub fn largest<K: Terms<Element = T, Item = T>, const SINGLES: bool>(&self, terms: K) -> f32 {
+        let of_vector = largest::<K, One<'_, T>>(terms, self.vector);
         if !SINGLES {
             return of_vector;
         }
-        let [a, b] = self.singles.map(|single| K::term(single).upper());
+        let [a, b] = self.singles.map(|single| terms.term(single).upper());
         of_vector.max(a.max(b))
     }
 
@@ -77,12 +77,15 @@ impl<T: Element> Loaded<T> {
     #[inline(always)]
     pub fn bins<K: Terms<Element = T, Item = T>, const SINGLES: bool>(
         &self,
+        terms: K,
         windows: [Window<Float<K>>; 2],
     ) -> (Bins<Float<K>>, Bins<Float<K>>) {
         let mut both = (Bins::EMPTY, Bins::EMPTY);
-        <One<'_, T> as Inputs<K>>::each(self.vector, |_, item| both = extract_both::<K>(windows, both.into(), item));
+        <One<'_, T> as Inputs<K>>::each(self.vector, |_, item| {
+            both = extract_both(terms, windows, both.into(), item);
+        });
         if SINGLES {
-            each::<2>(|k| both = extract_both::<K>(windows, both.into(), self.singles[k]));
+            each::<2>(|k| both = extract_both(terms, windows, both.into(), self.singles[k]));
         }
         // Computed now, because LLVM otherwise adds up the elements of several vectors at a time, and those of four
         // vectors do not fit in registers.

@@ -17,7 +17,7 @@ use super::result::{ExactOperator, ExactPairOperator, Results, result_of_both};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::superaccumulator_words::{MAX_WARPS, OTHER_WORDS};
 use super::terms::{Float, Inputs, One, Terms, Two};
-use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, terms, window_above};
+use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, term_count, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::long_rows::Split;
 use crate::reduce::remainder::elements_per_block;
@@ -76,6 +76,8 @@ pub struct ExactLongRowArgs<T: Plain> {
     pub finish: u32,
     /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
+    /// The fields of a custom term as a word; 0 for other terms.
+    pub term: u64,
 }
 
 /// [`long_rows`](fn@crate::reduce::long_rows::long_rows) with exact sums.
@@ -109,13 +111,15 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
         superaccumulators,
         finish,
         output,
+        term,
     }: ExactLongRowArgs<T>,
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
-    sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), split, len, pitch, splits, shared, results);
+    let terms = O::Terms::of_word(term);
+    sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>((One(&input), terms), split, len, pitch, splits, shared, results);
 }
 
 /// [`pairs`](fn@crate::reduce::pairs::pairs) with exact sums.
@@ -144,7 +148,7 @@ pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
 ) {
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
-    let inputs = Two(&first, &second);
+    let inputs = (Two(&first, &second), O::Terms::of_word(0));
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
@@ -159,7 +163,7 @@ pub(super) struct Shared<'a> {
 /// Sums a split of a row. The last split's block also adds the other splits' sums.
 #[inline(always)]
 pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
-    inputs: I,
+    (inputs, terms): (I, K),
     split: Split,
     len: usize,
     pitch: usize,
@@ -175,7 +179,7 @@ pub(super) fn sum_split<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     split.launch_dependents();
     let start = split.row * pitch;
     let run = split.tile_range();
-    let sum = sum_tiles::<K, I, VECTORS>(inputs, start, len, run, &superacc);
+    let sum = sum_tiles::<K, I, VECTORS>(inputs, terms, start, len, run, &superacc);
     split.launch_dependents_late();
     let [of_first, of_low] = sum.of_both();
     // Only the last split's block needs its other warps once more.
@@ -287,20 +291,21 @@ const PUBLISHED: u64 = 1 << 12;
 #[inline(always)]
 pub(super) fn sum_tiles<K: Terms, I: Inputs<K>, const VECTORS: usize>(
     inputs: I,
+    terms: K,
     start: usize,
     len: usize,
     run: TileRange,
     superacc: &Superaccumulator<K::Grid>,
 ) -> WarpSum<K::Grid> {
     // `FEW` is the number of vectors whose terms fit in registers.
-    if const { terms::<K>(items_of_vector::<K>()) == 8 } {
-        sum_tile_range::<K, I, VECTORS, 2, 16>(inputs, start, len, run, superacc)
-    } else if const { terms::<K>(items_of_vector::<K>()) == 2 } {
-        sum_tile_range::<K, I, VECTORS, 4, 8>(inputs, start, len, run, superacc)
+    if const { term_count::<K>(items_of_vector::<K>()) == 8 } {
+        sum_tile_range::<K, I, VECTORS, 2, 16>(inputs, terms, start, len, run, superacc)
+    } else if const { term_count::<K>(items_of_vector::<K>()) == 2 } {
+        sum_tile_range::<K, I, VECTORS, 4, 8>(inputs, terms, start, len, run, superacc)
     } else if const { size_of::<Float<K>>() == 4 } {
-        sum_tile_range::<K, I, VECTORS, 4, 16>(inputs, start, len, run, superacc)
+        sum_tile_range::<K, I, VECTORS, 4, 16>(inputs, terms, start, len, run, superacc)
     } else {
-        sum_tile_range::<K, I, VECTORS, 2, 8>(inputs, start, len, run, superacc)
+        sum_tile_range::<K, I, VECTORS, 2, 8>(inputs, terms, start, len, run, superacc)
     }
 }
 
@@ -332,6 +337,7 @@ fn prefetch_step<K: Terms, I: Inputs<K>, const VECTORS: usize>(inputs: I, i: usi
 #[inline(always)]
 fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize, const TERMS: usize>(
     inputs: I,
+    terms: K,
     start: usize,
     len: usize,
     run: TileRange,
@@ -370,7 +376,7 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
     issue_loads();
     let mut sum = WarpSum::in_window(match K::WINDOW {
         Some(exponent) => exponent,
-        None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(&vectors)) + headroom_of::<K>(),
+        None => window_above::<Float<K>>(largest_of_warp::<K, I, VECTORS>(terms, &vectors)) + headroom_of::<K>(),
     });
     let mut lanes = LaneSuperaccumulators::begin();
     loop {
@@ -378,7 +384,7 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
         // first loop does not take is tried again in the second one, which adds at most 4,095 terms to a full value.
         while const { prefetches::<K, I>() } && left > 1 {
             prefetch_step::<K, I, VECTORS>(inputs, i + step, end);
-            if !sum.take::<K, I, VECTORS>(vectors) {
+            if !sum.take::<K, I, VECTORS>(terms, vectors) {
                 break;
             }
             left -= 1;
@@ -396,7 +402,7 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
                 load_step(i + step)
             };
             issue_loads();
-            let is_taken = sum.take::<K, I, VECTORS>(vectors);
+            let is_taken = sum.take::<K, I, VECTORS>(terms, vectors);
             if !is_taken || left <= 1 {
                 break is_taken;
             }
@@ -429,7 +435,7 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
                     next = load_few(following);
                     issue_loads();
                 }
-                is_taken &= sum.take_any::<K, I, FEW, TERMS>(few, &mut lanes, superacc);
+                is_taken &= sum.take_any::<K, I, FEW, TERMS>(terms, few, &mut lanes, superacc);
                 if K::Grid::HAS_LOW {
                     next = load_few(following);
                 }
@@ -445,7 +451,7 @@ fn sum_tile_range<K: Terms, I: Inputs<K>, const VECTORS: usize, const FEW: usize
     }
     sum.take_lanes(lanes, superacc);
     if has_singles {
-        sum.take_items::<K, 1, 2>([single], superacc);
+        sum.take_items::<K, 1, 2>(terms, [single], superacc);
     }
     sum
 }

@@ -12,7 +12,7 @@ use super::result::{ExactOperator, Results, result_of};
 use super::rows::GridOf;
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id, words};
 use super::superaccumulator_words::MAX_WARPS;
-use super::terms::One;
+use super::terms::{One, Terms};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::fold::is_last_block;
 use crate::reduce::long_rows::tile;
@@ -78,6 +78,8 @@ pub struct ExactLongSegmentArgs<T: Plain> {
     pub finish: u32,
     /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
+    /// The fields of a custom term as a word; 0 for other terms.
+    pub term: u64,
 }
 
 /// [`long_segments`](fn@crate::reduce::segments::long_segments) with exact sums, of the chunks that
@@ -106,12 +108,14 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         superaccumulators,
         finish,
         output,
+        term,
     }: ExactLongSegmentArgs<T>,
 ) {
     let warp_partials = shared_array!([u64; 2]; 2 * MAX_WARPS);
     let shared_ticket = shared_array![u32; 1];
     // SAFETY: `capacity` checks the alignment, and each index is below it.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
+    let terms = O::Terms::of_word(term);
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
     let (thread, warp, warps) = (thread::thread_idx_x(), warp_id(), thread::block_dim_x() / 32);
     let queued = status.load_volatile(CHUNK_COUNT) as usize;
@@ -132,7 +136,7 @@ pub unsafe fn exact_long_segments<O: ExactOperator<T>, T: Element>(
         let run = run_of_chunk::<T>(chunk, chunk_count, len, 1 << log2_min_tiles);
 
         let superacc = superacc.begin();
-        let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), start, len, run, &superacc);
+        let sum = sum_tiles::<O::Terms, _, VECTORS_IN_FLIGHT>(One(&input), terms, start, len, run, &superacc);
         let mut partial = fold_block(sum.with_low_in_limbs(&superacc).of_lanes(), warp_partials, &superacc, false);
         let mut is_whole = chunk_count == 1;
         let mut others_have_limbs = false;

@@ -24,6 +24,9 @@ pub trait ExactOperator<T: Element>: Sized + 'static {
     type Terms: Terms<Element = T, Item = T>;
     /// The factors of a term, which is a product of [`Terms::DEGREE`] of them.
     type Factors: Terms<Element = T, Item = T>;
+
+    /// The factors of these terms.
+    fn factors(terms: Self::Terms) -> Self::Factors;
 }
 
 /// An operator on pairs whose results are computed from an exact sum.
@@ -219,11 +222,21 @@ impl<'a, K: Terms> Results<'a, K> {
 impl<T: Summand> ExactOperator<T> for Sum {
     type Terms = Elements<T>;
     type Factors = Elements<T>;
+
+    #[inline(always)]
+    fn factors(terms: Elements<T>) -> Elements<T> {
+        terms
+    }
 }
 
 impl<T: Summand> ExactOperator<T> for SumOfSquares {
     type Terms = Squares<T>;
     type Factors = Elements<T>;
+
+    #[inline(always)]
+    fn factors(_terms: Squares<T>) -> Elements<T> {
+        Elements::of_word(0)
+    }
 }
 
 impl<T: Summand> ExactPairOperator<T> for Dot {

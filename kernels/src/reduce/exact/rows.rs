@@ -48,6 +48,8 @@ pub struct ExactRowArgs<T: Plain> {
     pub finish: u32,
     /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
+    /// The fields of a custom term as a word; 0 for other terms.
+    pub term: u64,
 }
 
 /// Reduces rows of `len` elements, `pitch` elements apart, to one output each.
@@ -69,11 +71,13 @@ pub struct ExactRowArgs<T: Plain> {
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
 pub unsafe fn exact_rows<O: ExactOperator<T>, T: Element>(args: ExactRowArgs<T>) {
-    let ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, rows_log, has_singles, finish, output } = args;
+    let ExactRowArgs { input, rows, len, pitch, lanes_log, vectors_log, rows_log, has_singles, finish, output, term } =
+        args;
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::<O::Terms>::new(finish, output) };
     let rows = Rows::of_warp(rows, len, pitch, lanes_log, vectors_log, rows_log);
-    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, declare_superaccumulator!(), results);
+    let terms = O::Terms::of_word(term);
+    sum_rows_of_warp::<O, T>(&input, rows, has_singles != 0, terms, declare_superaccumulator!(), results);
 }
 
 /// The value of `min_blocks`: as many as leave a thread the registers that its elements and sums need.
@@ -94,6 +98,7 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     rows: Rows,
     has_singles: bool,
+    terms: O::Terms,
     superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, O::Terms>,
 ) {
@@ -109,14 +114,14 @@ fn sum_rows_of_warp<O: ExactOperator<T>, T: Element>(
     // Separate functions, since code that only one of them needs would slow the others. If all vectors of a lane are of
     // one row, a warp executes a third fewer instructions.
     let again = match (has_singles, rows.vectors_log) {
-        (false, 0) => sum_rows::<O, T, false>(input, &rows.with_single_vectors(), &put),
-        (true, 0) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_single_vectors(), &put),
-        (false, _) => sum_rows::<O, T, false>(input, &rows.computed_anew().with_all_vectors(), &put),
-        (true, _) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_all_vectors(), &put),
+        (false, 0) => sum_rows::<O, T, false>(input, &rows.with_single_vectors(), terms, &put),
+        (true, 0) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_single_vectors(), terms, &put),
+        (false, _) => sum_rows::<O, T, false>(input, &rows.computed_anew().with_all_vectors(), terms, &put),
+        (true, _) => sum_rows::<O, T, true>(input, &rows.computed_anew().with_all_vectors(), terms, &put),
     };
     if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, rows_log, .. } = rows;
-        resum_rows::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, rows_log, again, superacc, results);
+        resum_rows::<O, T>(*input, rows, len, pitch, lanes_log, vectors_log, rows_log, again, terms, superacc, results);
     }
 }
 
@@ -241,11 +246,12 @@ impl Rows {
 pub(super) fn sum_rows<O: ExactOperator<T>, T: Element, const SINGLES: bool>(
     input: &Global<T>,
     rows: &Rows,
+    terms: O::Terms,
     put: &impl Fn(usize, [(i128, u32); 2]),
 ) -> u32 {
     let of_rows = match rows.vectors_log {
-        0 => OfRows::of_single_vectors::<SINGLES>(input, rows),
-        _ => OfRows::of_all_vectors::<SINGLES>(input, rows),
+        0 => OfRows::of_single_vectors::<SINGLES>(input, rows, terms),
+        _ => OfRows::of_all_vectors::<SINGLES>(input, rows, terms),
     };
     let OfRows::<O, T> { sums, lows, exponents, again } = of_rows;
     let mut sums = rows.distribute_rows(sums);
@@ -297,6 +303,7 @@ fn resum_rows<O: ExactOperator<T>, T: Element>(
     vectors_log: u32,
     rows_log: u32,
     again: u32,
+    terms: O::Terms,
     superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, O::Terms>,
 ) {
@@ -315,9 +322,9 @@ fn resum_rows<O: ExactOperator<T>, T: Element>(
             // SAFETY: the rows are inside the input, as the kernel's caller has promised.
             unsafe {
                 match size_of::<T>() {
-                    2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, vectors_log, &results),
-                    4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, vectors_log, &results),
-                    8 => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, vectors_log, &results),
+                    2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, vectors_log, terms, &results),
+                    4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, vectors_log, terms, &results),
+                    8 => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, vectors_log, terms, &results),
                     _ => unreachable!(),
                 }
             }
@@ -327,7 +334,7 @@ fn resum_rows<O: ExactOperator<T>, T: Element>(
             let group = not_exact.trailing_zeros() >> rows.lanes_log;
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
-            let result = sum_by_warp::<O, T>(&input, start, len, superacc, results.finish);
+            let result = sum_by_warp::<O, T>(&input, start, len, terms, superacc, results.finish);
             // A custom term may be other than 0 for the elements of rows that do not exist, which are 0.
             if lane_id() == 0 && row < rows.rows {
                 results.store(row, result);
@@ -347,14 +354,15 @@ pub(super) fn sum_by_warp<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     start: usize,
     len: usize,
+    terms: O::Terms,
     superacc: Superaccumulator<GridOf<O, T>>,
     finish: Finish<O::Terms>,
 ) -> u64 {
     // Each lane adds four terms at a time.
     let sum = if <O::Terms as Terms>::HAS_LOW {
-        sum_items::<O, T, 2>(input, start, len, &superacc.begin())
+        sum_items::<O, T, 2>(input, start, len, terms, &superacc.begin())
     } else {
-        sum_items::<O, T, 4>(input, start, len, &superacc.begin())
+        sum_items::<O, T, 4>(input, start, len, terms, &superacc.begin())
     };
     let partial = fold_warp(sum.of_lanes(), &superacc);
     result_of(finish, partial, superacc, len as u64)
@@ -366,6 +374,7 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Element, const N: usize>(
     input: &Global<T>,
     start: usize,
     len: usize,
+    terms: O::Terms,
     superacc: &Superaccumulator<GridOf<O, T>>,
 ) -> WarpSum<GridOf<O, T>> {
     let mut sum = WarpSum::in_window(<O::Terms as Terms>::WINDOW.unwrap_or(GridOf::<O, T>::LOWEST));
@@ -379,7 +388,7 @@ pub(super) fn sum_items<O: ExactOperator<T>, T: Element, const N: usize>(
                 items[k] = unsafe { input.load_unchecked(start + i) };
             }
         });
-        sum.take_items::<O::Terms, N, 4>(items, superacc);
+        sum.take_items::<O::Terms, N, 4>(terms, items, superacc);
         first += 32 * N;
     }
     sum

@@ -19,7 +19,7 @@ use super::rows::{GridOf, min_lanes, sum_by_warp};
 use super::superaccumulator::{Superaccumulator, declare_superaccumulator};
 use super::terms::{Float, Inputs, One, Terms, all_have_exact_low};
 use super::unrolled::each;
-use super::warp_sum::{extract, items_of_vector, largest_of_warp, terms, window_above};
+use super::warp_sum::{extract, items_of_vector, largest_of_warp, term_count, window_above};
 use crate::ops::{Sum, SumOfSquares};
 use crate::reduce::segments::{BLOCK, INVALID_SEGMENT, MAX_WARP_SEGMENT_VECTORS, Segment, queue_long_segments};
 
@@ -48,6 +48,8 @@ pub struct ExactSegmentArgs<T: Plain> {
     pub finish: u32,
     /// The results, in the format that `finish` selects, and aligned for it.
     pub output: GlobalMut<u8>,
+    /// The fields of a custom term as a word; 0 for other terms.
+    pub term: u64,
 }
 
 /// [`segments`](fn@crate::reduce::segments::segments) with exact sums.
@@ -83,9 +85,11 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
         status,
         finish,
         output,
+        term,
     }: ExactSegmentArgs<T>,
 ) {
     let superacc: Superaccumulator<GridOf<O, T>> = declare_superaccumulator!();
+    let terms = O::Terms::of_word(term);
     // SAFETY: the caller promises a result for each segment, and that the output is aligned for them.
     let results = unsafe { Results::new(finish, output) };
     let (thread, lane) = (thread::index_in_block::<BLOCK>(), lane_id());
@@ -107,10 +111,10 @@ pub unsafe fn exact_segments<O: ExactOperator<T>, T: Element>(
         results.store(own, results.finish.of_empty());
     }
     let owned = Owned::of::<T>(&input, start, if len > MAX_WARP_SEGMENT_VECTORS * T::Vector::LEN { 0 } else { len });
-    let again = sum_segments::<O, T>(&input, owned, own, results);
+    let again = sum_segments::<O, T>(&input, owned, own, terms, results);
     let again = warp_vote_ballot(FULL_MASK, again);
     if again != 0 {
-        resum_segments::<O, T>(input, start, owned.len, again, first, superacc, results);
+        resum_segments::<O, T>(input, start, owned.len, again, first, terms, superacc, results);
     }
     queue_long_segments::<T>(Segment { start, len }, first, 1 << log2_min_tiles, &chunks, &status);
 }
@@ -161,6 +165,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
     input: &Global<T>,
     owned: Owned,
     own: usize,
+    terms: O::Terms,
     results: Results<'_, O::Terms>,
 ) -> bool {
     let mut again = owned.len > 0 && owned.workers == 0;
@@ -184,7 +189,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
             issue_loads();
             let mut vectors = loaded.of_segment();
             if <O::Terms as Terms>::WINDOW.is_none() {
-                let largest = largest_of_warp::<O::Factors, One<'_, T>, VECTORS>(&vectors);
+                let largest = largest_of_warp::<O::Factors, One<'_, T>, VECTORS>(O::factors(terms), &vectors);
                 let needed = window_above::<Float<O::Factors>>(largest) * <O::Terms as Terms>::DEGREE;
                 /// The distance below the window at which too many elements have residuals.
                 const NEAR: i32 = 8;
@@ -195,7 +200,7 @@ fn sum_segments<O: ExactOperator<T>, T: Element>(
                 }
                 vectors = vectors.map(opaque::<T>);
             }
-            let (sum, exact) = sum_of_lane::<O::Terms, T>(&vectors, GridOf::<O, T>::window(exponent));
+            let (sum, exact) = sum_of_lane::<O::Terms, T>(terms, &vectors, GridOf::<O, T>::window(exponent));
             let sum = add_followers(sum, loaded.followers);
             // The workers of this lane's segment in this batch.
             let (first, end) = (owned.before.saturating_sub(from), owned.end().saturating_sub(from));
@@ -305,20 +310,21 @@ impl<T: Element> Loaded<T> {
 /// A lane's sum, in units of the window, and the lanes for whose vectors it is exact.
 #[inline(always)]
 fn sum_of_lane<K: Terms<Element = T, Item = T>, T: Element>(
+    terms: K,
     vectors: &[T::Vector; VECTORS],
     window: Window<Float<K>>,
 ) -> (<Float<K> as Format>::Value, u32) {
     let mut bins = Bins::EMPTY;
     each::<VECTORS>(|k| {
         <One<'_, T> as Inputs<K>>::each(vectors[k], |i, item| {
-            bins = extract::<K>(window, bins, item);
+            bins = extract(terms, window, bins, item);
             // Four at a time, because the terms of all elements would take too many registers.
             if i % 4 == 3 || i + 1 == T::Vector::LEN {
                 (bins.upper, bins.lower) = (Float::<K>::compute_now(bins.upper), Float::<K>::compute_now(bins.lower));
             }
         });
     });
-    let value = window.drain(bins.upper, bins.lower, terms::<K>(VECTORS * items_of_vector::<K>()));
+    let value = window.drain(bins.upper, bins.lower, term_count::<K>(VECTORS * items_of_vector::<K>()));
     let is_exact = bins.is_exact() & all_have_exact_low::<K, One<'_, T>, VECTORS>(vectors);
     (Value::of(value), warp_vote_ballot(FULL_MASK, is_exact))
 }
@@ -351,12 +357,14 @@ fn masked<T: Element>(vector: T::Vector, kept: impl Fn(u32) -> bool) -> T::Vecto
 /// time, others one after the other by all lanes. Out of line.
 #[cold]
 #[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "a struct argument would lie in local memory")]
 fn resum_segments<O: ExactOperator<T>, T: Element>(
     input: Global<T>,
     start: usize,
     len: u32,
     again: u32,
     first: usize,
+    terms: O::Terms,
     superacc: Superaccumulator<GridOf<O, T>>,
     results: Results<'_, O::Terms>,
 ) {
@@ -388,9 +396,9 @@ fn resum_segments<O: ExactOperator<T>, T: Element>(
             // SAFETY: segments that lanes own are inside the input.
             unsafe {
                 match size_of::<T>() {
-                    2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, VECTORS_LOG, &results),
-                    4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, VECTORS_LOG, &results),
-                    8 => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, VECTORS_LOG, &results),
+                    2 => sum_full_range::<O::Terms, T, 8>(&input, place, lanes_log, VECTORS_LOG, terms, &results),
+                    4 => sum_full_range::<O::Terms, T, 4>(&input, place, lanes_log, VECTORS_LOG, terms, &results),
+                    8 => sum_full_range::<O::Terms, T, 2>(&input, place, lanes_log, VECTORS_LOG, terms, &results),
                     _ => unreachable!(),
                 }
             }
@@ -400,7 +408,7 @@ fn resum_segments<O: ExactOperator<T>, T: Element>(
         let owner = left.trailing_zeros();
         left &= left - 1;
         let (start, len) = of_lane(owner);
-        let result = sum_by_warp::<O, T>(&input, start, len, superacc, results.finish);
+        let result = sum_by_warp::<O, T>(&input, start, len, terms, superacc, results.finish);
         if lane_id() == 0 {
             results.store(first + owner as usize, result);
         }

@@ -36,11 +36,13 @@ pub trait Terms: Copy + 'static {
     /// Whether [`Terms::Other`] is another format.
     const HAS_OTHER: bool = size_of::<Self::Sum>() != size_of::<Self::Other>();
 
+    /// The terms with the value of a kernel's argument `term`. Built-in terms ignore it.
+    fn of_word(word: u64) -> Self;
     /// The term.
-    fn term(item: Self::Item) -> Float<Self>;
+    fn term(self, item: Self::Item) -> Float<Self>;
     /// The second term. Meaningless if the two terms do not add up to the exact product: see [`Terms::has_exact_low`].
     #[inline(always)]
-    fn low(item: Self::Item, term: Float<Self>) -> Float<Self> {
+    fn low(self, item: Self::Item, term: Float<Self>) -> Float<Self> {
         let _ = item;
         term
     }
@@ -217,7 +219,11 @@ impl<T: Summand> Terms for Elements<T> {
     type Other = T::Other;
     const WINDOW: Option<i32> = T::WINDOW;
     #[inline(always)]
-    fn term(item: T) -> Float<Self> {
+    fn of_word(_word: u64) -> Self {
+        Self(PhantomData)
+    }
+    #[inline(always)]
+    fn term(self, item: T) -> Float<Self> {
         item.float()
     }
 }
@@ -236,11 +242,15 @@ impl<T: Summand> Terms for Squares<T> {
     const HAS_LOW: bool = T::HAS_LOW;
     const DEGREE: i32 = 2;
     #[inline(always)]
-    fn term(item: T) -> Float<Self> {
+    fn of_word(_word: u64) -> Self {
+        Self(PhantomData)
+    }
+    #[inline(always)]
+    fn term(self, item: T) -> Float<Self> {
         item.product(item)
     }
     #[inline(always)]
-    fn low(item: T, term: Float<Self>) -> Float<Self> {
+    fn low(self, item: T, term: Float<Self>) -> Float<Self> {
         item.low(item, term)
     }
     #[inline(always)]
@@ -267,11 +277,15 @@ impl<T: Summand> Terms for Products<T> {
     const HAS_LOW: bool = T::HAS_LOW;
     const DEGREE: i32 = 2;
     #[inline(always)]
-    fn term([a, b]: [T; 2]) -> Float<Self> {
+    fn of_word(_word: u64) -> Self {
+        Self(PhantomData)
+    }
+    #[inline(always)]
+    fn term(self, [a, b]: [T; 2]) -> Float<Self> {
         a.product(b)
     }
     #[inline(always)]
-    fn low([a, b]: [T; 2], term: Float<Self>) -> Float<Self> {
+    fn low(self, [a, b]: [T; 2], term: Float<Self>) -> Float<Self> {
         a.low(b, term)
     }
     #[inline(always)]

@@ -38,9 +38,9 @@ type ValueOf<G> = <<G as Grid>::Format as Format>::Value;
 
 /// The [high word](Format::high_word) of the largest term of a warp's vectors, without those that [`largest`] ignores.
 #[inline(always)]
-pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vectors; N]) -> u32 {
+pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(terms: K, vectors: &[I::Vectors; N]) -> u32 {
     let mut of_vectors = [f32::NAN; 4];
-    each::<N>(|k| of_vectors[k % 4] = of_vectors[k % 4].max(largest::<K, I>(vectors[k])));
+    each::<N>(|k| of_vectors[k % 4] = of_vectors[k % 4].max(largest::<K, I>(terms, vectors[k])));
     let [a, b, c, d] = of_vectors;
     u32::reduce_max(FULL_MASK, a.max(b).max(c.max(d)).max(0.0).to_bits())
 }
@@ -48,12 +48,12 @@ pub fn largest_of_warp<K: Terms, I: Inputs<K>, const N: usize>(vectors: &[I::Vec
 /// The [`upper`](Format::upper) of the largest of a vector's terms, without NaN and the largest `f64`; NaN if there are
 /// no others. A window for it may be too low for these, and then does not take them.
 #[inline(always)]
-pub fn largest<K: Terms, I: Inputs<K>>(vectors: I::Vectors) -> f32 {
+pub fn largest<K: Terms, I: Inputs<K>>(terms: K, vectors: I::Vectors) -> f32 {
     // The maximum of NaN and a number is the number.
     let mut of_pairs = [f32::NAN; 4];
     I::each(vectors, |i, item| {
         let of_pair = &mut of_pairs[i / 2 % 4];
-        *of_pair = of_pair.max(K::term(item).upper());
+        *of_pair = of_pair.max(terms.term(item).upper());
     });
     let [a, b, c, d] = of_pairs;
     a.max(b).max(c.max(d))
@@ -69,32 +69,33 @@ pub fn window_above<F: Format>(high_word: u32) -> i32 {
 
 /// Adds the terms of an item to `bins`.
 #[inline(always)]
-pub fn extract<K: Terms>(window: Window<Float<K>>, bins: Bins<Float<K>>, item: K::Item) -> Bins<Float<K>> {
-    let term = K::term(item);
+pub fn extract<K: Terms>(terms: K, window: Window<Float<K>>, bins: Bins<Float<K>>, item: K::Item) -> Bins<Float<K>> {
+    let term = terms.term(item);
     if K::WINDOW.is_some() {
         return window.extract_without_residual(bins, term);
     }
     let bins = window.extract(bins, term);
-    if K::HAS_LOW { window.extract(bins, K::low(item, term)) } else { bins }
+    if K::HAS_LOW { window.extract(bins, terms.low(item, term)) } else { bins }
 }
 
 /// Adds the terms of an item to both bins. If the grid's terms come in pairs, the second ones have their own window.
 #[inline(always)]
 pub fn extract_both<K: Terms>(
+    terms: K,
     [window, window_of_low]: [Window<Float<K>>; 2],
     [bins, low]: [Bins<Float<K>>; 2],
     item: K::Item,
 ) -> (Bins<Float<K>>, Bins<Float<K>>) {
     if !K::Grid::HAS_LOW {
-        return (extract::<K>(window, bins, item), low);
+        return (extract(terms, window, bins, item), low);
     }
-    let term = K::term(item);
-    (window.extract(bins, term), window_of_low.extract(low, K::low(item, term)))
+    let term = terms.term(item);
+    (window.extract(bins, term), window_of_low.extract(low, terms.low(item, term)))
 }
 
 /// The number of terms of `items` items.
 #[inline(always)]
-pub const fn terms<K: Terms>(items: usize) -> u32 {
+pub const fn term_count<K: Terms>(items: usize) -> u32 {
     items as u32 * if K::HAS_LOW { 2 } else { 1 }
 }
 
@@ -118,9 +119,13 @@ impl<G: Grid> WarpSum<G> {
     /// Adds the terms of `vectors` if all of them are exact in the window. Returns whether they are; if not, nothing is
     /// added.
     #[inline(always)]
-    pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(&mut self, vectors: [I::Vectors; N]) -> bool {
+    pub fn take<K: Terms<Grid = G>, I: Inputs<K>, const N: usize>(
+        &mut self,
+        terms: K,
+        vectors: [I::Vectors; N],
+    ) -> bool {
         let items = N * items_of_vector::<K>();
-        let count = if G::HAS_LOW { items as u32 } else { terms::<K>(items) };
+        let count = if G::HAS_LOW { items as u32 } else { term_count::<K>(items) };
         let mut can_take = true;
         if !self.own.has_capacity(count) {
             *self = self.drained();
@@ -135,9 +140,9 @@ impl<G: Grid> WarpSum<G> {
             I::each(vectors[k], |_, item| {
                 if cfg!(debug_assertions) && !G::HAS_LOW {
                     // `low` stays as it is. Without optimization it would be copied for each item.
-                    bins = extract::<K>(window, bins, item);
+                    bins = extract(terms, window, bins, item);
                 } else {
-                    (bins, low) = extract_both::<K>([window, window_of_low], [bins, low], item);
+                    (bins, low) = extract_both(terms, [window, window_of_low], [bins, low], item);
                 }
             });
         });
@@ -170,6 +175,7 @@ impl<G: Grid> WarpSum<G> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_any<K: Terms<Grid = G>, I: Inputs<K>, const N: usize, const TERMS: usize>(
         &mut self,
+        terms: K,
         vectors: [I::Vectors; N],
         lanes: &mut LaneSuperaccumulators<G>,
         superacc: &Superaccumulator<G>,
@@ -178,7 +184,7 @@ impl<G: Grid> WarpSum<G> {
         let (mut is_in_range, items) = (true, items_of_vector::<K>());
         each::<N>(|k| {
             I::each(vectors[k], |i, item| {
-                is_in_range &= self.split::<K, TERMS>(item, k * items + i, &mut all, superacc)
+                is_in_range &= self.split::<K, TERMS>(terms, item, k * items + i, &mut all, superacc)
             });
         });
         // Opaque, so that LLVM does not compute the addresses of all digits before the first loop.
@@ -201,12 +207,13 @@ impl<G: Grid> WarpSum<G> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take_items<K: Terms<Grid = G>, const N: usize, const TERMS: usize>(
         &mut self,
+        terms: K,
         items: [K::Item; N],
         superacc: &Superaccumulator<G>,
     ) {
         let mut all = [Float::<K>::default(); TERMS];
         each::<N>(|k| {
-            self.split::<K, TERMS>(items[k], k, &mut all, superacc);
+            self.split::<K, TERMS>(terms, items[k], k, &mut all, superacc);
         });
         self.take_terms(all, K::WINDOW.is_some(), superacc);
     }
@@ -216,20 +223,21 @@ impl<G: Grid> WarpSum<G> {
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn split<K: Terms<Grid = G>, const TERMS: usize>(
         &mut self,
+        terms: K,
         item: K::Item,
         i: usize,
         all: &mut [Float<K>; TERMS],
         superacc: &Superaccumulator<G>,
     ) -> bool {
         if !K::HAS_LOW {
-            all[i] = K::term(item);
+            all[i] = terms.term(item);
             return true;
         }
         let out_of_range = K::out_of_range(item);
         let is_out_of_range = out_of_range.is_some();
-        let term = K::term(item);
+        let term = terms.term(item);
         let zero = Float::<K>::default();
-        (all[2 * i], all[2 * i + 1]) = if is_out_of_range { (zero, zero) } else { (term, K::low(item, term)) };
+        (all[2 * i], all[2 * i + 1]) = if is_out_of_range { (zero, zero) } else { (term, terms.low(item, term)) };
         if !warp_vote_any(FULL_MASK, is_out_of_range) {
             return true;
         }

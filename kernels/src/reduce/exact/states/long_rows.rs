@@ -9,7 +9,7 @@ use crate::reduce::exact::long_rows::{VECTORS_IN_FLIGHT, sum_tiles};
 use crate::reduce::exact::partial::fold_block;
 use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator, warp_id};
 use crate::reduce::exact::superaccumulator_words::MAX_WARPS;
-use crate::reduce::exact::terms::{Elements, One, Summand};
+use crate::reduce::exact::terms::{Elements, One, Summand, Terms};
 use crate::reduce::long_rows::Split;
 
 /// Adds each row of `len` elements, `pitch` elements apart, to the state of the same index.
@@ -36,7 +36,8 @@ pub unsafe fn exact_states_of_long_rows<T: Summand>(
     let superacc: Superaccumulator<T::Grid> = declare_superaccumulator!();
     let superacc = superacc.begin();
     let start = split.row * pitch;
-    let sum = sum_tiles::<Elements<T>, _, VECTORS_IN_FLIGHT>(One(&input), start, len, split.tile_range(), &superacc);
+    let (terms, run) = (Elements::<T>::of_word(0), split.tile_range());
+    let sum = sum_tiles::<_, _, VECTORS_IN_FLIGHT>(One(&input), terms, start, len, run, &superacc);
     let partial = fold_block(sum.of_lanes(), partials, &superacc, true);
     if warp_id() == 0 {
         let states = States::new(states);

@@ -9,7 +9,7 @@ use crate::ops::Sum;
 use crate::reduce::exact::partial::fold_warp;
 use crate::reduce::exact::rows::{BLOCK, Rows, VECTORS, sum_items, sum_rows};
 use crate::reduce::exact::superaccumulator::{Superaccumulator, declare_superaccumulator};
-use crate::reduce::exact::terms::Summand;
+use crate::reduce::exact::terms::{Elements, Summand, Terms};
 
 /// Adds each row to the state of the same index.
 ///
@@ -38,8 +38,8 @@ pub unsafe fn exact_states_of_rows<T: Summand>(
     };
     // Two functions, since code that only one of them needs would slow the other.
     let again = match has_singles {
-        0 => sum_rows::<Sum, T, false>(&input, &rows, &put),
-        _ => sum_rows::<Sum, T, true>(&input, &rows, &put),
+        0 => sum_rows::<Sum, T, false>(&input, &rows, Elements::of_word(0), &put),
+        _ => sum_rows::<Sum, T, true>(&input, &rows, Elements::of_word(0), &put),
     };
     if warp_vote_any(FULL_MASK, again != 0) {
         let Rows { rows, len, pitch, lanes_log, vectors_log, .. } = rows;
@@ -73,7 +73,7 @@ fn add_again<T: Summand>(
             let row = rows.row(k, group);
             let (start, len) = rows.place_of(row);
             let superacc = superacc.begin();
-            let sum = sum_items::<Sum, T, 4>(&input, start, len, &superacc);
+            let sum = sum_items::<Sum, T, 4>(&input, start, len, Elements::of_word(0), &superacc);
             let partial = fold_warp(sum.of_lanes(), &superacc);
             states.add_partial(row, partial, superacc);
             if lane_id() == 0 {
