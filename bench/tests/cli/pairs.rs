@@ -1,8 +1,8 @@
 //! Every pair of options of every command, with values that are not the defaults: both have an effect, or the program
 //! refuses them.
 //!
-//! The options are those of `--help`. A new one needs a value in [`value`], and if a report does not show its effect, an
-//! entry in [`NOT_IN_REPORT`].
+//! The options are those of `--help`. A new one needs a value in [`value`], and if a report does not show its effect,
+//! an entry in [`NOT_IN_REPORT`].
 
 mod run;
 

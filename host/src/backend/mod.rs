@@ -259,8 +259,8 @@ impl Memory {
 
     /// Lets work of `backend` use the memory.
     ///
-    /// If it is another backend than the memory's own, its first use waits for the own backend: the memory may have been
-    /// that of a freed buffer, which earlier work still uses.
+    /// If it is another backend than the memory's own, its first use waits for the own backend: the memory may have
+    /// been that of a freed buffer, which earlier work still uses.
     pub(crate) fn share_with(&self, backend: &Arc<dyn Backend>) -> Result<(), Error> {
         if Arc::ptr_eq(&self.0.backend, backend) {
             return Ok(());

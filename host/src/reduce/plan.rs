@@ -2,8 +2,8 @@
 //!
 //! The kernel and the grid determine the order in which elements are combined. If an operator's result depends on that
 //! order, its kernel and grid are those of a single row or column of the same length, so that the order is a function
-//! of the length and the types. For any other operator, they are the fastest for the shape and for the device's number of
-//! multiprocessors.
+//! of the length and the types. For any other operator, they are the fastest for the shape and for the device's number
+//! of multiprocessors.
 
 use cuda_std::element::Plain;
 use cuda_std::tile_state;

@@ -51,7 +51,8 @@ impl<T: Element, R: Plain> Planned<T, R> {
         self.launch(gpu, workspace, input, output)
     }
 
-    /// [`Planned::start`] without checks of the views, which [`check_input`] has made, or which were made for the shape.
+    /// [`Planned::start`] without checks of the views: [`check_input`] has made them, or the views were made for the
+    /// shape.
     pub(super) fn launch(
         &self,
         gpu: &Gpu,

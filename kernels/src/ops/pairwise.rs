@@ -11,8 +11,8 @@ use super::{Operator, tree};
 /// It has the same bits on every device. Its order is a function of the number of elements, their type, and whether
 /// they are contiguous, a column, or a segment by offsets; not of the address, the pitch, or what is reduced beside
 /// them. No element passes through more than [`order::depth`](crate::reduce::tuning::order::depth) additions, so the
-/// error is at most `1.01 d u` times the sum of the magnitudes, `d` being that depth and `u` half the distance from 1 to
-/// the next float, unless a partial sum overflows.
+/// error is at most `1.01 d u` times the sum of the magnitudes, `d` being that depth and `u` half the distance from 1
+/// to the next float, unless a partial sum overflows.
 ///
 /// A sum of 0 is +0.0, also of only -0.0 and of no elements. A sum is NaN if an element is, or if infinities of both
 /// signs meet; and a partial sum that overflows is infinite.

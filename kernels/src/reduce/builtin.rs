@@ -7,8 +7,8 @@ use super::rows::rows;
 use super::segments::{long_segments, segments};
 use crate::ops::builtin::*;
 use crate::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Min, MinMax, Operator, PairwiseMean, PairwiseSum,
-    Scalar,
+    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Min, MinMax, Operator, PairwiseMean,
+    PairwiseSum, Scalar,
 };
 
 /// [`Reduction`] for each operator and element type of the table [`builtin_operators`].

@@ -36,7 +36,7 @@
 /// # fn main() {}
 /// ```
 ///
-/// An operator may be generic: a line `CountAbove<3> of f32: "the number of elements above 3";` has its kernels for these
+/// An operator may be generic: the line `Above<3> of f32: "the number of elements above 3";` has its kernels for these
 /// arguments, which are types, integers or bools.
 ///
 /// A module has at most one `reductions!`. The crate depends on `cuda_std` and `kernels` under these names, and the
@@ -280,7 +280,8 @@ macro_rules! exact_reductions {
                                         Some(sum_of_columns::handle::<$term $(<$($argument),+>)?, $element>())
                                     },
                                     segments: sum_of_segments::handle::<$term $(<$($argument),+>)?, $element>(),
-                                    long_segments: sum_of_long_segments::handle::<$term $(<$($argument),+>)?, $element>(),
+                                    long_segments:
+                                        sum_of_long_segments::handle::<$term $(<$($argument),+>)?, $element>(),
                                 }
                             };
                             // SAFETY: these kernels sum this term, and 0 selects its sum.

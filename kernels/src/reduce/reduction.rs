@@ -193,8 +193,8 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         }
     }
 
-    /// The same kernels with these fields of a custom term, and with [`ExactKernels::nonzero_at_zero`] set if the term of
-    /// 0 is not 0. `name` is for messages: `the sum of magnitudes`.
+    /// The same kernels with these fields of a custom term, and with [`ExactKernels::nonzero_at_zero`] set if the term
+    /// of 0 is not 0. `name` is for messages: `the sum of magnitudes`.
     pub fn with_fields<E: ExactTerm<Element = T>>(self, name: &'static str, fields: E) -> Self {
         let word = E::FIELDS.word_of(fields);
         debug_assert_eq!(
