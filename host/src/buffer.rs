@@ -39,9 +39,13 @@ impl<T: Stored> Buffer<T> {
         Ok(Self { memory, len, elements: PhantomData })
     }
 
-    /// What a kernel has written to the beginning of a buffer in host memory. The caller has waited for the kernel.
-    pub(crate) fn read_on_host<U: Plain>(&self) -> U {
-        self.memory.read_on_host()
+    /// What a kernel has written to the beginning of a buffer in host memory.
+    ///
+    /// # Safety
+    /// All work that writes the buffer is done.
+    pub(crate) unsafe fn read_on_host<U: Plain>(&self) -> U {
+        // SAFETY: as promised by the caller.
+        unsafe { self.memory.read_on_host() }
     }
 
     /// The number of elements.

@@ -220,12 +220,15 @@ impl Memory {
         Ok(Self(Arc::new(Allocation::new(backend, address, bytes, true, None))))
     }
 
-    /// A value that a kernel has written to the beginning of host memory. The caller has waited for the kernel.
-    pub(crate) fn read_on_host<T: Plain>(&self) -> T {
+    /// A value that a kernel has written to the beginning of host memory.
+    ///
+    /// # Safety
+    /// All work that writes the memory is done.
+    pub(crate) unsafe fn read_on_host<T: Plain>(&self) -> T {
         let Allocation { address, bytes, is_on_host, .. } = *self.0;
         assert!(is_on_host && size_of::<T>() <= bytes, "it is not host memory, or too short");
-        // SAFETY: the memory has these bytes, is aligned, and is initialized; all bits are a `T`. No kernel writes it
-        // now, as promised by the caller, or the value is arbitrary, but still a `T`.
+        // SAFETY: the memory has these bytes, is aligned and initialized, and any bits are a `T`. Nothing writes it
+        // now, as promised by the caller.
         unsafe { host_pointer(address).cast::<T>().cast_const().read_volatile() }
     }
 

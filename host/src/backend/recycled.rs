@@ -3,7 +3,8 @@
 //!
 //! The driver's `cuMemFree` waits for all work of the device, and `cuMemAlloc` takes microseconds. A block can be used
 //! again without waiting by work of the stream that used it before. So a handle recycles what only its own stream has
-//! used ([`Memory::share`](super::Memory::share) marks all other memory, which goes back to the driver). This needs no
+//! used. All other memory goes back to the driver: that which [`Memory::share_with`](super::Memory::share_with) or
+//! [`Memory::expose`](super::Memory::expose) has marked. This needs no
 //! memory pools, which not every device has, and a block costs no call of the driver.
 
 use std::collections::VecDeque;

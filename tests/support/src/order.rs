@@ -180,7 +180,7 @@ impl<S: Copy> Fold<'_, S> {
         self.halves((0..threads).map(of_thread).collect())
     }
 
-    /// A thread's rows: several at once as long as there are so many, then four, and then one.
+    /// A thread's rows: `in_flight` at once while as many are left, then four, and then one.
     fn rounds(&self, mut rows: &[S], in_flight: usize) -> S {
         let mut state = self.neutral;
         for at_once in [in_flight, 4, 1] {
