@@ -392,11 +392,8 @@ fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
     };
     let all: Vec<Reduction> = rows.iter().chain(columns).cloned().collect();
     let peers = ["CUB", "cuBLAS", "cuTENSOR", "PyTorch", "x"];
-    let header = ["", "rows", "GB/s"].iter().chain(&peers).chain(&["columns", "GB/s"]).chain(&peers[1..]);
+    let header = ["", "rows"].iter().chain(&peers).chain(&["columns"]).chain(&peers[1..]);
     let mut table = Table::new(header.copied());
-    let rate = |row: Option<&Reduction>| {
-        or_dash(row.and_then(|row| row.gigabytes_per_second).map(|rate| format!("{rate:.0}")))
-    };
     for wanted in distinct(&all, name) {
         let of = |rows: &[Reduction]| rows.iter().find(|row| name(row) == wanted).cloned();
         let (row, column) = (of(rows), of(columns));
@@ -404,14 +401,12 @@ fn matrices(rows: &[Reduction], columns: &[Reduction]) -> Option<Section> {
         table.push([
             wanted,
             or_dash(row.and_then(Reduction::time)),
-            rate(row),
             number(row.and_then(|row| row.cub_back_to_back_us)),
             number(row.and_then(|row| row.cublas_us)),
             number(row.and_then(|row| row.cutensor_us)),
             number(row.and_then(|row| row.pytorch_us)),
             speedup(row.and_then(Reduction::speedup)),
             or_dash(column.and_then(Reduction::time)),
-            rate(column),
             number(column.and_then(|column| column.cublas_us)),
             number(column.and_then(|column| column.cutensor_us)),
             number(column.and_then(|column| column.pytorch_us)),
