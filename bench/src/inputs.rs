@@ -18,7 +18,7 @@ impl<T: Element> Inputs<T> {
         let mut buffers = vec![gpu.upload(all)?];
         for _ in 1..plan.rotation(size_of_val(all)) {
             let mut copy = gpu.zeroed(all.len())?;
-            gpu.copy(&buffers[0], &mut copy)?;
+            gpu.copy_array(&buffers[0], &mut copy)?;
             buffers.push(copy);
         }
         Ok(Self { buffers, offset, len: all.len() - offset })

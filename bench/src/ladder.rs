@@ -295,16 +295,16 @@ impl Bench<'_> {
         let transposed = data::transposed(&elements, rows, columns)?;
         let bytes = 2 * size_of_val(&elements[..]);
         let inputs = (0..plan.rotation(bytes))
-            .map(|_| gpu.upload_matrix(&elements, rows, columns))
+            .map(|_| gpu.upload(&elements).and_then(|x| x.reshape(&[rows, columns])))
             .collect::<Result<Vec<_>, Error>>()?;
         let section = Section::new("Transpose", format!("{rows} x {columns} f32"));
         let _range = plan.range("transpose");
         results.measure(section, &self.rungs.transpose, TransposeRung::name, |section, rung| {
-            let mut result = gpu.zeroed_matrix(columns, rows)?;
+            let mut result = gpu.zeroed(columns * rows)?.reshape(&[columns, rows])?;
             let _range = plan.range(rung.name());
             let profile = self.first(|| rung.start(gpu, &inputs[0], &mut result))?;
             let expected = if rung.is_copy() { &elements } else { &transposed };
-            let wrong = (!data::same_bits(&gpu.download_matrix(&result)?, expected))
+            let wrong = (!data::same_bits(&gpu.download(&result)?, expected))
                 .then(|| "some elements are not the expected ones".to_owned());
             let timing = plan.time(gpu, &mut |i| rung.start(gpu, &inputs[i % inputs.len()], &mut result))?;
             let (kernel, change) = (rung.name(), rung.summary());

@@ -190,7 +190,7 @@ pub fn copy_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, Error> {
     const ELEMENTS: usize = 1 << 28;
     let buffers = gpu.zeroed::<f32>(ELEMENTS).and_then(|from| Ok((from, gpu.zeroed::<f32>(ELEMENTS)?)));
     let Some((from, mut to)) = if_memory_suffices("the bandwidth of a copy", buffers)? else { return Ok(None) };
-    let timing = plan.of_bound().time(gpu, &mut |_| gpu.copy(&from, &mut to))?;
+    let timing = plan.of_bound().time(gpu, &mut |_| gpu.copy_array(&from, &mut to))?;
     Ok(Some(2.0 * (ELEMENTS * size_of::<f32>()) as f64 / timing.median.as_secs_f64()))
 }
 

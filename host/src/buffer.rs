@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use cuda_std::element::{Plain, Stored, is_plain};
 
+use crate::array::{IntoArrayView, IntoArrayViewMut};
 use crate::backend::{Backend, Memory};
 use crate::{Error, Gpu};
 
@@ -61,20 +62,12 @@ impl<T: Stored> Buffer<T> {
     /// The whole buffer, for a kernel to read.
     pub fn view(&self) -> View<'_, T> {
         let address = self.memory.address();
-        View { memory: &self.memory, address, len: self.len, matrix: None, elements: PhantomData }
+        View { memory: &self.memory, address, len: self.len, elements: PhantomData }
     }
 
     /// The whole buffer, for a kernel to read and write.
     pub fn view_mut(&mut self) -> ViewMut<'_, T> {
-        ViewMut { address: self.memory.address(), memory: &mut self.memory, len: self.len, elements: PhantomData }
-    }
-
-    /// A new buffer with a copy of the elements, made on the device in `gpu`'s stream: [`Gpu::try_clone`].
-    ///
-    /// # Errors
-    /// The device does not have enough memory, or the buffer belongs to another device than `gpu`.
-    pub fn try_clone(&self, gpu: &Gpu) -> Result<Self, Error> {
-        gpu.try_clone(self)
+        ViewMut { address: self.memory.address(), memory: &self.memory, len: self.len, elements: PhantomData }
     }
 }
 
@@ -91,23 +84,28 @@ impl<T> fmt::Debug for Buffer<T> {
 }
 
 /// Elements that a kernel reads.
-#[derive(Clone, Copy)]
 pub struct View<'a, T> {
     memory: &'a Memory,
     address: u64,
     len: usize,
-    /// Rows and columns, if it is a whole matrix.
-    matrix: Option<(usize, usize)>,
     elements: PhantomData<&'a [T]>,
 }
 
 /// Elements that a kernel reads and writes. Nothing else can use the elements while the view exists.
 pub struct ViewMut<'a, T> {
-    memory: &'a mut Memory,
+    memory: &'a Memory,
     address: u64,
     len: usize,
     elements: PhantomData<&'a mut [T]>,
 }
+
+impl<T> Clone for View<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for View<'_, T> {}
 
 impl<'a, T: Stored> View<'a, T> {
     /// The number of elements.
@@ -126,7 +124,7 @@ impl<'a, T: Stored> View<'a, T> {
     /// The elements are not all in this view.
     pub fn slice(self, start: usize, len: usize) -> Result<Self, Error> {
         let address = slice(self.address, self.len, start, len, size_of::<T>())?;
-        Ok(Self { address, len, matrix: None, ..self })
+        Ok(Self { address, len, ..self })
     }
 
     /// The elements from `start` on.
@@ -135,20 +133,10 @@ impl<'a, T: Stored> View<'a, T> {
         self.slice(start, len)
     }
 
-    /// The same elements, as a matrix of `rows` rows and `columns` columns.
-    pub(crate) fn of_matrix(self, rows: usize, columns: usize) -> Self {
-        Self { matrix: Some((rows, columns)), ..self }
-    }
-
-    /// Rows and columns, if it is a whole matrix.
-    pub(crate) fn matrix(&self) -> Option<(usize, usize)> {
-        self.matrix
-    }
-
     /// The same memory as elements of another type. A remainder smaller than one element is left out.
     pub(crate) fn cast<U: Stored>(self) -> View<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
-        View { memory: self.memory, address: self.address, len, matrix: None, elements: PhantomData }
+        View { memory: self.memory, address: self.address, len, elements: PhantomData }
     }
 
     /// The elements' address in device memory, for other libraries.
@@ -201,6 +189,16 @@ impl<'a, T: Stored> ViewMut<'a, T> {
     /// cannot be used.
     pub fn reborrow(&mut self) -> ViewMut<'_, T> {
         ViewMut { memory: self.memory, address: self.address, len: self.len, elements: PhantomData }
+    }
+
+    /// A view of the same elements, for a kernel to read.
+    pub fn as_view(&self) -> View<'_, T> {
+        View { memory: self.memory, address: self.address, len: self.len, elements: PhantomData }
+    }
+
+    /// Two views of the same elements, for layouts that do not share any.
+    pub(crate) fn twice(self) -> [Self; 2] {
+        [(); 2].map(|()| Self { memory: self.memory, address: self.address, len: self.len, elements: PhantomData })
     }
 
     /// The number of elements.
@@ -315,7 +313,7 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Copies `elements` to an existing buffer or view, after all work on it that was started earlier.
+    /// Copies `elements` in C order to an existing array, buffer or view, after all work on it that was started earlier.
     ///
     /// ```
     /// # let gpu = warpfold::Gpu::simt();
@@ -326,11 +324,13 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The lengths differ, or the memory belongs to another device.
-    pub fn upload_into<'t, T: Stored>(&self, elements: &[T], to: impl Into<ViewMut<'t, T>>) -> Result<(), Error> {
-        let to = to.into();
+    /// The lengths differ, the array's elements are not neighbours (upload to a buffer, and use [`Gpu::copy_array`]), or
+    /// the memory belongs to another device.
+    pub fn upload_into<'t, T: Stored>(&self, elements: &[T], to: impl IntoArrayViewMut<'t, T>) -> Result<(), Error> {
+        let to = to.into_array_view_mut();
         self.use_memory(to.memory(), "upload")?;
         same_length("upload", to.len(), elements.len())?;
+        let to = to.into_view()?;
         if elements.is_empty() {
             return Ok(());
         }
@@ -340,13 +340,21 @@ impl Gpu {
         unsafe { self.backend().upload(bytes, to.address()) }
     }
 
-    /// Downloads the elements of a buffer or a view, after all work on it that was started earlier.
+    /// Downloads the elements of an array, a buffer or a view in C order, after all work on them that was started
+    /// earlier. If they are not neighbours in that order, a copy on the device is.
     ///
     /// # Errors
-    /// The memory belongs to another device, earlier work has failed, or the bits of an element are no value of its
-    /// type (a `bool` that is neither 0 nor 1).
-    pub fn download<'f, T: Stored>(&self, from: impl Into<View<'f, T>>) -> Result<Vec<T>, Error> {
-        let from = from.into();
+    /// The memory belongs to another device, earlier work has failed, there is no memory for a copy, or the bits of an
+    /// element are no value of its type (a `bool` that is neither 0 nor 1).
+    pub fn download<'f, T: Stored>(&self, from: impl IntoArrayView<'f, T>) -> Result<Vec<T>, Error> {
+        let from = from.into_array_view();
+        match from.as_view() {
+            Ok(view) => self.download_view(view),
+            Err(_) => self.download_view(self.contiguous(from)?.buffer().view()),
+        }
+    }
+
+    fn download_view<T: Stored>(&self, from: View<'_, T>) -> Result<Vec<T>, Error> {
         let mut elements: Vec<T> = Vec::new();
         elements.try_reserve_exact(from.len()).map_err(|_| Error::OutOfMemory {
             operation: "download",
@@ -365,20 +373,20 @@ impl Gpu {
         Ok(elements)
     }
 
-    /// Downloads the elements of a buffer or a view to a slice, after all work on them that was started earlier. The
-    /// slice keeps its elements if the bits of an element on the device are no value of its type.
+    /// [`Gpu::download`] to a slice. The slice keeps its elements if the bits of an element on the device are no value
+    /// of its type.
     ///
     /// # Errors
     /// As for [`Gpu::download`], or the lengths differ.
-    pub fn download_into<'f, T: Stored>(&self, from: impl Into<View<'f, T>>, to: &mut [T]) -> Result<(), Error> {
-        let from = from.into();
+    pub fn download_into<'f, T: Stored>(&self, from: impl IntoArrayView<'f, T>, to: &mut [T]) -> Result<(), Error> {
+        let from = from.into_array_view();
         same_length("download", to.len(), from.len())?;
-        if !is_plain::<T>() {
+        let Some(view) = from.as_view().ok().filter(|_| is_plain::<T>()) else {
             to.copy_from_slice(&self.download(from)?);
             return Ok(());
-        }
+        };
         // SAFETY: the slice has the view's length, and any bits are an element.
-        unsafe { self.download_to(from, to.as_mut_ptr().cast()) }
+        unsafe { self.download_to(view, to.as_mut_ptr().cast()) }
     }
 
     /// # Safety
@@ -392,35 +400,16 @@ impl Gpu {
         unsafe { self.backend().download(from.address(), to.cast(), from.len() * size_of::<T>()) }
     }
 
-    /// A new buffer with a copy of a buffer or a view, made on the device.
-    ///
-    /// # Errors
-    /// The device does not have enough memory, or the view's memory belongs to another device.
-    pub fn try_clone<'f, T: Stored>(&self, from: impl Into<View<'f, T>>) -> Result<Buffer<T>, Error> {
-        let from = from.into();
-        let mut buffer = Buffer::new(&self.backend(), from.len(), "clone")?;
-        self.copy(from, &mut buffer)?;
-        Ok(buffer)
-    }
-
-    /// Copies the elements of a buffer or view to another on the device.
-    ///
-    /// # Errors
-    /// Their lengths differ, or one of them belongs to another device.
-    pub fn copy<'f, 't, T: Stored>(
-        &self,
-        from: impl Into<View<'f, T>>,
-        to: impl Into<ViewMut<'t, T>>,
-    ) -> Result<(), Error> {
-        let (from, to) = (from.into(), to.into());
+    /// Copies neighbouring bytes on the device, to others that do not overlap them.
+    pub(crate) fn copy(&self, from: View<'_, u8>, to: ViewMut<'_, u8>) -> Result<(), Error> {
         self.use_memory(from.memory(), "copy")?;
         self.use_memory(to.memory(), "copy")?;
         same_length("copy", to.len(), from.len())?;
         if from.is_empty() {
             return Ok(());
         }
-        // SAFETY: one of the two views is mutable, so they do not overlap; both have this number of bytes.
-        unsafe { self.backend().copy(from.address(), to.address(), from.len() * size_of::<T>()) }
+        // SAFETY: both have this number of bytes, and do not overlap, as promised by the caller.
+        unsafe { self.backend().copy(from.address(), to.address(), from.len()) }
     }
 
     /// Checks that memory belongs to this device, and keeps it for an open recording. All uses of memory call this.
@@ -450,8 +439,8 @@ mod tests {
             assert_eq!(gpu.download(&gpu.upload(&wide).unwrap()).unwrap(), wide);
             assert_eq!(gpu.download(&gpu.zeroed::<f64>(len).unwrap()).unwrap(), vec![0.0; len]);
         }
-        let matrix = gpu.upload_matrix(&[1_u16, 2, 3, 4, 5, 6], 2, 3).unwrap();
-        assert_eq!(gpu.download_matrix(&matrix).unwrap(), [1, 2, 3, 4, 5, 6]);
+        let matrix = gpu.upload(&[1_u16, 2, 3, 4, 5, 6]).unwrap().reshape(&[2, 3]).unwrap();
+        assert_eq!(gpu.download(&matrix).unwrap(), [1, 2, 3, 4, 5, 6]);
     }
 
     #[test]
@@ -461,7 +450,7 @@ mod tests {
         let mut x = gpu.upload(&flags).unwrap();
         assert_eq!(gpu.download(&x).unwrap(), flags);
         assert_eq!(gpu.download(&gpu.zeroed::<bool>(3).unwrap()).unwrap(), [false; 3]);
-        assert_eq!(gpu.download_matrix(&gpu.upload_matrix(&flags, 2, 2).unwrap()).unwrap(), flags);
+        assert_eq!(gpu.download(&gpu.upload(&flags).unwrap().reshape(&[2, 2]).unwrap()).unwrap(), flags);
         gpu.upload_into(&[1_u8, 0, 2, 255], x.view_mut().cast()).unwrap();
         let is_third = |error| matches!(error, Error::NotAValue { index: 2, ty: "bool" });
         assert!(is_third(gpu.download(&x).unwrap_err()));
@@ -470,7 +459,7 @@ mod tests {
         assert_eq!(kept, [true; 4]);
         gpu.download_into(x.view().slice(0, 2).unwrap(), &mut kept[2..]).unwrap();
         assert_eq!(kept, [true, true, true, false]);
-        assert_eq!(gpu.download(x.try_clone(&gpu).unwrap().view().cast::<u8>()).unwrap(), [1, 0, 2, 255]);
+        assert_eq!(gpu.download(gpu.contiguous(&x).unwrap().buffer().view().cast::<u8>()).unwrap(), [1, 0, 2, 255]);
         let surrogates = gpu.upload(&[0xD800_u32]).unwrap();
         let error = gpu.download(surrogates.view().cast::<char>()).unwrap_err();
         assert!(error.to_string().contains("element 0") && error.to_string().contains("char"), "{error}");
@@ -482,13 +471,13 @@ mod tests {
         let from = gpu.upload(&[1_u32, 2, 3, 4]).unwrap();
         let mut to = gpu.upload(&[9_u32; 5]).unwrap();
         let mut whole = to.view_mut();
-        gpu.copy(from.view().slice(1, 2).unwrap(), whole.reborrow().slice(3, 2).unwrap()).unwrap();
-        gpu.copy(from.view().slice(4, 0).unwrap(), whole.reborrow().slice(5, 0).unwrap()).unwrap();
+        gpu.copy_array(from.view().slice(1, 2).unwrap(), whole.reborrow().slice(3, 2).unwrap()).unwrap();
+        gpu.copy_array(from.view().slice(4, 0).unwrap(), whole.reborrow().slice(5, 0).unwrap()).unwrap();
         assert!(matches!(whole.reborrow().slice(4, 2), Err(Error::TooShort { found: 5, minimum: 6, .. })));
         assert!(matches!(whole.reborrow().slice(1, usize::MAX), Err(Error::TooShort { .. })));
         let bytes = whole.cast::<u8>();
         assert_eq!(bytes.len(), 20);
-        gpu.copy(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();
+        gpu.copy_array(from.view().cast::<u8>().slice(12, 1).unwrap(), bytes.slice(1, 1).unwrap()).unwrap();
         assert_eq!(gpu.download(&to).unwrap(), [0x0409, 9, 9, 2, 3]);
     }
 
@@ -501,12 +490,12 @@ mod tests {
         let mut two = [0; 2];
         gpu.download_into(x.view().slice(2, 2).unwrap(), &mut two).unwrap();
         assert_eq!(two, [9, 4]);
-        let copy = x.try_clone(&gpu).unwrap();
+        let copy = gpu.contiguous(&x).unwrap();
         gpu.upload_into(&[0; 4], &mut x).unwrap();
         assert_eq!(gpu.download(&copy).unwrap(), [1, 8, 9, 4]);
         gpu.upload_into(&[], x.view_mut().slice(4, 0).unwrap()).unwrap();
         gpu.download_into(x.view().slice(4, 0).unwrap(), &mut []).unwrap();
-        assert!(gpu.try_clone(x.view().slice(0, 0).unwrap()).unwrap().is_empty());
+        assert!(gpu.contiguous(x.view().slice(0, 0).unwrap()).unwrap().is_empty());
 
         let is_length = |result| matches!(result, Err(Error::Length { found: 3, expected: 4, .. }));
         assert!(is_length(gpu.download_into(&x, &mut [0; 3])));
@@ -515,7 +504,7 @@ mod tests {
         let other = Gpu::simt();
         assert!(matches!(other.upload_into(&[0; 4], &mut x), Err(Error::OtherDevice { .. })));
         assert!(matches!(other.download_into(&x, &mut [0; 4]), Err(Error::OtherDevice { .. })));
-        assert!(matches!(x.try_clone(&other), Err(Error::OtherDevice { .. })));
+        assert!(matches!(other.contiguous(&x), Err(Error::OtherDevice { .. })));
     }
 
     #[test]
@@ -523,7 +512,7 @@ mod tests {
         let gpu = Gpu::simt();
         let mut to = gpu.zeroed::<u32>(2).unwrap();
         let from = gpu.upload(&[5_u32, 6]).unwrap();
-        let recording = gpu.record(|| gpu.copy(&from, &mut to)).unwrap();
+        let recording = gpu.record(|| gpu.copy_array(&from, &mut to)).unwrap();
         drop(from);
         assert_eq!(gpu.download(&to).unwrap(), [0, 0]);
         recording.start().unwrap();

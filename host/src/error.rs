@@ -216,27 +216,153 @@ pub enum Error {
         expected: String,
     },
 
-    /// Elements of this size cannot be moved one by one.
-    #[error(
-        "{operation}: an element of the type `{element}` has {size} bytes, and only elements of 1 to {max} bytes are \
-         moved: divide larger elements into several, along one more axis"
-    )]
-    ElementSize {
+    /// An array does not have an axis.
+    #[error("{operation}: there is no axis {axis}: {}", axes_of(*rank))]
+    Axis {
         /// The operation.
         operation: &'static str,
-        /// The element's type.
-        element: &'static str,
-        /// Its bytes.
-        size: usize,
+        /// The given axis.
+        axis: isize,
+        /// The number of the array's axes.
+        rank: usize,
+    },
+
+    /// An axis is named twice.
+    #[error("{operation}: axis {axis} is named twice, as {first} and as {second}: name each axis at most once")]
+    RepeatedAxis {
+        /// The operation.
+        operation: &'static str,
+        /// The axis.
+        axis: usize,
+        /// The first name.
+        first: isize,
+        /// The second name.
+        second: isize,
+    },
+
+    /// An axis is missing in an order of all axes.
+    #[error("{operation}: axis {axis} is missing: name each axis once")]
+    MissingAxis {
+        /// The operation.
+        operation: &'static str,
+        /// The axis.
+        axis: usize,
+    },
+
+    /// There are more axes than an array can have.
+    #[error("{operation}: an array has at most {max} axes, not {found}: merge some that are never used apart")]
+    TooManyAxes {
+        /// The operation.
+        operation: &'static str,
+        /// Their number.
+        found: usize,
         /// The maximum.
         max: usize,
     },
 
-    /// Axes are not a permutation.
-    #[error("permute: {axes:?} is not a permutation of three axes: each of 0, 1 and 2 must occur once")]
-    Axes {
-        /// The given axes.
-        axes: [usize; 3],
+    /// An array has fewer axes than an operation needs.
+    #[error("{operation}: the array has {found} axes, expected at least {minimum}: `reshape` gives it more")]
+    TooFewAxes {
+        /// The operation.
+        operation: &'static str,
+        /// Their number.
+        found: usize,
+        /// The minimum.
+        minimum: usize,
+    },
+
+    /// An array would have more elements than any memory could hold.
+    #[error(
+        "{operation}: with axis {axis} of extent {extent}, the array has more elements than any memory could hold \
+         (extents of 0 do not count)"
+    )]
+    ArrayTooLarge {
+        /// The operation.
+        operation: &'static str,
+        /// The axis with which the product of the extents overflows.
+        axis: usize,
+        /// Its extent.
+        extent: usize,
+    },
+
+    /// Something along one axis is out of range.
+    #[error("{operation}: {what} is {found} on axis {axis}, expected {expected}")]
+    Extent {
+        /// The operation.
+        operation: &'static str,
+        /// The axis.
+        axis: usize,
+        /// What is out of range.
+        what: &'static str,
+        /// Its value.
+        found: usize,
+        /// What is allowed.
+        expected: String,
+    },
+
+    /// A layout has an element before the start of its view.
+    #[error(
+        "{operation}: the lowest element is at position {position}: the offset must be at least what the negative \
+         strides reach back"
+    )]
+    BelowStart {
+        /// The operation.
+        operation: &'static str,
+        /// The position.
+        position: i128,
+    },
+
+    /// A layout has an element further away than any memory reaches.
+    #[error("{operation}: the last element is at position {position}, and no memory could hold so many")]
+    PositionOverflow {
+        /// The operation.
+        operation: &'static str,
+        /// The position.
+        position: i128,
+    },
+
+    /// A shape that only a copy of the elements has.
+    #[error(
+        "reshape: the elements along the axes {axis} and {next} of {layout} are not equally far apart, so only a copy has \
+         this shape: use `gpu.contiguous`, and reshape its result"
+    )]
+    NeedsCopy {
+        /// The first of two axes that are not one.
+        axis: usize,
+        /// The second.
+        next: usize,
+        /// The layout.
+        layout: String,
+    },
+
+    /// The elements of an array are not neighbours.
+    #[error("the elements of {layout} are not neighbours in C order: use `gpu.contiguous`, which copies them")]
+    NotNeighbours {
+        /// The layout.
+        layout: String,
+    },
+
+    /// Two elements of an array that is written could share memory.
+    #[error(
+        "an array to be written may not have two elements in the same place: along axis {axis} of {layout}, neighbours \
+         are {stride} apart, and the axes with smaller strides reach {reach}; expected a larger stride"
+    )]
+    Overlap {
+        /// The axis.
+        axis: usize,
+        /// Its stride.
+        stride: isize,
+        /// How far the axes with smaller strides reach, in elements.
+        reach: usize,
+        /// The layout.
+        layout: String,
+    },
+
+    /// A call would read and write the same memory.
+    #[error("{operation}: the input and the output lie in the same range of memory: write to another array")]
+    SharedMemory {
+        /// The operation.
+        operation: &'static str,
     },
 
     /// A segment's offsets are invalid.
@@ -372,6 +498,15 @@ impl From<simt::Fault> for Error {
 /// The messages of the driver's compiler, for the end of a message's first line.
 fn lines_of(log: &str) -> String {
     if log.is_empty() { String::new() } else { format!("; its compiler says:\n{log}\n") }
+}
+
+/// The axes of an array, for messages.
+fn axes_of(rank: usize) -> String {
+    match rank {
+        0 => "the array has none".to_owned(),
+        1 => "the array has one, 0 or -1".to_owned(),
+        _ => format!("the array has the axes 0 to {}, or -{rank} to -1", rank - 1),
+    }
 }
 
 fn devices_found(count: u32) -> String {

@@ -23,10 +23,10 @@
 //! assert_eq!(gpu.sum(&x)?, 7.0);
 //! assert_eq!(gpu.argmax(&x)?, 2);
 //!
-//! let a = gpu.upload_matrix(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
+//! let a = gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?.reshape(&[2, 3])?;
 //! let t = gpu.transpose(&a)?;
-//! assert_eq!((t.rows(), t.columns()), (3, 2));
-//! assert_eq!(gpu.download_matrix(&t)?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+//! assert_eq!(t.extents(), [3, 2]);
+//! assert_eq!(gpu.download(&t)?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
@@ -118,6 +118,7 @@
 #![cfg_attr(not(feature = "simt"), allow(rustdoc::broken_intra_doc_links))]
 
 mod argument;
+mod array;
 mod backend;
 mod buffer;
 mod device;
@@ -127,7 +128,6 @@ mod gpu;
 pub mod interop;
 #[cfg(feature = "ladder")]
 pub mod ladder;
-mod matrix;
 pub mod occupancy;
 pub mod ptx;
 mod recording;
@@ -138,9 +138,10 @@ mod watch;
 
 pub use reduce::{ExactElement, ExactSums, PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
 #[doc(inline)]
-pub use transpose::{ScaledElement, Scaling, Transposition};
+pub use transpose::{ScaledElement, Scaling};
 
 pub use argument::Host;
+pub use array::{Array, ArrayView, ArrayViewMut, IntoArrayView, IntoArrayViewMut, Layout, MAX_RANK};
 pub use backend::KernelOccupancy;
 pub use buffer::{Buffer, View, ViewMut};
 pub use cuda_std::element::{Element, Plain, Stored};
@@ -152,7 +153,6 @@ pub use exact_sum as exact;
 pub use gpu::Gpu;
 pub use half;
 pub use kernels::ops;
-pub use matrix::Matrix;
 pub use num_complex;
 pub use recording::Recording;
 #[cfg(feature = "simt")]

@@ -22,7 +22,7 @@ use test_support::reductions::{Case, PAIRS, dots};
 use warpfold::ladder::{LadderElement, ReduceRung};
 use warpfold::num_complex::{Complex32, Complex64};
 use warpfold::ops::{InElementType, Mean, Norm, Product, Sum, SumOfSquares};
-use warpfold::{Element, Error, Gpu, Reduction, ScaledElement, Scaling, Transposition};
+use warpfold::{Element, Error, Gpu, Reduction, ScaledElement, Scaling};
 
 /// The lines of a file.
 struct Hashes(String);
@@ -175,8 +175,11 @@ fn scaled_transposes() {
         T: ScaledElement,
     {
         scalings.map(|scaling| {
-            let (input, mut output) = (gpu.upload(all).unwrap(), gpu.upload(all).unwrap());
-            gpu.transpose_views_scaled(Transposition::new(67, 70), scaling, &input, &mut output).unwrap();
+            let (input, output) = (gpu.upload(all).unwrap(), gpu.upload(all).unwrap());
+            let input = input.view().slice(0, 67 * 70).unwrap().reshape(&[67, 70]).unwrap();
+            let mut output = output;
+            let transposed = output.view_mut().slice(0, 67 * 70).unwrap().reshape(&[70, 67]).unwrap();
+            gpu.copy_scaled(scaling, input.permute_axes(&[1, 0]).unwrap(), transposed).unwrap();
             gpu.download(&output).unwrap().iter().flat_map(&bytes).collect()
         })
     }

@@ -186,7 +186,7 @@ fn a_row_has_the_same_bits_alone_and_among_others() {
 fn transposed<T: Exact>(rows: usize, columns: usize, source: &mut SmallRng) {
     let gpu = executor();
     let all: Vec<T> = (0..rows).flat_map(|_| elements(columns, source)).collect();
-    let matrix = gpu.upload_matrix(&all, rows, columns).unwrap();
+    let matrix = gpu.upload(&all).unwrap().reshape(&[rows, columns]).unwrap();
     let transpose = gpu.transpose(&matrix).unwrap();
     let expected: Vec<Bits> = all.chunks(columns).map(on_host).collect();
     let case = format!("{rows} x {columns} {}", T::NAME);

@@ -4,6 +4,7 @@
 //!
 //! | module | tests |
 //! |---|---|
+//! | `arrays` | copies between arrays of any layout |
 //! | `bits` | the bits of results, compared with stored hashes |
 //! | `by_length` | orders of reduction that depend only on the length |
 //! | `partials` | reductions whose blocks exchange partial results |
@@ -27,6 +28,7 @@
 //! | `entries` | the entries in the PTX of a library user |
 //! | `examples` | the examples, run as a user does |
 
+mod arrays;
 mod bits;
 mod by_length;
 mod corpus;

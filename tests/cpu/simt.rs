@@ -148,11 +148,11 @@ proptest! {
                 .map(|i| f32::from_bits(first.wrapping_add(0x9E37_79B9_u32.wrapping_mul(i as u32))))
                 .collect();
         let gpu = Gpu::simt();
-        let matrix = gpu.upload_matrix(&elements, rows, columns)?;
-        let mut result = gpu.upload_matrix(&vec![f32::from_bits(u32::MAX); rows * columns], columns, rows)?;
+        let matrix = gpu.upload(&elements)?.reshape(&[rows, columns])?;
+        let mut result = gpu.upload(&vec![f32::from_bits(u32::MAX); rows * columns])?.reshape(&[columns, rows])?;
         rung.start(&gpu, &matrix, &mut result)?;
         let expected = if rung.is_copy() { elements } else { transposed(&elements, rows, columns) };
-        prop_assert_eq!(first_difference(&gpu.download_matrix(&result)?, &expected), None);
+        prop_assert_eq!(first_difference(&gpu.download(&result)?, &expected), None);
     }
 }
 
@@ -309,12 +309,12 @@ fn shapes_around_every_tile() {
     for (rows, columns) in shapes {
         let elements: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
         let (matrix, transpose) =
-            (gpu.upload_matrix(&elements, rows, columns).unwrap(), transposed(&elements, rows, columns));
+            (gpu.upload(&elements).unwrap().reshape(&[rows, columns]).unwrap(), transposed(&elements, rows, columns));
         for rung in TransposeRung::ALL {
-            let mut result = gpu.upload_matrix(&vec![-1.0; rows * columns], columns, rows).unwrap();
+            let mut result = gpu.upload(&vec![-1.0; rows * columns]).unwrap().reshape(&[columns, rows]).unwrap();
             rung.start(&gpu, &matrix, &mut result).unwrap();
             let expected = if rung.is_copy() { &elements } else { &transpose };
-            let difference = first_difference(&gpu.download_matrix(&result).unwrap(), expected);
+            let difference = first_difference(&gpu.download(&result).unwrap(), expected);
             assert_eq!(difference, None, "{} of {rows} x {columns}", rung.name());
         }
     }
@@ -363,11 +363,13 @@ fn an_index_outside_of_a_view_is_named() {
 #[test]
 fn shapes_and_lengths_that_do_not_fit_are_errors() {
     let gpu = Gpu::simt();
-    assert!(matches!(gpu.upload_matrix(&[1.0_f32; 5], 2, 3), Err(Error::Length { found: 5, expected: 6, .. })));
-    assert!(matches!(gpu.upload_matrix::<f32>(&[], usize::MAX, 2), Err(Error::ShapeOverflow { .. })));
     assert!(matches!(
-        gpu.zeroed_matrix::<f32>(1 << 31, 1 << 31),
-        Err(Error::ShapeOverflow { .. } | Error::OutOfMemory { .. })
+        gpu.upload(&[1.0_f32; 5]).and_then(|x| x.reshape(&[2, 3])),
+        Err(Error::Length { found: 6, expected: 5, .. })
+    ));
+    assert!(matches!(
+        gpu.upload::<f32>(&[]).and_then(|x| x.reshape(&[usize::MAX, 2])),
+        Err(Error::ArrayTooLarge { axis: 0, .. })
     ));
     assert!(matches!(gpu.zeroed::<f32>(1 << 46), Err(Error::OutOfMemory { .. })));
     assert!(matches!(gpu.zeroed::<f64>(usize::MAX), Err(Error::ShapeOverflow { .. })));
@@ -375,9 +377,10 @@ fn shapes_and_lengths_that_do_not_fit_are_errors() {
     assert!(
         matches!(&error, Error::OutOfMemory { free, device, .. } if *free > 0 && *device == gpu.info().unwrap().name)
     );
-    let matrix = gpu.zeroed_matrix::<f32>(2, 3).unwrap();
-    let mut wrong = gpu.zeroed_matrix::<f32>(2, 3).unwrap();
-    assert!(matches!(gpu.transpose_into(&matrix, &mut wrong), Err(Error::Length { .. })));
+    let matrix = gpu.zeroed::<f32>(2 * 3).unwrap().reshape(&[2, 3]).unwrap();
+    let mut wrong = gpu.zeroed::<f32>(2 * 3).unwrap().reshape(&[2, 3]).unwrap();
+    let transposed = matrix.view().permute_axes(&[1, 0]).unwrap();
+    assert!(matches!(gpu.copy_array(transposed, &mut wrong), Err(Error::Extent { axis: 0, found: 2, .. })));
     let other = Gpu::simt().upload(&[1.0_f32]).unwrap();
     assert!(matches!(gpu.sum(&other), Err(Error::OtherDevice { operation: "reduce" })));
     assert!(matches!(other.view().slice(1, 1), Err(Error::TooShort { .. })));
@@ -396,7 +399,7 @@ fn empty_inputs() {
     assert_eq!(gpu.sum(&gpu.upload::<f32>(&[]).unwrap()).unwrap().to_bits(), 0.0_f32.to_bits());
     assert_eq!(gpu.sum(&gpu.upload::<i32>(&[]).unwrap()).unwrap(), 0_i64);
     for (rows, columns) in [(0, 0), (0, 5), (5, 0)] {
-        let result = gpu.transpose(&gpu.upload_matrix::<f32>(&[], rows, columns).unwrap()).unwrap();
-        assert_eq!((result.rows(), result.columns()), (columns, rows));
+        let result = gpu.transpose(&gpu.upload::<f32>(&[]).unwrap().reshape(&[rows, columns]).unwrap()).unwrap();
+        assert_eq!(result.extents(), [columns, rows]);
     }
 }

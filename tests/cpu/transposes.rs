@@ -6,7 +6,7 @@ use test_support::transposes::{
     ALIGNED, CHECKS, Case, Check, EVERY_SIZE, IN_PLACE_CHECKS, LARGE, MANY, PERMUTE_CHECKS, SCALED_CHECKS, SIDES, TALL,
 };
 use test_support::{executor, times};
-use warpfold::{Error, Gpu, Plain, Profile, Transposition};
+use warpfold::{ArrayView, ArrayViewMut, Error, Gpu, Layout, Plain, Profile};
 
 fn any_side() -> impl Strategy<Value = usize> {
     prop_oneof![prop::sample::select(&SIDES[..]), 0_usize..300, Just(2000)]
@@ -348,17 +348,16 @@ fn many_squares_in_place() {
 fn bank_conflicts<T: Plain + Default>(rows: usize, columns: usize) -> u64 {
     let gpu = Gpu::simt();
     let input = gpu.upload(&vec![T::default(); rows * columns]).unwrap();
-    let mut output = gpu.zeroed::<T>(rows * columns).unwrap();
-    let shape = Transposition::new(rows, columns);
-    gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap().bank_conflicts()
+    let matrix = input.view().reshape(&[rows, columns]).unwrap();
+    gpu.profile(|| gpu.transpose(matrix).map(drop)).unwrap().bank_conflicts()
 }
 
 /// Bank conflicts in place, with enough squares that the large tiles are used.
 fn bank_conflicts_in_place<T: Plain + Default>(side: usize, batch: usize) -> u64 {
     let gpu = Gpu::simt();
-    let mut matrices = gpu.upload(&vec![T::default(); batch * side * side]).unwrap();
-    let shape = Transposition::new(side, side).batch(batch);
-    gpu.profile(|| gpu.transpose_views_in_place(shape, &mut matrices)).unwrap().bank_conflicts()
+    let matrices = gpu.upload(&vec![T::default(); batch * side * side]).unwrap();
+    let mut matrices = matrices.reshape(&[batch, side, side]).unwrap();
+    gpu.profile(|| gpu.transpose_in_place(&mut matrices)).unwrap().bank_conflicts()
 }
 
 #[test]
@@ -384,10 +383,8 @@ fn transposes_have_no_bank_conflicts() {
 fn short_wide_bytes_are_read_in_few_passes() {
     let gpu = Gpu::simt();
     for rows in [40, 65, 100, 127, 128] {
-        let input = gpu.upload(&vec![1_u8; rows * 4001]).unwrap();
-        let mut output = gpu.zeroed::<u8>(rows * 4001).unwrap();
-        let shape = Transposition::new(rows, 4001);
-        let profile = gpu.profile(|| gpu.transpose_views(shape, &input, &mut output)).unwrap();
+        let input = gpu.upload(&vec![1_u8; rows * 4001]).unwrap().reshape(&[rows, 4001]).unwrap();
+        let profile = gpu.profile(|| gpu.transpose(&input).map(drop)).unwrap();
         let ways = profile.kernel("short_wide_u8_32768").shared_loads.ways().unwrap();
         assert!(ways < 2.7, "{rows} rows: {ways} passes for one");
     }
@@ -421,87 +418,83 @@ fn elements_of_1_to_64_bytes() {
 #[test]
 fn four_numbers_are_one_element() {
     let gpu = Gpu::simt();
-    let matrix = gpu.upload_matrix(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|x| [x; 4]), 2, 3).unwrap();
-    let transposed = gpu.download_matrix(&gpu.transpose(&matrix).unwrap()).unwrap();
+    let matrix = gpu.upload(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0].map(|x| [x; 4])).unwrap().reshape(&[2, 3]).unwrap();
+    let transposed = gpu.download(&gpu.transpose(&matrix).unwrap()).unwrap();
     assert_eq!(transposed, [0.0, 3.0, 1.0, 4.0, 2.0, 5.0].map(|x| [x; 4]));
 }
 
 #[test]
-fn elements_of_no_bytes_and_large_ones_are_refused() {
-    fn refused<T: Plain>(element: T, size: &str) {
+fn elements_of_more_bytes_and_of_none() {
+    fn moved<const N: usize>() {
         let gpu = Gpu::simt();
-        let (mut matrix, mut other) = (gpu.upload(&[element; 4]).unwrap(), gpu.upload(&[element; 4]).unwrap());
-        let shape = Transposition::new(2, 2);
-        let mut square = gpu.upload_matrix(&[element; 4], 2, 2).unwrap();
-        let results = [
-            gpu.transpose(&square).map(|_| ()),
-            gpu.transpose_views(shape, &matrix, &mut other),
-            gpu.transpose_views(Transposition::new(1, 4), &matrix, &mut other),
-            gpu.transpose_in_place(&mut square),
-            gpu.transpose_views_in_place(shape, &mut matrix),
-            gpu.permute([2, 1, 2], [2, 1, 0], &matrix, &mut other),
-            gpu.permute([2, 2, 0], [0, 1, 2], matrix.view().slice(0, 0).unwrap(), &mut other),
-        ];
-        for result in results {
-            let error = result.unwrap_err();
-            assert!(matches!(error, Error::ElementSize { max: 64, .. }), "{error}");
-            assert!(error.to_string().contains(size), "{error}");
-        }
+        let element = |i: u8| -> [u8; N] { std::array::from_fn(|byte| i.wrapping_mul(37) ^ byte as u8) };
+        let numbers: Vec<[u8; N]> = (0..6).map(element).collect();
+        let matrix = gpu.upload(&numbers).unwrap().reshape(&[2, 3]).unwrap();
+        let expected = [0, 3, 1, 4, 2, 5].map(element);
+        assert_eq!(gpu.download(&gpu.transpose(&matrix).unwrap()).unwrap(), expected, "{N} bytes");
+        let mut square = gpu.upload(&numbers[..4]).unwrap().reshape(&[2, 2]).unwrap();
+        gpu.transpose_in_place(&mut square).unwrap();
+        assert_eq!(gpu.download(&square).unwrap(), [0, 2, 1, 3].map(element), "{N} bytes");
     }
-    refused((), "has 0 bytes");
-    refused([0_u8; 65], "has 65 bytes");
-    refused([0_u64; 16], "`[u64; 16]` has 128 bytes");
+    moved::<0>();
+    moved::<65>();
+    moved::<128>();
+    moved::<1000>();
 }
 
 #[test]
-fn mismatched_views_are_errors() {
+fn mismatched_arrays_are_errors() {
     let gpu = Gpu::simt();
-    let (six, mut six_out) = (gpu.upload(&[1_u16; 6]).unwrap(), gpu.zeroed::<u16>(6).unwrap());
+    let six = gpu.upload(&[1_u16; 6]).unwrap().reshape(&[2, 3]).unwrap();
+    let mut six_out = gpu.upload(&[7_u16; 6]).unwrap().reshape(&[2, 3]).unwrap();
     let message = |error: Error| error.to_string();
-    let shape = Transposition::new(2, 4);
-    let error = message(gpu.transpose_views(shape, &six, &mut six_out).unwrap_err());
-    assert!(error.contains("the input has 6 elements, expected at least 8"), "{error}");
-    let pitched = Transposition::new(2, 3).with_output_pitch(4).unwrap();
-    let error = message(gpu.transpose_views(pitched, &six, &mut six_out).unwrap_err());
-    assert!(error.contains("the output has 6 elements, expected at least 10"), "{error}");
-    let error = message(Transposition::new(2, 3).with_input_pitch(2).unwrap_err());
-    assert!(error.contains("the input's pitch is 2"), "{error}");
-    let huge = Transposition::new(1 << 40, 1 << 40);
-    assert!(matches!(gpu.transpose_views(huge, &six, &mut six_out), Err(Error::ShapeOverflow { .. })));
-    // The pitch of a single row has no effect.
-    let row = Transposition::new(1, 6).with_input_pitch(usize::MAX / 3).unwrap();
-    gpu.transpose_views(row, &six, &mut six_out).unwrap();
-    let column = Transposition::new(6, 1).with_output_pitch(usize::MAX / 3).unwrap();
-    gpu.transpose_views(column, &six, &mut six_out).unwrap();
-    assert_eq!(gpu.download(&six_out).unwrap(), [1; 6]);
-    let other = Gpu::simt().upload(&[1_u16; 6]).unwrap();
-    let error = gpu.transpose_views(Transposition::new(2, 3), &other, &mut six_out);
-    assert!(matches!(error, Err(Error::OtherDevice { .. })));
-    let error = message(gpu.permute([1, 2, 3], [0, 2, 2], &six, &mut six_out).unwrap_err());
-    assert!(error.contains("[0, 2, 2] is not a permutation of three axes"), "{error}");
-    let error = message(gpu.permute([1, 2, 3], [0, 2, 3], &six, &mut six_out).unwrap_err());
-    assert!(error.contains("[0, 2, 3] is not a permutation of three axes"), "{error}");
-    let error = message(gpu.permute([2, 2, 2], [0, 2, 1], &six, &mut six_out).unwrap_err());
-    assert!(error.contains("the input has 6 elements, expected 8"), "{error}");
-    let error = gpu.permute([1 << 40, 1 << 40, 1], [0, 2, 1], &six, &mut six_out);
-    assert!(matches!(error, Err(Error::ShapeOverflow { .. })));
-    assert!(
-        gpu.permute([1 << 40, 1 << 40, 0], [2, 1, 0], &gpu.zeroed::<u8>(0).unwrap(), &mut gpu.zeroed(0).unwrap())
-            .is_ok()
-    );
-    let mut matrix = gpu.upload_matrix(&[1_u16; 6], 2, 3).unwrap();
-    let error = message(gpu.transpose_in_place(&mut matrix).unwrap_err());
-    assert!(error.contains("the matrix has 2 rows, and only square matrices can be transposed in place"), "{error}");
-    let pitched = Transposition::new(2, 2).with_output_pitch(3).unwrap();
-    let error = message(gpu.transpose_views_in_place(pitched, &mut six_out).unwrap_err());
-    assert!(
-        error.contains("the output's pitch is 3, but the input's is 2, and in place the two must be equal"),
-        "{error}"
-    );
-    let error = message(gpu.transpose_views_in_place(Transposition::new(3, 3), &mut six_out).unwrap_err());
-    assert!(error.contains("the view of the matrices has 6 elements, expected at least 9"), "{error}");
-    assert!(gpu.transpose_views(Transposition::new(0, 3), &six, &mut six_out).is_ok());
-    assert!(gpu.transpose_views(Transposition::new(2, 3).batch(0), &six, &mut six_out).is_ok());
+    let transposed = six.view().permute_axes(&[1, 0]).unwrap();
+    let error = message(gpu.copy_array(transposed, &mut six_out).unwrap_err());
+    assert!(error.contains("the target's extent is 2 on axis 0, expected 3"), "{error}");
+    let error = message(gpu.copy_array(six.buffer(), &mut six_out).unwrap_err());
+    assert!(error.contains("the target's list of axes has 2 elements, expected 1"), "{error}");
+    let other = Gpu::simt().upload(&[1_u16; 6]).unwrap().reshape(&[2, 3]).unwrap();
+    assert!(matches!(gpu.copy_array(&other, &mut six_out), Err(Error::OtherDevice { .. })));
+    assert!(matches!(gpu.transpose(&other), Err(Error::OtherDevice { .. })));
+    let error = message(gpu.permute(&six, &[0, -2]).unwrap_err());
+    assert!(error.contains("axis 0 is named twice, as 0 and as -2"), "{error}");
+    let error = message(gpu.permute(&six, &[0, 2]).unwrap_err());
+    assert!(error.contains("there is no axis 2: the array has the axes 0 to 1, or -2 to -1"), "{error}");
+    let error = message(gpu.permute(&six, &[1]).unwrap_err());
+    assert!(error.contains("axis 0 is missing"), "{error}");
+    let error = message(gpu.transpose(six.buffer()).unwrap_err());
+    assert!(error.contains("the array has 1 axes, expected at least 2"), "{error}");
+    let error = message(gpu.transpose_in_place(&mut six_out).unwrap_err());
+    assert!(error.contains("the extent is 3 on axis 1, expected 2, as that before: only square"), "{error}");
+    // Layouts that the view does not have.
+    let layout = Layout::strided(&[2, 3], &[4, 1], 0).unwrap();
+    let error = message(ArrayView::new(six.buffer().view(), &layout).unwrap_err());
+    assert!(error.contains("the view has 6 elements, expected at least 7"), "{error}");
+    // Outputs of which two elements would be one.
+    let overlapping = Layout::strided(&[2, 3], &[2, 1], 0).unwrap();
+    let error = message(ArrayViewMut::new(six_out.buffer_mut().view_mut(), &overlapping).unwrap_err());
+    assert!(error.contains("along axis 0 of 2 x 3 with strides [2, 1], neighbours are 2 apart"), "{error}");
+    assert!(error.contains("reach 2"), "{error}");
+    let repeated = Layout::strided(&[2, 3], &[0, 1], 0).unwrap();
+    assert!(matches!(
+        ArrayViewMut::new(six_out.buffer_mut().view_mut(), &repeated),
+        Err(Error::Overlap { axis: 0, stride: 0, reach: 0, .. })
+    ));
+    // Two parts of one array, whose elements alternate.
+    let alternating = Layout::strided(&[2, 3], &[1, 2], 0).unwrap();
+    let (first, second) =
+        ArrayViewMut::new(six_out.buffer_mut().view_mut(), &alternating).unwrap().split_at(1).unwrap();
+    let error = message(gpu.copy_array(first.as_array_view(), second).unwrap_err());
+    assert!(error.contains("the same range of memory"), "{error}");
+    assert_eq!(gpu.download(&six_out).unwrap(), [7; 6]);
+    // Two that lie apart.
+    let (mut first, second) = six_out.view_mut().split_at(1).unwrap();
+    gpu.copy_array(&gpu.upload(&[4, 5, 6]).unwrap(), first.reborrow().remove_axis(0).unwrap()).unwrap();
+    gpu.copy_array(first.as_array_view(), second).unwrap();
+    assert_eq!(gpu.download(&six_out).unwrap(), [4, 5, 6, 4, 5, 6]);
+    // Of nothing there is nothing to copy.
+    let none = gpu.zeroed::<u8>(0).unwrap().reshape(&[1 << 40, 0, 1 << 20]).unwrap();
+    assert_eq!(gpu.permute(&none, &[2, 1, 0]).unwrap().extents(), [1 << 20, 0, 1 << 40]);
 }
 
 /// The GPU test of more than 2^32 elements, with fewer elements.
@@ -536,9 +529,9 @@ fn short_wide_segments_read_nothing_past_a_tile() {
 fn ends_of_rows_have_at_most_two_way_bank_conflicts() {
     fn ways<T: Plain + Default>(side: usize) -> u64 {
         let gpu = executor();
-        let mut matrices = gpu.upload(&vec![T::default(); 3 * side * side]).unwrap();
-        let shape = Transposition::new(side, side).batch(3);
-        let profile = gpu.profile(|| gpu.transpose_views_in_place(shape, &mut matrices)).unwrap();
+        let matrices = gpu.upload(&vec![T::default(); 3 * side * side]).unwrap();
+        let mut matrices = matrices.reshape(&[3, side, side]).unwrap();
+        let profile = gpu.profile(|| gpu.transpose_in_place(&mut matrices)).unwrap();
         profile.total().shared_loads.worst_ways
     }
     for side in [127, 129, 255] {

@@ -92,7 +92,7 @@ fn trap_here() -> ! {
             ("upload", gpu.upload(&[1_u32]).err()),
             ("download", gpu.download(&sum).err()),
             ("zeroed", gpu.zeroed::<u32>(1).err()),
-            ("copy", gpu.copy(&x, &mut out).err()),
+            ("copy", gpu.copy_array(&x, &mut out).err()),
             ("sum", gpu.sum(&x).err()),
             ("record", gpu.record(|| Ok(())).err()),
             ("fork", gpu.fork().err()),

@@ -129,17 +129,17 @@ pub fn transposes_by_rung(gpu: &Gpu, rung: TransposeRung) -> Result<(), Failed> 
     for (rows, columns) in shapes {
         // Any bits: a transpose must keep the payloads of NaNs too.
         let elements: Vec<f32> = (0..rows * columns).map(|_| f32::from_bits(source.random())).collect();
-        let matrix = gpu.upload_matrix(&elements, rows, columns)?;
+        let matrix = gpu.upload(&elements)?.reshape(&[rows, columns])?;
         // Makes unwritten elements visible.
         let poison = vec![f32::from_bits(0xFFFF_FFFF); rows * columns];
-        let mut result = gpu.upload_matrix(&poison, columns, rows)?;
+        let mut result = gpu.upload(&poison)?.reshape(&[columns, rows])?;
         rung.start(gpu, &matrix, &mut result)?;
-        let found = gpu.download_matrix(&result)?;
+        let found = gpu.download(&result)?;
         let expected = if rung.is_copy() { elements.clone() } else { transposed(&elements, rows, columns) };
         if let Some(at) = first_difference(&found, &expected) {
             return Err(format!("{rows} x {columns}: element {at} of the transpose is wrong").into());
         }
-        let again = gpu.download_matrix(&gpu.transpose(&gpu.transpose(&matrix)?)?)?;
+        let again = gpu.download(&gpu.transpose(&gpu.transpose(&matrix)?)?)?;
         if first_difference(&again, &elements).is_some() {
             return Err(format!("{rows} x {columns}: transposing twice gives another matrix").into());
         }

@@ -82,11 +82,11 @@ impl Subject {
             Self::Transpose(_) | Self::LibraryTranspose => {
                 let (rows, columns) = sides.get(gpu);
                 let elements = data::random_floats(check_matrix::<f32>(gpu, plan, rows, columns)?)?;
-                let matrix = gpu.upload_matrix(&elements, rows, columns)?;
-                let mut result = gpu.zeroed_matrix(columns, rows)?;
+                let matrix = gpu.upload(&elements)?.reshape(&[rows, columns])?;
+                let mut result = gpu.zeroed(columns * rows)?.reshape(&[columns, rows])?;
                 Ok(gpu.profile(|| match self {
                     Self::Transpose(rung) => rung.start(gpu, &matrix, &mut result),
-                    _ => gpu.transpose_into(&matrix, &mut result),
+                    _ => gpu.copy_array(matrix.view().permute_axes(&[1, 0])?, &mut result),
                 })?)
             }
             Self::ControlFlow(rung) => {

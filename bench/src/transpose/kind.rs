@@ -3,7 +3,7 @@
 
 use clap::ValueEnum;
 use serde::Serialize;
-use warpfold::{Buffer, Error, Gpu, Plain};
+use warpfold::{ArrayView, ArrayViewMut, Buffer, Error, Gpu, Plain};
 
 use super::shape::Shape;
 
@@ -68,7 +68,7 @@ impl Kind {
     }
 
     /// The permutation of the axes: for each of the output's axes, the input's axis.
-    pub const fn axes(self) -> [usize; 3] {
+    pub const fn axes(self) -> [isize; 3] {
         match self {
             Self::Transpose | Self::Scaled | Self::InPlace => [0, 2, 1],
             Self::Permute102 => [1, 0, 2],
@@ -84,12 +84,23 @@ impl Kind {
         input: &mut Buffer<T>,
         output: &mut Buffer<T>,
     ) -> Result<(), Error> {
-        let Shape { batch, rows, columns } = *shape;
-        match self {
-            Self::Transpose | Self::Scaled => gpu.transpose_views(shape.transposition(), &*input, output),
-            Self::InPlace => gpu.transpose_views_in_place(shape.transposition(), input),
-            Self::Permute102 | Self::Permute210 => gpu.permute([batch, rows, columns], self.axes(), &*input, output),
+        if self == Self::InPlace {
+            return gpu.transpose_in_place(input.view_mut().reshape(&shape.extents())?);
         }
+        let (from, to) = self.arrays(shape, input, output)?;
+        gpu.copy_array(from, to)
+    }
+
+    /// The input with its axes in the output's order, and the output.
+    pub fn arrays<'a, T: Plain>(
+        self,
+        shape: &Shape,
+        input: &'a Buffer<T>,
+        output: &'a mut Buffer<T>,
+    ) -> Result<(ArrayView<'a, T>, ArrayViewMut<'a, T>), Error> {
+        let from = input.view().reshape(&shape.extents())?.permute_axes(&self.axes())?;
+        let to = output.view_mut().reshape(from.extents())?;
+        Ok((from, to))
     }
 
     /// The element of the output that corresponds to an element of the input.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{bail, ensure};
 use clap::Args;
 use warpfold::ladder::TransposeRung;
-use warpfold::{Error, Gpu, Matrix};
+use warpfold::{Error, Gpu};
 
 pub use sweep::SweepArguments;
 
@@ -145,6 +145,9 @@ struct Bench<'a> {
     columns: usize,
 }
 
+/// A matrix on the device.
+type Matrix<T> = warpfold::Array<T>;
+
 /// A transpose, checked and timed.
 struct Transposed {
     array: Array,
@@ -155,7 +158,7 @@ struct Transposed {
 impl Bench<'_> {
     /// Transposes by the kernel of `Gpu::transpose`.
     fn by_library<T: Number>(&self, array: &Array) -> anyhow::Result<Transposed> {
-        let start = |from: &Matrix<T>, to: &mut Matrix<T>| self.gpu.transpose_into(from, to);
+        let start = |from: &Matrix<T>, to: &mut Matrix<T>| self.gpu.copy_array(from.view().permute_axes(&[1, 0])?, to);
         let expected = data::transposed(array.elements::<T>(), self.rows, self.columns)?;
         self.measure("transpose", array, start, &expected)
     }
@@ -180,15 +183,15 @@ impl Bench<'_> {
         let Self { gpu, plan, rows, columns } = *self;
         let elements = array.elements::<T>();
         let inputs = (0..plan.rotation(2 * size_of_val(elements)))
-            .map(|_| gpu.upload_matrix(elements, rows, columns))
+            .map(|_| gpu.upload(elements).and_then(|x| x.reshape(&[rows, columns])))
             .collect::<Result<Vec<_>, Error>>()?;
-        let mut result = gpu.zeroed_matrix(columns, rows)?;
+        let mut result = gpu.zeroed(columns * rows)?.reshape(&[columns, rows])?;
         let mut start = |i: usize| transpose(&inputs[i % inputs.len()], &mut result);
         let range = plan.range(name);
         start(0)?;
         let timing = plan.time(gpu, &mut start)?;
         drop(range);
-        let transposed = gpu.download_matrix(&result)?;
+        let transposed = gpu.download(&result)?;
         let wrong = (!data::same_bits(&transposed, expected))
             .then(|| "some elements are not those of the transpose".to_owned());
         Ok(Transposed { array: array.reordered(transposed, vec![columns, rows]), wrong, timing })

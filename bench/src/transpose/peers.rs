@@ -94,7 +94,7 @@ impl Peers {
     ) -> anyhow::Result<Option<Called<Timing>>> {
         let Some(library) = self.cutensor.as_ref().filter(|_| case.kind != Kind::InPlace) else { return Ok(None) };
         let factor = if case.kind == Kind::Scaled { FACTOR } else { 1.0 };
-        let (extents, axes) = (case.shape.extents(), case.kind.axes());
+        let (extents, axes) = (case.shape.extents(), case.kind.axes().map(isize::unsigned_abs));
         let what = Permutation { size: case.size, factor, extents: &extents, axes: &axes };
         library.permute(gpu, plan, &what, inputs, output)
     }

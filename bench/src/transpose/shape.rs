@@ -4,7 +4,6 @@ use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
-use warpfold::Transposition;
 
 use crate::options::count;
 
@@ -28,10 +27,6 @@ impl Shape {
     /// The extents of the batch, seen as one array.
     pub const fn extents(&self) -> [usize; 3] {
         [self.batch, self.rows, self.columns]
-    }
-
-    pub const fn transposition(&self) -> Transposition {
-        Transposition::new(self.rows, self.columns).batch(self.batch)
     }
 }
 

@@ -212,7 +212,7 @@ fn first_wrong<T: Plain>(case: &Case, input: &[T], output: &[T]) -> Option<Strin
     const TILE: usize = 64;
     let Shape { batch, rows, columns } = case.shape;
     let sides = [batch, rows, columns];
-    let axes = case.kind.axes();
+    let axes = case.kind.axes().map(isize::unsigned_abs);
     // For each of the input's axes, its stride in the output.
     let mut strides = [0; 3];
     let mut stride = 1;
@@ -253,9 +253,9 @@ fn measure_scaled<T: ScaledElement + Plain>(
     case: &Case,
     factor: T,
 ) -> anyhow::Result<Row> {
-    let matrices = case.shape.transposition();
     measure::<T>(gpu, plan, peers, case, |input, output| {
-        gpu.transpose_views_scaled(matrices, Scaling::by(factor), &*input, output)
+        let (from, to) = case.kind.arrays(&case.shape, input, output)?;
+        gpu.copy_scaled(Scaling::by(factor), from, to)
     })
 }
 
@@ -275,7 +275,7 @@ fn measure<T: Plain>(
     let mut inputs: Vec<Buffer<T>> = vec![gpu.upload(&elements)?];
     for _ in 1..plan.rotation(2 * len * size_of::<T>()) {
         let mut copy = gpu.zeroed(len)?;
-        gpu.copy(&inputs[0], &mut copy)?;
+        gpu.copy_array(&inputs[0], &mut copy)?;
         inputs.push(copy);
     }
     let mut result = gpu.zeroed::<T>(len)?;
@@ -299,7 +299,7 @@ fn measure<T: Plain>(
     drop(elements);
     let copy = if gpu.is_cuda() {
         // A long copy is faster in a stream, a short one in a graph. The faster of the two is the bound.
-        let mut copy = |i: usize| gpu.copy(&inputs[i % inputs.len()], &mut result);
+        let mut copy = |i: usize| gpu.copy_array(&inputs[i % inputs.len()], &mut result);
         let (recorded, streamed) = (plan.time_recorded(gpu, &mut copy)?, plan.time(gpu, &mut copy)?);
         Some(if recorded.median < streamed.median { recorded } else { streamed })
     } else {

@@ -359,7 +359,7 @@ impl<T: LadderElement> PreparedSum<T> {
     pub fn load(&mut self, gpu: &Gpu, input: &Buffer<T>) -> Result<(), Error> {
         self.check(input)?;
         match &mut self.steps {
-            Steps::InPlace { scratch, .. } => gpu.copy(input, scratch),
+            Steps::InPlace { scratch, .. } => gpu.copy_array(input, scratch),
             _ => Ok(()),
         }
     }

@@ -4,7 +4,8 @@ use cuda_std::launch::Kernel;
 use kernels::ladder::transpose::{self as ladder, TransposeArgs, VECTORIZED_TILE, tiles};
 
 use super::{find, grid_of};
-use crate::{Error, Gpu, Matrix};
+use crate::transpose::same_extents;
+use crate::{Array, Error, Gpu};
 
 /// The handle of a transpose kernel.
 pub(crate) type Transpose = Kernel<TransposeArgs<'static, f32>>;
@@ -137,18 +138,19 @@ impl TransposeRung {
     /// Starts the transpose of `matrix` into `result`. A copy keeps the elements' order. Allocates nothing.
     ///
     /// # Errors
-    /// `result` does not have the transposed shape, or one of the two belongs to another device.
-    pub fn start(self, gpu: &Gpu, matrix: &Matrix<f32>, result: &mut Matrix<f32>) -> Result<(), Error> {
-        let (rows, columns) = (matrix.rows(), matrix.columns());
-        let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
-        for (what, found, expected) in sides {
-            if found != expected {
-                return Err(Error::Length { operation: "transpose", what, found, expected });
-            }
-        }
+    /// The arrays do not have two axes each, `result` does not have the transposed shape, or one of the two belongs to
+    /// another device.
+    pub fn start(self, gpu: &Gpu, matrix: &Array<f32>, result: &mut Array<f32>) -> Result<(), Error> {
+        const OPERATION: &str = "transpose";
+        let &[rows, columns] = matrix.extents() else {
+            let found = matrix.rank();
+            return Err(Error::Length { operation: OPERATION, what: "the matrix's list of axes", found, expected: 2 });
+        };
+        let expected = matrix.layout().permute_axes(&[1, 0])?;
+        same_extents(OPERATION, &expected, result.layout())?;
         if rows == 0 || columns == 0 {
-            gpu.use_memory(matrix.buffer().view().memory(), "transpose")?;
-            return gpu.use_memory(result.buffer().view().memory(), "transpose");
+            gpu.use_memory(matrix.buffer().view().memory(), OPERATION)?;
+            return gpu.use_memory(result.buffer().view().memory(), OPERATION);
         }
         let kernel = self.kernel();
         let grid = grid_of(kernel.id(), self.blocks(rows, columns))?;

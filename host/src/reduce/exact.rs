@@ -14,15 +14,15 @@ use super::plan::{Blocks, Concurrency, Tiles};
 use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
-use crate::{Error, Gpu, Transposition, View, ViewMut};
+use crate::{Error, Gpu, Layout, View, ViewMut};
 
 /// The reduction of a shape by exact sums.
 pub(super) struct Exact<T: Element, R: Plain> {
     kernels: ExactKernels<T, R>,
     plan: Plan,
-    /// The transposition that makes rows of the columns, and the numbers of elements of the input and of its transposed
-    /// copy. `None` if there is a kernel for columns.
-    transposed: Option<(Transposition, usize, usize)>,
+    /// The columns as an array of batch, columns and rows, which a copy makes rows of. `None` if there is a kernel for
+    /// columns.
+    transposed: Option<Layout>,
 }
 
 /// How a shape is launched. It does not change the results.
@@ -98,9 +98,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
                 }
                 false => {
-                    let transposition = Transposition::new(rows, columns).batch(batches).with_input_pitch(pitch)?;
-                    transposed =
-                        Some((transposition, shape.elements().unwrap_or(usize::MAX), batches * rows * columns));
+                    let strides = [batch_pitch as isize, 1, pitch as isize];
+                    transposed = Some(Layout::strided(&[batches, columns, rows], &strides, 0)?);
                     Plan::of_rows::<T>(batches * columns, rows, rows, multiprocessors)
                 }
             },
@@ -212,8 +211,8 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
                 WorkspaceSize { superaccumulators, tickets: tickets * WORDS_OF_TICKET, ..WorkspaceSize::default() }
             }
         };
-        let copy = self.transposed.map_or(0, |(_, _, elements)| (elements * size_of::<T>()).div_ceil(size_of::<u64>()));
-        WorkspaceSize { copy, ..size }
+        let elements = self.transposed.map_or(0, |columns| columns.len());
+        WorkspaceSize { copy: (elements * size_of::<T>()).div_ceil(size_of::<u64>()), ..size }
     }
 
     fn launch(
@@ -224,12 +223,12 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         let output = output.cast::<u8>();
-        let (Some((transposition, elements, copied)), Some(mut copy)) = (self.transposed, workspace.copy.take()) else {
+        let (Some(columns), Some(mut copy)) = (self.transposed, workspace.copy.take()) else {
             return self.reduce(gpu, workspace, input, output);
         };
-        let started = gpu
-            .transpose_views(transposition, input.slice(0, elements)?, copy.view_mut().cast::<T>().slice(0, copied)?)
-            .and_then(|()| self.reduce(gpu, workspace, copy.view().cast::<T>().slice(0, copied)?, output));
+        let started = Layout::contiguous(columns.extents())
+            .and_then(|rows| gpu.copy_bytes_of(size_of::<T>(), input.cast(), &columns, copy.view_mut().cast(), &rows))
+            .and_then(|()| self.reduce(gpu, workspace, copy.view().cast::<T>().slice(0, columns.len())?, output));
         workspace.copy = Some(copy);
         started
     }

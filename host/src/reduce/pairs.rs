@@ -199,9 +199,6 @@ pub(super) fn check_inputs<T: Element>(gpu: &Gpu, shape: Shape, x: View<'_, T>, 
     let minimum = shape.elements().unwrap_or(usize::MAX);
     for (what, input) in [("the first input", x), ("the second input", y)] {
         gpu.use_memory(input.memory(), OPERATION)?;
-        if let Some((rows, columns)) = input.matrix() {
-            shape.check_matrix(OPERATION, rows, columns)?;
-        }
         if input.len() < minimum {
             return Err(Error::TooShort { operation: OPERATION, what, found: input.len(), minimum });
         }

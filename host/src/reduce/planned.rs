@@ -83,9 +83,6 @@ pub(super) fn check_elements<T: Element>(shape: Shape) -> Result<(), Error> {
 /// Checks that an input belongs to this device and is long enough for the shape, before outputs are allocated.
 pub(super) fn check_input<T: Element>(gpu: &Gpu, shape: Shape, input: View<'_, T>) -> Result<(), Error> {
     gpu.use_memory(input.memory(), OPERATION)?;
-    if let Some((rows, columns)) = input.matrix() {
-        shape.check_matrix(OPERATION, rows, columns)?;
-    }
     match shape.elements().filter(|&elements| input.len() < elements) {
         Some(minimum) => Err(Error::TooShort { operation: OPERATION, what: "the input", found: input.len(), minimum }),
         None => Ok(()),

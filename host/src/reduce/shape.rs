@@ -11,10 +11,6 @@ use crate::Error;
 /// | [`Shape::columns`] | one for each column | the column's elements |
 /// | [`Shape::axis`] | the other axes, in their order | one axis of an array |
 /// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
-///
-/// For a [`Matrix`](crate::Matrix), the shape is that of the whole matrix, or of its own rows or columns: of all of
-/// them, or of the first ones. For its [`buffer`](crate::Matrix::buffer), which has no rows or columns, any shape is
-/// possible that is not longer than the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
     pub(super) kind: Kind,
@@ -119,28 +115,6 @@ impl Shape {
             Kind::Rows { len, .. } => len,
             Kind::Columns { rows, .. } => rows,
         }
-    }
-
-    /// Checks that the rows of this shape are rows of a matrix, or the first elements of these rows.
-    pub(super) fn check_matrix(&self, operation: &'static str, rows: usize, columns: usize) -> Result<(), Error> {
-        let (own_rows, width, own_pitch) = match self.kind {
-            // The whole input, or the start of it.
-            Kind::Rows { rows: 0 | 1, .. } | Kind::Columns { batches: 1, rows: 0 | 1, .. } => return Ok(()),
-            Kind::Rows { rows, len, pitch } => (rows, len, pitch),
-            Kind::Columns { batches: 1, rows, columns, pitch, .. } => (rows, columns, pitch),
-            // More axes than a matrix has.
-            Kind::Columns { batches, rows, columns, batch_pitch, .. } => {
-                (batches, rows.saturating_mul(columns), batch_pitch)
-            }
-        };
-        if own_pitch == columns && width <= columns && own_rows <= rows {
-            return Ok(());
-        }
-        let expected = format!(
-            "and it has {own_rows} rows of {width} elements, but the matrix is {rows} x {columns}: use at most its \
-             rows and columns, at its pitch of {columns}, or reduce its buffer, which takes any shape"
-        );
-        Err(Error::Shape { operation, what: "the shape's pitch", found: own_pitch, expected })
     }
 
     /// The number of elements that a view needs for this shape; `None` if the number overflows.

@@ -1,91 +1,101 @@
 //! Transposes of square matrices in place.
 
-use cuda_std::element::Plain;
+use cuda_std::element::{Plain, Stored};
 use cuda_std::launch::Kernel;
 use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements_of_tile, in_place_tiles};
 use kernels::transpose::tuning::{MIN_LARGE_TILES, small_in_place_elements};
 
+use super::canonical::{Axis, Canonical, merged};
+use super::last_two_exchanged;
 use super::strides::grids;
-use super::unit::{Unit, check_element};
-use super::{OPERATION, Transposition};
-use crate::{Error, Gpu, Matrix, ViewMut};
+use super::unit::Unit;
+use crate::array::IntoArrayViewMut;
+use crate::{Error, Gpu, Layout, ViewMut};
+
+const OPERATION: &str = "transpose in place";
+
+/// Square matrices in place: a batch of `side` x `side` units, whose rows are contiguous.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Squares {
+    batch: usize,
+    side: usize,
+    pitch: usize,
+    batch_pitch: usize,
+}
+
+impl Squares {
+    /// The matrices of a layout whose last two axes are square, if their rows are contiguous and begin in ascending
+    /// order, and the other axes are one.
+    fn of(layout: &Layout) -> Option<Self> {
+        let at = layout.rank() - 2;
+        let (side, pitch) = (layout.extents()[at], layout.strides()[at]);
+        let outer = layout.without(layout.rank() - 1).without(at);
+        let axes = outer.extents().iter().zip(outer.strides());
+        let axes = axes.map(|(&extent, &stride)| Axis { extent, input: stride, output: stride }).collect();
+        let (batch, batch_pitch) = match merged(axes)[..] {
+            [] => (1, side as isize * pitch),
+            [Axis { extent, input, .. }] => (extent, input),
+            _ => return None,
+        };
+        if layout.strides()[at + 1] != 1 || pitch < side as isize || batch_pitch < 0 {
+            return None;
+        }
+        Some(Self { batch, side, pitch: pitch as usize, batch_pitch: batch_pitch as usize })
+    }
+
+    /// Whether all rows begin and end at multiples of 16 bytes.
+    fn are_aligned(&self, address: u64, size: usize) -> bool {
+        let Self { side, pitch, batch_pitch, .. } = *self;
+        address.is_multiple_of(16) && [side, pitch, batch_pitch].iter().all(|&units| (units * size).is_multiple_of(16))
+    }
+}
 
 impl Gpu {
-    /// Transposes a square matrix in place. Allocates nothing.
+    /// Transposes a square matrix, or each matrix of a batch, in place: the last two axes change places. Allocates
+    /// nothing.
     ///
     /// ```
     /// use warpfold::Gpu;
     ///
     /// let gpu = Gpu::first_or_simt()?;
-    /// let mut a = gpu.upload_matrix(&[1, 2, 3, 4], 2, 2)?;
+    /// let mut a = gpu.upload(&[1, 2, 3, 4])?.reshape(&[2, 2])?;
     /// gpu.transpose_in_place(&mut a)?;
-    /// assert_eq!(gpu.download_matrix(&a)?, [1, 3, 2, 4]);
+    /// assert_eq!(gpu.download(&a)?, [1, 3, 2, 4]);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
     /// # Errors
-    /// An element has no bytes or more than 64, the matrix is not square, or belongs to another device. (For other
-    /// shapes, elements would move along long cycles. [`Gpu::transpose`], which writes a second matrix, is faster than
-    /// that.)
-    pub fn transpose_in_place<T: Plain>(&self, matrix: &mut Matrix<T>) -> Result<(), Error> {
-        let shape = Transposition::new(matrix.rows(), matrix.columns());
-        self.transpose_views_in_place(shape, matrix.buffer_mut())
-    }
-
-    /// Transposes a batch of square matrices in place. The two pitches of `shape` must be equal.
-    ///
-    /// # Errors
-    /// An element has no bytes or more than 64, the matrices are not square, the pitches differ, the view is shorter
-    /// than the shape or belongs to another device, or no memory could hold the shape.
-    pub fn transpose_views_in_place<'m, T: Plain>(
-        &self,
-        shape: Transposition,
-        matrices: impl Into<ViewMut<'m, T>>,
-    ) -> Result<(), Error> {
-        let matrices = matrices.into();
-        check_element::<T>(OPERATION)?;
-        self.use_memory(matrices.memory(), OPERATION)?;
-        let Transposition { rows, columns, input_pitch, output_pitch, .. } = shape;
-        if rows != columns {
+    /// The array has fewer than two axes, the last two are not of the same extent, or it belongs to another device. (For
+    /// other shapes, elements would move along long cycles. [`Gpu::transpose`], which writes a second array, is faster
+    /// than that.)
+    pub fn transpose_in_place<'m, T: Stored>(&self, array: impl IntoArrayViewMut<'m, T>) -> Result<(), Error> {
+        let array = array.into_array_view_mut();
+        self.use_memory(array.memory(), OPERATION)?;
+        let layout = *array.layout();
+        // Two axes at least.
+        let exchanged = layout.permute_axes(&last_two_exchanged(OPERATION, &layout)?)?;
+        let at = layout.rank() - 1;
+        let (side, found) = (layout.extents()[at - 1], layout.extents()[at]);
+        if found != side {
             let expected = format!(
-                "but the matrix has {rows} rows, and only square matrices can be transposed in place: use `transpose`, \
-                 which writes a new matrix"
+                "{side}, as that before: only square matrices are transposed in place; `transpose` writes a new array"
             );
-            return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
+            return Err(Error::Extent { operation: OPERATION, axis: at, what: "the extent", found, expected });
         }
-        if input_pitch != output_pitch {
-            let expected = format!("but the input's is {input_pitch}, and in place the two must be equal");
-            return Err(Error::Shape {
-                operation: OPERATION,
-                what: "the output's pitch",
-                found: output_pitch,
-                expected,
-            });
-        }
-        let Some(needed) = shape.input_elements(size_of::<T>()) else {
-            return Err(Error::ShapeOverflow { rows: rows.saturating_mul(shape.batch), columns, size: size_of::<T>() });
-        };
-        if matrices.len() < needed {
-            let (found, minimum) = (matrices.len(), needed);
-            return Err(Error::TooShort { operation: OPERATION, what: "the view of the matrices", found, minimum });
-        }
-        if rows <= 1 || needed == 0 {
+        let size = size_of::<T>();
+        if side <= 1 || layout.is_empty() || size == 0 {
             return Ok(());
         }
-        self.transpose_elements_in_place(shape, size_of::<T>(), matrices.cast())
+        let elements = array.into_elements().cast::<u8>();
+        let unit = Unit::dividing(size as u64 | elements.address());
+        match Squares::of(&layout).filter(|_| unit.bytes() == size) {
+            Some(squares) => self.transpose_squares(unit, squares, elements.skip(layout.offset() * size)?),
+            None => self.swap_strided(&Canonical::pairs(unit, size / unit.bytes(), &layout, &exchanged), elements),
+        }
     }
 
-    /// Transposes square matrices of elements of `size` bytes in place. The view is long enough for them.
-    fn transpose_elements_in_place(
-        &self,
-        shape: Transposition,
-        size: usize,
-        matrices: ViewMut<'_, u8>,
-    ) -> Result<(), Error> {
-        let unit = Unit::dividing(size as u64 | matrices.address());
-        if unit.bytes() != size {
-            return self.transpose_strided_in_place(&shape.strides(), size, matrices);
-        }
+    /// Transposes square matrices of elements that one access moves. The view begins with the first.
+    fn transpose_squares(&self, unit: Unit, squares: Squares, matrices: ViewMut<'_, u8>) -> Result<(), Error> {
         match unit {
             Unit::One => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
@@ -98,7 +108,7 @@ impl Gpu {
                         ],
                     )
                 };
-                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
             }
             Unit::Two => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
@@ -111,7 +121,7 @@ impl Gpu {
                         ],
                     )
                 };
-                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
             }
             Unit::Four => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
@@ -124,7 +134,7 @@ impl Gpu {
                         ],
                     )
                 };
-                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
             }
             Unit::Eight => {
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
@@ -134,13 +144,13 @@ impl Gpu {
                         [aligned_in_place_tiles::handle::<u64, { elements_of_tile(8) }>(); 2],
                     )
                 };
-                self.launch_in_place(unaligned, aligned, shape, matrices.cast())
+                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
             }
             Unit::Sixteen => {
                 // Elements of 16 bytes are vectors, so they are always aligned.
                 // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
                 let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements_of_tile(16) }>(); 2] };
-                self.launch_in_place(aligned[0], aligned, shape, matrices.cast())
+                self.launch_in_place(aligned[0], aligned, squares, matrices.cast())
             }
         }
     }
@@ -151,22 +161,21 @@ impl Gpu {
         &self,
         kernel: Kernel<InPlaceArgs<'static, T>>,
         aligned: [Kernel<InPlaceArgs<'static, T>>; 2],
-        shape: Transposition,
+        squares: Squares,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let Transposition { rows: side, batch, input_pitch: pitch, .. } = shape;
+        let Squares { batch, side, pitch, batch_pitch } = squares;
         let size = size_of::<T>();
         let pairs = |elements: usize| {
             let tiles = side.div_ceil(elements.isqrt());
             tiles * (tiles + 1) / 2
         };
         let has_small_tiles = pairs(elements_of_tile(size)).saturating_mul(batch) < MIN_LARGE_TILES;
-        let (kernel, pairs) = match shape.strides().is_aligned(matrices.address(), size) {
+        let (kernel, pairs) = match squares.are_aligned(matrices.address(), size) {
             false => (kernel, pairs(elements_of_tile(size))),
             true if has_small_tiles => (aligned[1], pairs(small_in_place_elements(size))),
             true => (aligned[0], pairs(elements_of_tile(size))),
         };
-        let batch_pitch = side * pitch;
         for range in grids(batch, pairs) {
             let matrix = matrices.reborrow().skip(range.start * batch_pitch)?;
             let arguments = InPlaceArgs { matrix, side, pitch, batch_pitch };

@@ -16,22 +16,10 @@ use kernels::transpose::tuning::{
 use super::packed::{Packed, PackedKernels};
 use super::strides::Strides;
 use super::tiling::{Tiling, Waves, narrow_tiling, sector_aligned_if_enough, vector_tiling};
-use super::unit::{Sides, Unit};
+use super::unit::Unit;
 use crate::{Error, Gpu, View, ViewMut};
 
 impl Gpu {
-    /// Transposes the matrices. The shape is not empty, and the views are long enough for it.
-    pub(super) fn transpose_matrices(&self, strides: Strides, sides: Sides<'_, '_>) -> Result<(), Error> {
-        let unit = sides.unit();
-        if unit.bytes() == sides.size {
-            return self.transpose_units(unit, strides, sides.input, sides.output);
-        }
-        match strides.as_segments() {
-            Some(matrix) => self.permute_segments(matrix, sides),
-            None => self.transpose_strided(&strides, sides),
-        }
-    }
-
     /// Transposes matrices of elements that one access moves. The views begin at multiples of the unit.
     pub(super) fn transpose_units(
         &self,

@@ -1,10 +1,13 @@
-//! Transposes of elements of any type, shape and pitch.
+//! Copies of arrays from any layout to any other: transposes, permutations, slices, and arrays that are repeated.
+//!
+//! A copy is brought to its [canonical form](canonical), which chooses the [method].
 
+mod canonical;
 mod in_place;
 mod interleaved;
 mod launch;
+mod method;
 mod packed;
-mod permute;
 mod scaled;
 mod segments;
 mod strided;
@@ -12,200 +15,208 @@ mod strides;
 mod tiling;
 mod unit;
 
-use cuda_std::element::Plain;
+use cuda_std::element::Stored;
 
-use crate::{Error, Gpu, Matrix, View, ViewMut};
+use crate::array::{IntoArrayView, IntoArrayViewMut};
+use crate::{Array, ArrayView, ArrayViewMut, Buffer, Error, Gpu, Layout, View, ViewMut};
 
+use canonical::{Axis, Canonical};
+use method::Method;
 pub use scaled::{ScaledElement, Scaling};
-use strides::Strides;
-use unit::{Sides, check_element};
 
-const OPERATION: &str = "transpose";
-const PERMUTE: &str = "permute";
-
-/// The shape of a transpose: the rows and columns of the matrices, the number of matrices, and the pitches.
-///
-/// ```
-/// use warpfold::{Gpu, Transposition};
-///
-/// let gpu = Gpu::first_or_simt()?;
-/// // Two matrices of 2 x 3 bytes, whose rows begin 4 bytes apart: each becomes a matrix of 3 x 2.
-/// let input = gpu.upload(b"abc.def.ABC.DEF.")?;
-/// let mut output = gpu.upload(b"------------")?;
-/// gpu.transpose_views(Transposition::new(2, 3).batch(2).with_input_pitch(4)?, &input, &mut output)?;
-/// assert_eq!(gpu.download(&output)?, b"adbecfADBECF");
-/// # Ok::<(), warpfold::Error>(())
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Transposition {
-    rows: usize,
-    columns: usize,
-    batch: usize,
-    input_pitch: usize,
-    output_pitch: usize,
-}
-
-impl Transposition {
-    /// One matrix of `rows` x `columns` elements in row-major order, without gaps.
-    pub const fn new(rows: usize, columns: usize) -> Self {
-        Self { rows, columns, batch: 1, input_pitch: columns, output_pitch: rows }
-    }
-
-    /// A batch of `matrices` such matrices, one after the other.
-    pub const fn batch(self, matrices: usize) -> Self {
-        Self { batch: matrices, ..self }
-    }
-
-    /// The same shape, with rows of the input that begin `pitch` elements apart.
-    ///
-    /// # Errors
-    /// `pitch` is smaller than the length of a row, so rows would overlap.
-    pub fn with_input_pitch(self, pitch: usize) -> Result<Self, Error> {
-        check_pitch("the input's pitch", pitch, self.columns)?;
-        Ok(Self { input_pitch: pitch, ..self })
-    }
-
-    /// The same shape, with rows of the output that begin `pitch` elements apart. Elements between rows are not
-    /// written.
-    ///
-    /// # Errors
-    /// `pitch` is smaller than the length of a row, so rows would overlap.
-    pub fn with_output_pitch(self, pitch: usize) -> Result<Self, Error> {
-        check_pitch("the output's pitch", pitch, self.rows)?;
-        Ok(Self { output_pitch: pitch, ..self })
-    }
-
-    /// The shape of the transpose of `matrix`, if `result` has the transposed shape.
-    fn between<T: Plain>(matrix: &Matrix<T>, result: &Matrix<T>) -> Result<Self, Error> {
-        let (rows, columns) = (matrix.rows(), matrix.columns());
-        let sides = [("the result's rows", result.rows(), columns), ("the result's columns", result.columns(), rows)];
-        for (what, found, expected) in sides {
-            if found != expected {
-                return Err(Error::Length { operation: OPERATION, what, found, expected });
-            }
-        }
-        Ok(Self::new(rows, columns))
-    }
-
-    /// Whether the transpose is a copy, because the matrices are one row or one column without gaps.
-    const fn is_copy(&self) -> bool {
-        (self.rows == 1 || self.columns == 1) && self.input_pitch == self.columns && self.output_pitch == self.rows
-    }
-
-    /// The strides of the shape. The pitch of a single row may be any number, so its length replaces it.
-    const fn strides(&self) -> Strides {
-        let Self { rows, columns, batch, .. } = *self;
-        let input_pitch = if batch * rows == 1 { columns } else { self.input_pitch };
-        let output_pitch = if batch * columns == 1 { rows } else { self.output_pitch };
-        let (input_batch_pitch, output_batch_pitch) = (rows * input_pitch, columns * output_pitch);
-        Strides { rows, columns, batch, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch }
-    }
-
-    /// Checks that elements can be transposed, and that both views belong to the device and are long enough for the
-    /// shape. Returns the number of the input's elements, 0 if there is nothing to do.
-    fn check<T: Plain>(&self, gpu: &Gpu, input: &View<'_, T>, output: &ViewMut<'_, T>) -> Result<usize, Error> {
-        check_element::<T>(OPERATION)?;
-        gpu.use_memory(input.memory(), OPERATION)?;
-        gpu.use_memory(output.memory(), OPERATION)?;
-        let Self { rows, columns, batch, .. } = *self;
-        let size = size_of::<T>();
-        let (Some(needed_in), Some(needed_out)) = (self.input_elements(size), self.output_elements(size)) else {
-            return Err(Error::ShapeOverflow { rows: rows.saturating_mul(batch), columns, size });
-        };
-        for (what, found, minimum) in [("the input", input.len(), needed_in), ("the output", output.len(), needed_out)]
-        {
-            if found < minimum {
-                return Err(Error::TooShort { operation: OPERATION, what, found, minimum });
-            }
-        }
-        Ok(needed_in)
-    }
-
-    /// The number of the input's elements, if memory could hold them.
-    fn input_elements(&self, size: usize) -> Option<usize> {
-        needed(self.batch, self.rows, self.input_pitch, self.columns, size)
-    }
-
-    /// The number of the output's elements, if memory could hold them.
-    fn output_elements(&self, size: usize) -> Option<usize> {
-        needed(self.batch, self.columns, self.output_pitch, self.rows, size)
-    }
-}
-
-fn check_pitch(what: &'static str, found: usize, length: usize) -> Result<(), Error> {
-    let expected = || format!("but rows of {length} elements need a pitch of at least {length}");
-    if found >= length { Ok(()) } else { Err(Error::Shape { operation: OPERATION, what, found, expected: expected() }) }
-}
-
-/// The number of elements up to the end of the last row of the last matrix, if memory could hold them.
-fn needed(batch: usize, rows: usize, pitch: usize, columns: usize, size: usize) -> Option<usize> {
-    if batch == 0 || rows == 0 || columns == 0 {
-        return Some(0);
-    }
-    let rows_before = batch.checked_mul(rows)? - 1;
-    let elements = rows_before.checked_mul(pitch)?.checked_add(columns)?;
-    elements.checked_mul(size).filter(|&bytes| bytes <= isize::MAX as usize).map(|_| elements)
-}
+const OPERATION: &str = "copy an array";
 
 impl Gpu {
-    /// The transpose, as a new matrix.
+    /// An array with the same elements in C order, without gaps.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let x = gpu.upload(&[1, 2, 3, 4, 5, 6])?.reshape(&[2, 3])?;
+    /// let odd = gpu.contiguous(x.view().slice(1, .., 2)?.reverse(0)?)?;
+    /// assert_eq!(odd.extents(), [2, 2]);
+    /// assert_eq!(gpu.download(&odd)?, [4, 6, 1, 3]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// An element has no bytes or more than 64, the matrix belongs to another device, or there is no memory for the
-    /// result.
-    pub fn transpose<T: Plain>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
-        let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
-        self.transpose_into(matrix, &mut result)?;
+    /// The array belongs to another device, or there is no memory for the result.
+    pub fn contiguous<'a, T: Stored>(&self, array: impl IntoArrayView<'a, T>) -> Result<Array<T>, Error> {
+        let from = array.into_array_view();
+        let layout = Layout::contiguous(from.extents())?;
+        let mut result = Array::new(Buffer::new(&self.backend(), layout.len(), "allocate an array")?, layout);
+        self.copy_array(from, &mut result)?;
         Ok(result)
     }
 
-    /// Writes the transpose of `matrix` to `result`. Allocates nothing.
+    /// An array with its axes in another order: axis `i` of the result is axis `axes[i]` of the array, as in NumPy's
+    /// `transpose`. The result is contiguous.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// // Two images of 3 pixels with 2 channels each. In the result, each channel's pixels are contiguous.
+    /// let pixels = gpu.upload(&[1, 10, 2, 20, 3, 30, 4, 40, 5, 50, 6, 60])?.reshape(&[2, 3, 2])?;
+    /// let planes = gpu.permute(&pixels, &[0, 2, 1])?;
+    /// assert_eq!(gpu.download(&planes)?, [1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// An element has no bytes or more than 64, `result` does not have the transposed shape, or one of the two belongs
-    /// to another device.
-    pub fn transpose_into<T: Plain>(&self, matrix: &Matrix<T>, result: &mut Matrix<T>) -> Result<(), Error> {
-        let shape = Transposition::between(matrix, result)?;
-        self.transpose_views(shape, matrix, result.buffer_mut())
+    /// `axes` does not name each axis once; or as for [`Gpu::contiguous`].
+    pub fn permute<'a, T: Stored>(&self, array: impl IntoArrayView<'a, T>, axes: &[isize]) -> Result<Array<T>, Error> {
+        self.contiguous(array.into_array_view().permute_axes(axes)?)
     }
 
-    /// Writes the transposes of the input's matrices to the output, one after the other. Elements may be of any
-    /// [`Plain`] type of 1 to 64 bytes: numbers, arrays of numbers, and user-defined types that implement `Plain`.
-    /// Their bits are copied. Allocates nothing.
+    /// The transpose of a matrix, or of each matrix of a batch: the last two axes change places.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let a = gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?.reshape(&[2, 3])?;
+    /// assert_eq!(gpu.download(&gpu.transpose(&a)?)?, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// An element has no bytes or more than 64, a view is shorter than the shape, or belongs to another device, or no
-    /// memory could hold the shape.
-    pub fn transpose_views<'i, 'o, T: Plain>(
+    /// The array has fewer than two axes; or as for [`Gpu::contiguous`].
+    pub fn transpose<'a, T: Stored>(&self, array: impl IntoArrayView<'a, T>) -> Result<Array<T>, Error> {
+        let array = array.into_array_view();
+        self.contiguous(array.permute_axes(&last_two_exchanged("transpose", array.layout())?)?)
+    }
+
+    /// Copies an array to another one of the same extents, whatever the layouts of the two. Gaps of the target are not
+    /// written. Allocates nothing.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let x = gpu.upload(&[1, 2, 3, 4, 5, 6])?.reshape(&[2, 3])?;
+    /// let mut y = gpu.zeroed(6)?.reshape(&[3, 2])?;
+    /// gpu.copy_array(x.view().permute_axes(&[1, 0])?, &mut y)?;
+    /// assert_eq!(gpu.download(&y)?, [1, 4, 2, 5, 3, 6]);
+    /// // To the last row, from the right.
+    /// gpu.copy_array(&gpu.upload(&[[8, 9]].concat())?, y.view_mut().slice(0, 2.., 1)?.remove_axis(0)?.reverse(0)?)?;
+    /// assert_eq!(gpu.download(&y)?, [1, 4, 2, 5, 9, 8]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The extents differ, the two overlap in memory, or one of them belongs to another device.
+    pub fn copy_array<'f, 't, T: Stored>(
         &self,
-        shape: Transposition,
-        input: impl Into<View<'i, T>>,
-        output: impl Into<ViewMut<'o, T>>,
+        from: impl IntoArrayView<'f, T>,
+        to: impl IntoArrayViewMut<'t, T>,
     ) -> Result<(), Error> {
-        let (input, output) = (input.into(), output.into());
-        let elements = shape.check(self, &input, &output)?;
-        if elements == 0 {
+        let (from, to) = (from.into_array_view(), to.into_array_view_mut());
+        self.check_copy(&from, &to)?;
+        let (from_layout, to_layout) = (*from.layout(), *to.layout());
+        let (from, to) = (from.elements().cast(), to.into_elements().cast());
+        self.copy_bytes_of(size_of::<T>(), from, &from_layout, to, &to_layout)
+    }
+
+    /// Checks that the two are of the same extents, of this device, and apart in memory.
+    fn check_copy<T: Stored>(&self, from: &ArrayView<'_, T>, to: &ArrayViewMut<'_, T>) -> Result<(), Error> {
+        self.use_memory(from.elements().memory(), OPERATION)?;
+        self.use_memory(to.memory(), OPERATION)?;
+        same_extents(OPERATION, from.layout(), to.layout())?;
+        let range = |address: u64, layout: &Layout| {
+            let (first, last) = layout.positions()?;
+            // Inside a view, so all of these fit.
+            let byte = |position: i128| address + (position as usize * size_of::<T>()) as u64;
+            Some(byte(first)..byte(last + 1))
+        };
+        let ranges = (range(from.elements().address(), from.layout()), range(to.address(), to.layout()));
+        match ranges {
+            (Some(from), Some(to)) if from.start < to.end && to.start < from.end => {
+                Err(Error::SharedMemory { operation: OPERATION })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Copies elements of `size` bytes between two layouts of the same extents, of views that have their elements.
+    pub(crate) fn copy_bytes_of(
+        &self,
+        size: usize,
+        input: View<'_, u8>,
+        from: &Layout,
+        output: ViewMut<'_, u8>,
+        to: &Layout,
+    ) -> Result<(), Error> {
+        if from.is_empty() || size == 0 {
             return Ok(());
         }
-        if shape.is_copy() {
-            return self.copy(input.slice(0, elements)?, output.slice(0, elements)?);
+        let copy = Canonical::new(size, [input.address(), output.address()], from, to);
+        let bytes = copy.unit.bytes();
+        let method = Method::of(&copy);
+        if method == Method::Strided {
+            return self.copy_strided(&copy, input, output);
         }
-        self.transpose_matrices(shape.strides(), Sides::new(input, output))
+        // Only the general method takes an input whose strides are negative, so these are the lowest addresses.
+        let (input, output) = (input.skip(copy.input * bytes)?, output.skip(copy.output * bytes)?);
+        match method {
+            Method::Contiguous(units) => self.copy(input.slice(0, units * bytes)?, output.slice(0, units * bytes)?),
+            Method::Transposes(strides, outer) => each_index(&outer, bytes, input, output, |input, output| {
+                self.transpose_units(copy.unit, strides, input, output)
+            }),
+            Method::Segments(matrix) => self.permute_segments(matrix, copy.unit, input, output),
+            Method::Interleaved(matrix) => self.transpose_interleaved(copy.unit, matrix, input, output),
+            Method::Strided => Ok(()),
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn shapes_larger_than_any_memory_are_refused() {
-        let shape = |rows, columns| Transposition::new(rows, columns);
-        assert_eq!(shape(1 << 40, 1 << 40).input_elements(1), None);
-        assert_eq!(shape(1 << 40, 1 << 20).input_elements(16), None);
-        assert_eq!(shape(1 << 31, 2).batch(usize::MAX).output_elements(1), None);
-        assert_eq!(shape(0, 7).input_elements(4), Some(0));
-        assert_eq!(shape(3, 5).with_input_pitch(8).unwrap().batch(2).input_elements(4), Some(5 * 8 + 5));
-        assert!(shape(3, 5).with_input_pitch(4).is_err() && shape(3, 5).with_output_pitch(2).is_err());
+/// The axes of an array, of which the last two have changed places.
+fn last_two_exchanged(operation: &'static str, layout: &Layout) -> Result<Vec<isize>, Error> {
+    let rank = layout.rank();
+    if rank < 2 {
+        return Err(Error::TooFewAxes { operation, found: rank, minimum: 2 });
     }
+    let mut axes: Vec<isize> = (0..rank as isize).collect();
+    axes.swap(rank - 1, rank - 2);
+    Ok(axes)
+}
+
+/// Checks that two arrays have the same extents.
+pub(crate) fn same_extents(operation: &'static str, from: &Layout, to: &Layout) -> Result<(), Error> {
+    if from.rank() != to.rank() {
+        let (found, expected) = (to.rank(), from.rank());
+        return Err(Error::Length { operation, what: "the target's list of axes", found, expected });
+    }
+    match (0..from.rank()).find(|&axis| from.extents()[axis] != to.extents()[axis]) {
+        None => Ok(()),
+        Some(axis) => {
+            let expected = format!("{}, as the source's", from.extents()[axis]);
+            let found = to.extents()[axis];
+            Err(Error::Extent { operation, axis, what: "the target's extent", found, expected })
+        }
+    }
+}
+
+/// Calls `launch` with the views that begin at each index of these axes. `bytes` are those of a unit.
+fn each_index(
+    axes: &[Axis],
+    bytes: usize,
+    input: View<'_, u8>,
+    mut output: ViewMut<'_, u8>,
+    mut launch: impl FnMut(View<'_, u8>, ViewMut<'_, u8>) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let launches: usize = axes.iter().map(|axis| axis.extent).product();
+    for number in 0..launches {
+        let (mut left, mut from, mut to) = (number, 0, 0);
+        for axis in axes {
+            let index = left % axis.extent;
+            left /= axis.extent;
+            // The strides are not negative.
+            from += index * axis.input.unsigned_abs() * bytes;
+            to += index * axis.output.unsigned_abs() * bytes;
+        }
+        launch(input.skip(from)?, output.reborrow().skip(to)?)?;
+    }
+    Ok(())
 }

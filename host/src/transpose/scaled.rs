@@ -1,8 +1,9 @@
-//! Transposes with an epilogue: a factor, the conjugate, or both.
+//! Copies with an epilogue: a factor, the conjugate, or both.
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
 use half::{bf16, f16};
+use kernels::transpose::copy::strided::{ScaledCopyArgs, copy_strided_scaled};
 use kernels::transpose::registers::{ScaledRegisterTileArgs, scaled_register_tiles};
 use kernels::transpose::tiled::epilogue::{CONJUGATED, MULTIPLIED, Scale};
 use kernels::transpose::tiled::kernels::{
@@ -12,22 +13,26 @@ use kernels::transpose::tiled::narrow::scaled_narrow_tiles;
 use kernels::transpose::tuning::{REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, narrow_tile_words, tile_elements};
 use num_complex::{Complex32, Complex64};
 
-use super::Transposition;
+use super::canonical::Canonical;
+use super::each_index;
+use super::method::Method;
 use super::strides::Strides;
 use super::tiling::{Tiling, narrow_tiling, sector_aligned_if_enough};
-use crate::{Error, Gpu, Matrix, View, ViewMut};
+use super::unit::Unit;
+use crate::array::{IntoArrayView, IntoArrayViewMut};
+use crate::{Error, Gpu, View, ViewMut};
 
-/// The operations on each element of a transpose: multiplication by a factor, conjugation, or both (`factor *
+/// The operations on each element of a copy: multiplication by a factor, conjugation, or both (`factor *
 /// conj(x)`).
 ///
 /// ```
-/// use warpfold::{Gpu, Scaling, Transposition, num_complex::Complex32};
+/// use warpfold::{Gpu, Scaling, num_complex::Complex32};
 ///
 /// let gpu = Gpu::first_or_simt()?;
 /// let input = gpu.upload(&[Complex32::new(1.0, 2.0), Complex32::new(3.0, -4.0)])?;
 /// let mut output = gpu.zeroed(2)?;
 /// let half_of_conjugate = Scaling::by(Complex32::new(0.5, 0.0)).and_conjugate();
-/// gpu.transpose_views_scaled(Transposition::new(1, 2), half_of_conjugate, &input, &mut output)?;
+/// gpu.copy_scaled(half_of_conjugate, &input, &mut output)?;
 /// assert_eq!(gpu.download(&output)?, [Complex32::new(0.5, -1.0), Complex32::new(1.5, 2.0)]);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
@@ -56,6 +61,25 @@ impl<T> Scaling<T> {
     }
 }
 
+impl<T: ScaledElement> Scaling<T> {
+    fn for_kernels(self) -> KernelScaling {
+        KernelScaling {
+            operations: if self.factor.is_some() { MULTIPLIED } else { 0 }
+                | if self.conjugate { CONJUGATED } else { 0 },
+            factor: self.factor.map_or([0.0; 2], private::Sealed::parts),
+        }
+    }
+}
+
+/// A [`Scaling`] as kernels take it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct KernelScaling {
+    /// A sum of [`CONJUGATED`] and [`MULTIPLIED`].
+    pub operations: u32,
+    /// The factor's real and imaginary part; zeros if there is none.
+    pub factor: [f64; 2],
+}
+
 /// The kernels for a type of number.
 #[derive(Clone, Copy, Debug)]
 pub struct ScaledKernels<B: Plain> {
@@ -64,6 +88,8 @@ pub struct ScaledKernels<B: Plain> {
     /// For other matrices whose rows begin and end at multiples of 16 bytes.
     aligned: Kernel<ScaledTileArgs<'static, B>>,
     unaligned: Unaligned<B>,
+    /// For copies that are no transposes of matrices.
+    strided: Kernel<ScaledCopyArgs<'static, B>>,
 }
 
 /// The kernels for matrices whose rows do not begin and end at multiples of 16 bytes.
@@ -78,7 +104,7 @@ enum Unaligned<B: Plain> {
     Never,
 }
 
-/// A type that a transpose can scale: f16, bf16, f32, f64, and complex numbers of f32 and f64.
+/// A type whose elements a copy can scale: f16, bf16, f32, f64, and complex numbers of f32 and f64.
 pub trait ScaledElement: private::Sealed {}
 
 mod private {
@@ -97,7 +123,7 @@ macro_rules! scaled {
         impl ScaledElement for $type {}
         impl private::Sealed for $type {
             fn kernels() -> ScaledKernels<Self::Bits> {
-                // SAFETY: only the plan below launches the kernels, with arguments made for views that have the shape.
+                // SAFETY: only the calls below launch the kernels, with arguments made for views that have the shape.
                 unsafe {
                     ScaledKernels {
                         in_registers: [
@@ -106,6 +132,7 @@ macro_rules! scaled {
                         ],
                         aligned: aligned_scaled_tiles::handle::<$type, { tile_elements(size_of::<$type>()) }>(),
                         unaligned: $unaligned,
+                        strided: copy_strided_scaled::handle::<$type>(),
                     }
                 }
             }
@@ -172,58 +199,60 @@ impl<B: Plain> ScaledKernels<B> {
 }
 
 impl Gpu {
-    /// The transpose with each element multiplied by `factor`, as a new matrix: BLAS' `omatcopy`, cuBLAS' `geam`.
+    /// [`Gpu::copy_array`] with each element [scaled](Scaling): for a transposed view BLAS' `omatcopy`, cuBLAS' `geam`.
+    /// Allocates nothing.
     ///
     /// ```
-    /// use warpfold::Gpu;
+    /// use warpfold::{Gpu, Scaling};
     ///
     /// let gpu = Gpu::first_or_simt()?;
-    /// let a = gpu.upload_matrix(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0], 2, 3)?;
-    /// let doubled = gpu.transpose_scaled(2.0, &a)?;
-    /// assert_eq!(gpu.download_matrix(&doubled)?, [2.0, 8.0, 4.0, 10.0, 6.0, 12.0]);
+    /// let a = gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?.reshape(&[2, 3])?;
+    /// let mut doubled = gpu.zeroed(6)?.reshape(&[3, 2])?;
+    /// gpu.copy_scaled(Scaling::by(2.0), a.view().permute_axes(&[1, 0])?, &mut doubled)?;
+    /// assert_eq!(gpu.download(&doubled)?, [2.0, 8.0, 4.0, 10.0, 6.0, 12.0]);
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
     /// # Errors
-    /// The matrix belongs to another device, or there is no memory for the result.
-    pub fn transpose_scaled<T: ScaledElement>(&self, factor: T, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
-        let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
-        let shape = Transposition::between(matrix, &result)?;
-        self.transpose_views_scaled(shape, Scaling::by(factor), matrix, result.buffer_mut())?;
-        Ok(result)
-    }
-
-    /// The conjugate transpose, as a new matrix.
-    ///
-    /// # Errors
-    /// As for [`Gpu::transpose_scaled`].
-    pub fn conjugate_transpose<T: ScaledElement>(&self, matrix: &Matrix<T>) -> Result<Matrix<T>, Error> {
-        let mut result = self.zeroed_matrix(matrix.columns(), matrix.rows())?;
-        let shape = Transposition::between(matrix, &result)?;
-        self.transpose_views_scaled(shape, Scaling::conjugate(), matrix, result.buffer_mut())?;
-        Ok(result)
-    }
-
-    /// [`Gpu::transpose_views`] with each element [scaled](Scaling). Allocates nothing.
-    ///
-    /// # Errors
-    /// As for [`Gpu::transpose_views`].
-    pub fn transpose_views_scaled<'i, 'o, T: ScaledElement>(
+    /// As for [`Gpu::copy_array`].
+    pub fn copy_scaled<'f, 't, T: ScaledElement>(
         &self,
-        shape: Transposition,
         scaling: Scaling<T>,
-        input: impl Into<View<'i, T>>,
-        output: impl Into<ViewMut<'o, T>>,
+        from: impl IntoArrayView<'f, T>,
+        to: impl IntoArrayViewMut<'t, T>,
     ) -> Result<(), Error> {
-        let (input, output) = (input.into(), output.into());
-        if shape.check(self, &input, &output)? == 0 {
+        let (from, to) = (from.into_array_view(), to.into_array_view_mut());
+        self.check_copy(&from, &to)?;
+        if from.is_empty() {
             return Ok(());
         }
-        let strides = shape.strides();
-        let [real, imaginary] = scaling.factor.map_or([0.0; 2], private::Sealed::parts);
-        let operations =
-            if scaling.factor.is_some() { MULTIPLIED } else { 0 } | if scaling.conjugate { CONJUGATED } else { 0 };
-        let (input, output) = (input.cast::<T::Bits>(), output.cast::<T::Bits>());
+        let size = size_of::<T>();
+        let (from_layout, to_layout) = (*from.layout(), *to.layout());
+        let copy = Canonical::of_elements(Unit::dividing(size as u64), &from_layout, &to_layout);
+        let (input, output) = (from.elements().cast::<u8>(), to.into_elements().cast::<u8>());
+        let scaling = scaling.for_kernels();
+        match Method::of_scaled(&copy) {
+            Method::Transposes(strides, outer) => {
+                let (input, output) = (input.skip(copy.input * size)?, output.skip(copy.output * size)?);
+                each_index(&outer, size, input, output, |input, output| {
+                    self.transpose_scaled::<T>(strides, scaling, input.cast(), output.cast())
+                })
+            }
+            Method::Contiguous(_) | Method::Segments(_) | Method::Interleaved(_) | Method::Strided => {
+                self.copy_strided_scaled(T::kernels().strided, &copy, scaling, input.cast(), output.cast())
+            }
+        }
+    }
+
+    /// Launches the kernel for matrices of scaled elements. The views begin with the first of them.
+    fn transpose_scaled<T: ScaledElement>(
+        &self,
+        strides: Strides,
+        scaling: KernelScaling,
+        input: View<'_, T::Bits>,
+        output: ViewMut<'_, T::Bits>,
+    ) -> Result<(), Error> {
+        let KernelScaling { operations, factor: [real, imaginary] } = scaling;
         let (kernels, size) = (T::kernels(), size_of::<T>());
         let address = input.address() | output.address();
         let Strides { rows, columns, input_pitch, output_pitch, input_batch_pitch, output_batch_pitch, .. } = strides;

@@ -12,12 +12,12 @@ use kernels::transpose::tuning::{
     COPY_BLOCK, COPY_ELEMENTS, COPY_VECTORS, PACKED_BLOCK, TILES_OF_SEGMENTS, elements_per_store, long_segment,
 };
 
-use super::PERMUTE;
-use super::strides::{MAX_BLOCKS, Strides};
-use super::unit::{Sides, Unit};
+use super::OPERATION;
+use super::strides::MAX_BLOCKS;
+use super::unit::Unit;
 use crate::{Error, Gpu, View, ViewMut};
 
-/// A matrix whose elements are contiguous segments of `len` elements. It has at least two rows and two columns, and a
+/// A matrix whose elements are contiguous segments of `len` units. It has at least two rows and two columns, and a
 /// segment is more than one unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SegmentMatrix {
@@ -27,17 +27,16 @@ pub(super) struct SegmentMatrix {
 }
 
 impl Gpu {
-    /// Transposes a matrix of segments. Segments of 2, 4, 8 or 16 bytes are transposed as elements of that size. Of the
-    /// others, short segments are packed and long ones are copied one by one, by the widest accesses at whose multiples
-    /// all segments begin and end.
-    pub(super) fn permute_segments(&self, matrix: SegmentMatrix, sides: Sides<'_, '_>) -> Result<(), Error> {
-        let Sides { size, input, output } = sides;
-        let bytes = matrix.len * size;
-        // All segments of both sides begin and end at multiples of the unit.
-        let unit = Unit::dividing(input.address() | output.address() | bytes as u64);
-        if bytes == unit.bytes() {
-            return self.transpose_units(unit, Strides::of_matrix(matrix.rows, matrix.columns), input, output);
-        }
+    /// Transposes a matrix of segments. Short segments are packed, and long ones are copied one by one. All segments of
+    /// both sides begin and end at multiples of the unit.
+    pub(super) fn permute_segments(
+        &self,
+        matrix: SegmentMatrix,
+        unit: Unit,
+        input: View<'_, u8>,
+        output: ViewMut<'_, u8>,
+    ) -> Result<(), Error> {
+        let bytes = matrix.len * unit.bytes();
         let of = |size: usize| SegmentMatrix { len: bytes / size, ..matrix };
         match (unit, bytes < long_segment(unit.bytes())) {
             (Unit::One, true) => {
@@ -190,7 +189,7 @@ impl Gpu {
 fn grid(blocks: usize) -> Result<u32, Error> {
     if blocks > MAX_BLOCKS {
         let expected = "but a grid has fewer than 2^31".to_owned();
-        return Err(Error::Shape { operation: PERMUTE, what: "the number of blocks", found: blocks, expected });
+        return Err(Error::Shape { operation: OPERATION, what: "the number of blocks", found: blocks, expected });
     }
     Ok(blocks as u32)
 }

@@ -10,7 +10,6 @@ use kernels::transpose::tuning::{
     REGISTER_TILES_BLOCK, SMALL_REGISTER_TILES_BLOCK, max_register_tiles_bytes,
 };
 
-use super::segments::SegmentMatrix;
 use crate::{Error, MULTIPROCESSORS, View, ViewMut};
 
 /// Matrices to transpose, with the distances between rows and between matrices, in elements.
@@ -57,13 +56,6 @@ impl Strides {
             input_batch_pitch: elements,
             output_batch_pitch: elements,
         }
-    }
-
-    /// The matrix of which each element is a contiguous segment, if there is one matrix, without gaps.
-    pub(super) fn as_segments(&self) -> Option<SegmentMatrix> {
-        let Self { rows, columns, batch, input_pitch, output_pitch, .. } = *self;
-        let is_one = batch == 1 && rows > 1 && columns > 1 && input_pitch == columns && output_pitch == rows;
-        is_one.then_some(SegmentMatrix { rows, columns, len: 1 })
     }
 
     /// Whether all rows of both sides begin and end at multiples of 16 bytes. `address` is the OR of both sides'

@@ -1,12 +1,5 @@
 //! The unit in which elements are moved.
 
-use cuda_std::element::Plain;
-
-use crate::{Error, View, ViewMut};
-
-/// The largest element that is transposed, in bytes.
-const MAX_ELEMENT_BYTES: usize = 64;
-
 /// The bytes that one access moves. Elements of this size are moved by one access; elements of other sizes are several
 /// units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,36 +31,6 @@ impl Unit {
             Self::Four => 4,
             Self::Eight => 8,
             Self::Sixteen => 16,
-        }
-    }
-}
-
-/// Elements of `size` bytes to move from one view of bytes to another. Types are erased here, so that the plans are
-/// compiled once.
-pub(super) struct Sides<'i, 'o> {
-    /// Bytes of an element.
-    pub size: usize,
-    pub input: View<'i, u8>,
-    pub output: ViewMut<'o, u8>,
-}
-
-impl<'i, 'o> Sides<'i, 'o> {
-    pub fn new<T: Plain>(input: View<'i, T>, output: ViewMut<'o, T>) -> Self {
-        Self { size: size_of::<T>(), input: input.cast(), output: output.cast() }
-    }
-
-    /// The largest unit that divides an element's size and both addresses.
-    pub fn unit(&self) -> Unit {
-        Unit::dividing(self.size as u64 | self.input.address() | self.output.address())
-    }
-}
-
-/// Checks that elements of type `T` can be transposed.
-pub(super) fn check_element<T: Plain>(operation: &'static str) -> Result<(), Error> {
-    match size_of::<T>() {
-        1..=MAX_ELEMENT_BYTES => Ok(()),
-        size => {
-            Err(Error::ElementSize { operation, element: std::any::type_name::<T>(), size, max: MAX_ELEMENT_BYTES })
         }
     }
 }

@@ -41,7 +41,7 @@ impl Digit {
     }
 }
 
-/// The digits of a mixed-radix number, the fastest first. There are at most 16.
+/// The digits of a mixed-radix number, the fastest first. There are at most 32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
 pub struct Digits<const N: usize> {

@@ -57,11 +57,11 @@ fn transposes_of_every_rung() {
     let (rows, columns) = (70, 45);
     let elements: Vec<f32> = (0..rows * columns).map(|i| i as f32).collect();
     clean(|gpu| {
-        let matrix = gpu.upload_matrix(&elements, rows, columns)?;
+        let matrix = gpu.upload(&elements)?.reshape(&[rows, columns])?;
         for rung in TransposeRung::ALL {
-            let mut result = gpu.zeroed_matrix(columns, rows)?;
+            let mut result = gpu.zeroed(columns * rows)?.reshape(&[columns, rows])?;
             rung.start(gpu, &matrix, &mut result)?;
-            let found = gpu.download_matrix(&result)?;
+            let found = gpu.download(&result)?;
             let at = |i: usize| if rung.is_copy() { i } else { i % rows * columns + i / rows };
             assert!((0..found.len()).all(|i| found[i] == elements[at(i)]), "{}", rung.name());
         }
@@ -134,9 +134,9 @@ fn segments_and_transposes_of_any_element() {
     let bytes: Vec<u8> = (0..3000).map(|i| (i % 251) as u8).collect();
     let words: Vec<u64> = (0..3000).collect();
     clean(|gpu| {
-        gpu.transpose(&gpu.upload_matrix(&bytes, 60, 50)?)?;
-        gpu.transpose(&gpu.upload_matrix(&words, 30, 100)?)?;
-        gpu.transpose(&gpu.upload_matrix(&bytes[..2997], 81, 37)?)?;
+        gpu.transpose(&gpu.upload(&bytes)?.reshape(&[60, 50])?)?;
+        gpu.transpose(&gpu.upload(&words)?.reshape(&[30, 100])?)?;
+        gpu.transpose(&gpu.upload(&bytes[..2997])?.reshape(&[81, 37])?)?;
         Ok(())
     });
 }

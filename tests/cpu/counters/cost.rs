@@ -55,8 +55,8 @@ impl Cost {
 
     fn of_transpose(rung: TransposeRung) -> Result<Self, Error> {
         Self::of(rung.name(), |gpu| {
-            let matrix = gpu.zeroed_matrix(SIDE, SIDE)?;
-            let mut result = gpu.zeroed_matrix(SIDE, SIDE)?;
+            let matrix = gpu.zeroed(SIDE * SIDE)?.reshape(&[SIDE, SIDE])?;
+            let mut result = gpu.zeroed(SIDE * SIDE)?.reshape(&[SIDE, SIDE])?;
             Ok(Box::new(move || rung.start(gpu, &matrix, &mut result)))
         })
     }

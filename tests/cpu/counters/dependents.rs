@@ -172,8 +172,8 @@ fn short_grids_of_transposes_launch_dependents() {
         for blocks in [264, 265] {
             transpose(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
             scale(&gpu, &Case { batch: blocks, ..case(64, 64) }).unwrap();
-            let (segments, mut result) = (gpu.zeroed::<[f64; 2]>(blocks * 2048)?, gpu.zeroed(blocks * 2048)?);
-            gpu.permute([2, 2, blocks * 512], [1, 0, 2], &segments, &mut result)?;
+            let segments = gpu.zeroed::<[f64; 2]>(blocks * 2048)?.reshape(&[2, 2, blocks * 512])?;
+            gpu.permute(&segments, &[1, 0, 2])?;
         }
         for (_, check) in IN_PLACE_CHECKS {
             check(&gpu, &case(65, 65)).unwrap();

@@ -101,8 +101,8 @@ fn sums_count_what_an_h200_counts() {
 #[test]
 fn transposes_count_what_an_h200_counts() {
     let gpu = unchecked();
-    let matrix = gpu.upload_matrix(&vec![1.0_f32; 1 << 20], 1024, 1024).unwrap();
-    let mut result = gpu.zeroed_matrix(1024, 1024).unwrap();
+    let matrix = gpu.upload(&vec![1.0_f32; 1 << 20]).unwrap().reshape(&[1024, 1024]).unwrap();
+    let mut result = gpu.zeroed(1024 * 1024).unwrap().reshape(&[1024, 1024]).unwrap();
     let all: Vec<Measured> = measured().into_iter().flatten().collect();
     for rung in TransposeRung::ALL {
         let profile = gpu.profile(|| rung.start(&gpu, &matrix, &mut result)).unwrap();
@@ -171,8 +171,8 @@ fn requests_and_sectors_are_those_of_an_h200() {
         let part = if grid_stops { 1 } else { 64 };
         assert_requests(|| sum(&gpu, rung, (1 << 22) / part), part as u64, &all);
     }
-    let matrix = gpu.upload_matrix(&vec![1.0_f32; 1 << 20], 1024, 1024).unwrap();
-    let mut result = gpu.zeroed_matrix(1024, 1024).unwrap();
+    let matrix = gpu.upload(&vec![1.0_f32; 1 << 20]).unwrap().reshape(&[1024, 1024]).unwrap();
+    let mut result = gpu.zeroed(1024 * 1024).unwrap().reshape(&[1024, 1024]).unwrap();
     for rung in TransposeRung::ALL {
         assert_requests(|| gpu.profile(|| rung.start(&gpu, &matrix, &mut result)), 1, &all);
     }

@@ -3,7 +3,7 @@
 use std::fmt::Debug;
 
 use warpfold::ops::{ArgMax, Sum};
-use warpfold::{Buffer, Error, Gpu, Matrix, Scaling, Shape, Transposition};
+use warpfold::{Array, Buffer, Error, Gpu, Scaling, Shape};
 
 /// The number of columns of the matrices, a multiple of [`DEPTH`].
 const COLUMNS: usize = 170;
@@ -18,9 +18,9 @@ pub struct Calls {
     input: Buffer<i32>,
     floats: Buffer<f32>,
     offsets: Buffer<u64>,
-    matrix: Matrix<i32>,
+    matrix: Array<i32>,
     /// The matrix' first rows and columns.
-    square: Matrix<i32>,
+    square: Array<i32>,
 }
 
 impl Calls {
@@ -37,8 +37,8 @@ impl Calls {
             input: gpu.upload(&numbers)?,
             floats: gpu.upload(&floats)?,
             offsets: gpu.upload(&[0, 7, 7, numbers.len() as u64])?,
-            matrix: gpu.upload_matrix(&numbers, rows, COLUMNS)?,
-            square: gpu.upload_matrix(&numbers[..COLUMNS * COLUMNS], COLUMNS, COLUMNS)?,
+            matrix: gpu.upload(&numbers)?.reshape(&[rows, COLUMNS])?,
+            square: gpu.upload(&numbers[..COLUMNS * COLUMNS])?.reshape(&[COLUMNS, COLUMNS])?,
             numbers,
         })
     }
@@ -86,29 +86,24 @@ impl Calls {
                 &vec![sum(&mut numbers[..7].iter()), 0, sum(&mut numbers[7..].iter())],
             ),
             same("a dot product", &gpu.dot(input, input)?, &numbers.iter().map(|&x| i64::from(x) * i64::from(x)).sum()),
-            same("a transpose", &gpu.download_matrix(&gpu.transpose(&self.matrix)?)?, &transposed(rows, &|x| x)),
+            same("a transpose", &gpu.download(&gpu.transpose(&self.matrix)?)?, &transposed(rows, &|x| x)),
             {
-                let mut output = gpu.zeroed(numbers.len())?;
-                let shape = Transposition::new(rows, COLUMNS);
-                gpu.transpose_views_scaled(shape, Scaling::by(-2.0), &self.floats, &mut output)?;
+                let mut output = gpu.zeroed(numbers.len())?.reshape(&[COLUMNS, rows])?;
+                let columns = self.floats.view().reshape(&[rows, COLUMNS])?.permute_axes(&[1, 0])?;
+                gpu.copy_scaled(Scaling::by(-2.0), columns, &mut output)?;
                 same("a scaled transpose", &gpu.download(&output)?, &to_floats(transposed(rows, &|x| -2 * x)))
             },
             {
-                let mut output = gpu.zeroed(numbers.len())?;
-                gpu.permute([rows, COLUMNS / DEPTH, DEPTH], [1, 0, 2], input, &mut output)?;
-                same("a permutation", &gpu.download(&output)?, &permuted)
+                let segments = input.view().reshape(&[rows, COLUMNS / DEPTH, DEPTH])?;
+                same("a permutation", &gpu.download(&gpu.permute(segments, &[1, 0, 2])?)?, &permuted)
             },
             {
                 gpu.transpose_in_place(&mut self.square)?;
-                let found = gpu.download_matrix(&self.square)?;
+                let found = gpu.download(&self.square)?;
                 gpu.transpose_in_place(&mut self.square)?;
                 same("a transpose in place", &found, &transposed(COLUMNS, &|x| x))
             },
-            same(
-                "a transpose in place, twice",
-                &gpu.download_matrix(&self.square)?,
-                &numbers[..COLUMNS * COLUMNS].to_vec(),
-            ),
+            same("a transpose in place, twice", &gpu.download(&self.square)?, &numbers[..COLUMNS * COLUMNS].to_vec()),
         ];
         Ok(all.into_iter().collect())
     }

@@ -262,7 +262,7 @@ macro_rules! extremes_in_recordings {
                 .map_err(text)?;
             for round in 0..7 {
                 all = extremes_or_ordinary(round, &mut source);
-                gpu.copy(&gpu.upload(&all).map_err(text)?, &mut x).map_err(text)?;
+                gpu.copy_array(&gpu.upload(&all).map_err(text)?, &mut x).map_err(text)?;
                 recording.start().map_err(text)?;
                 let sum_of = |elements: &mut dyn Iterator<Item = $type>| elements.collect::<ExactSum<$type>>();
                 let (sum, squares) =

@@ -1,7 +1,7 @@
 //! Transposes of more than 2^32 elements of one byte, and of more than 2^31 bytes of elements of three.
 
 use cuda_std::bytemuck::cast_slice;
-use warpfold::{Error, Gpu, Transposition};
+use warpfold::{ArrayView, Error, Gpu, Layout};
 
 /// The device memory for the largest of them: input and output. The host holds one of the two at a time.
 pub const BYTES: usize = 9 << 30;
@@ -70,17 +70,18 @@ pub fn check(gpu: &Gpu, sides: &[[usize; 2]], side_in_place: usize) -> Result<()
     let failed = |error: Error| error.to_string();
     for &[rows, columns] in sides {
         let from = gpu.upload(&input(rows * columns)).map_err(failed)?;
-        let mut to = gpu.zeroed::<u8>(rows * columns).map_err(failed)?;
-        gpu.transpose_views(Transposition::new(rows, columns), &from, &mut to).map_err(failed)?;
+        let from = from.reshape(&[rows, columns]).map_err(failed)?;
+        let mut to = gpu.zeroed::<u8>(rows * columns).and_then(|to| to.reshape(&[columns, rows])).map_err(failed)?;
+        from.view().permute_axes(&[1, 0]).and_then(|from| gpu.copy_array(from, &mut to)).map_err(failed)?;
         drop(from);
         compare(gpu.download(&to).map_err(failed)?, [rows, columns])?;
     }
     let sides = [side_in_place; 2];
     let elements = input(side_in_place * side_in_place);
-    let mut square = gpu.upload_matrix(&elements, side_in_place, side_in_place).map_err(failed)?;
+    let mut square = gpu.upload(&elements).map_err(failed)?.reshape(&[side_in_place, side_in_place]).map_err(failed)?;
     drop(elements);
     gpu.transpose_in_place(&mut square).map_err(failed)?;
-    compare(gpu.download_matrix(&square).map_err(failed)?, sides)
+    compare(gpu.download(&square).map_err(failed)?, sides)
 }
 
 /// Sides of matrices of elements of three bytes, of which there are more than 2^31 bytes: more than one launch moves.
@@ -98,10 +99,10 @@ pub fn check_three_bytes(gpu: &Gpu, [rows, columns]: [usize; 2]) -> Result<(), S
     let failed = |error: Error| error.to_string();
     let element = |i: usize| [element(3 * i), element(3 * i + 1), element(3 * i + 2)];
     let pitch = columns + 1;
-    let shape = Transposition::new(rows, columns).with_input_pitch(pitch).map_err(failed)?;
     let from = gpu.upload::<[u8; 3]>(cast_slice(&input(3 * rows * pitch))).map_err(failed)?;
-    let mut to = gpu.zeroed::<[u8; 3]>(rows * columns).map_err(failed)?;
-    gpu.transpose_views(shape, &from, &mut to).map_err(failed)?;
+    let to = Layout::strided(&[columns, rows], &[1, pitch as isize], 0)
+        .and_then(|layout| gpu.contiguous(ArrayView::new(from.view(), &layout)?))
+        .map_err(failed)?;
     drop(from);
     let mut found = gpu.download(&to).map_err(failed)?;
     drop(to);
@@ -114,10 +115,11 @@ pub fn check_three_bytes(gpu: &Gpu, [rows, columns]: [usize; 2]) -> Result<(), S
         Ok(())
     })?;
     let elements = input(3 * rows * rows);
-    let mut square = gpu.upload_matrix::<[u8; 3]>(cast_slice(&elements), rows, rows).map_err(failed)?;
+    let mut square =
+        gpu.upload::<[u8; 3]>(cast_slice(&elements)).map_err(failed)?.reshape(&[rows, rows]).map_err(failed)?;
     drop(elements);
     gpu.transpose_in_place(&mut square).map_err(failed)?;
-    let mut found = gpu.download_matrix(&square).map_err(failed)?;
+    let mut found = gpu.download(&square).map_err(failed)?;
     by_rows(&mut found, rows, |piece, first| {
         for (column, of_column) in (first..).zip(piece.chunks(rows)) {
             if let Some(row) = (0..rows).find(|row| of_column[*row] != element(row * rows + column)) {

@@ -1,5 +1,6 @@
 //! Code that the tests share: the test kernels' PTX, checks that run on either backend, and references.
 
+pub mod arrays;
 pub mod by_length;
 pub mod calls;
 pub mod custom;

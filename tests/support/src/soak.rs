@@ -105,7 +105,7 @@ fn recorded(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
         let (x, mut copy, mut output) = (gpu.upload(&numbers)?, gpu.zeroed(numbers.len())?, gpu.zeroed(1)?);
         let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
         let recording = gpu.record(|| {
-            gpu.copy(&x, &mut copy)?;
+            gpu.copy_array(&x, &mut copy)?;
             reducer.start(&copy, &mut output)
         })?;
         let before = gpu.download(&output)?;
@@ -180,8 +180,8 @@ fn transposed(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
     let rows = numbers.len() / columns;
     let all = &numbers[..rows * columns];
     let run = || {
-        let matrix = gpu.upload_matrix(all, rows, columns)?;
-        gpu.download_matrix(&gpu.transpose(&matrix)?)
+        let matrix = gpu.upload(all)?.reshape(&[rows, columns])?;
+        gpu.download(&gpu.transpose(&matrix)?)
     };
     let expected: Vec<i32> = (0..rows * columns).map(|at| all[at % rows * columns + at / rows]).collect();
     if rows == 0 { Ok(()) } else { same(run().map_err(text)?, expected) }

@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use warpfold::exact::{ExactDot, ExactSum};
-use warpfold::{Buffer, Error, Gpu, Scaling, Shape, Transposition, ops};
+use warpfold::{Buffer, Error, Gpu, Scaling, Shape, ops};
 
 use crate::calls::Calls;
 
@@ -38,7 +38,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
             inside = gpu.cuda_stream();
             let [of_input, of_copy] = &mut outputs;
             reducer.start(&input, of_input)?;
-            gpu.copy(&input, &mut copy)?;
+            gpu.copy_array(&input, &mut copy)?;
             reducer.start(&copy, of_copy)
         })
         .map_err(failed)?;
@@ -62,7 +62,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     }
     // Work that cannot be recorded is an error, and leaves nothing behind.
     let x = gpu.upload(&numbers).map_err(failed)?;
-    let matrix = gpu.upload_matrix(&numbers, 1000, 100).map_err(failed)?;
+    let matrix = gpu.upload(&numbers).map_err(failed)?.reshape(&[1000, 100]).map_err(failed)?;
     let columns = || gpu.reduce_to_buffer(ops::Sum, &x, Shape::columns(1000, 100));
     let refused: [(&str, Work); 6] = [
         ("a download", &|| gpu.download(&outputs[0]).map(drop)),
@@ -101,23 +101,24 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     let numbers: Vec<f32> = (0..60_000).map(|i| (i * 7919 % 1009) as f32).collect();
     let x = gpu.upload(&numbers).map_err(failed)?;
     let offsets = gpu.upload(&[0_u64, 5, 5, 20_000, 60_000]).map_err(failed)?;
-    let shape = Transposition::new(300, 200);
     let (mut segments, mut pairs) = (
         gpu.segment_reducer::<_, f32>(ops::Sum, 4, numbers.len()).map_err(failed)?,
         gpu.pair_reducer::<_, f32>(ops::Dot, Shape::rows(6, 10_000)).map_err(failed)?,
     );
     let outputs = |len: usize| gpu.zeroed::<f32>(len);
     let mut all = [4, 6, numbers.len(), numbers.len(), numbers.len()].map(outputs);
-    let mut square = gpu.upload_matrix(&numbers[..40_000], 200, 200).map_err(failed)?;
+    let mut square = gpu.upload(&numbers[..40_000]).map_err(failed)?.reshape(&[200, 200]).map_err(failed)?;
     let mut start = |all: &mut [Result<Buffer<f32>, Error>; 5]| {
         let [Ok(of_segments), Ok(of_pairs), Ok(transposed), Ok(scaled), Ok(permuted)] = all else {
             return Ok(());
         };
         segments.start(&x, &offsets, of_segments)?;
         pairs.start(&x, &x, of_pairs)?;
-        gpu.transpose_views(shape, &x, transposed)?;
-        gpu.transpose_views_scaled(shape, Scaling::by(2.0), &x, scaled)?;
-        gpu.permute([20, 30, 100], [2, 0, 1], &x, permuted)?;
+        let columns = x.view().reshape(&[300, 200])?.permute_axes(&[1, 0])?;
+        gpu.copy_array(columns, transposed.view_mut().reshape(&[200, 300])?)?;
+        gpu.copy_scaled(Scaling::by(2.0), columns, scaled.view_mut().reshape(&[200, 300])?)?;
+        let last_first = x.view().reshape(&[20, 30, 100])?.permute_axes(&[2, 0, 1])?;
+        gpu.copy_array(last_first, permuted.view_mut().reshape(&[100, 20, 30])?)?;
         gpu.transpose_in_place(&mut square)
     };
     let recording = gpu.record(|| start(&mut all)).map_err(failed)?;
@@ -134,7 +135,7 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
         return Err("a recording's results differ from those of direct calls".into());
     }
     // Transposed in place four times, three of them by the recording, so that it is the input again.
-    let found = gpu.download_matrix(&square).map_err(failed)?;
+    let found = gpu.download(&square).map_err(failed)?;
     match (0..40_000).find(|&i| found[i] != numbers[i]) {
         Some(place) => Err(format!("in place, element {place} is wrong")),
         None => Ok(()),
@@ -187,7 +188,7 @@ pub fn recordings_of_exact_sums(gpu: &Gpu) -> Outcome {
         }
         numbers.rotate_left(1);
         numbers[7 * round] = f64::MAX;
-        gpu.copy(&gpu.upload(&numbers).map_err(failed)?, &mut x).map_err(failed)?;
+        gpu.copy_array(&gpu.upload(&numbers).map_err(failed)?, &mut x).map_err(failed)?;
     }
     Ok(())
 }
@@ -246,7 +247,7 @@ pub fn freed_memory(gpu: &Gpu) -> Outcome {
         let ones = own.upload(&[1.0_f32; LEN]).map_err(failed)?;
         let mut copy = other.zeroed::<f32>(LEN).map_err(failed)?;
         let busy = queue(&other).map_err(failed)?;
-        other.copy(&ones, &mut copy).map_err(failed)?;
+        other.copy_array(&ones, &mut copy).map_err(failed)?;
         drop(ones);
         let twos = own.upload(&[2.0_f32; LEN]).map_err(failed)?;
         check("a dropped buffer", &other.download(&copy).map_err(failed)?, 1.0)?;
@@ -257,10 +258,10 @@ pub fn freed_memory(gpu: &Gpu) -> Outcome {
             (own.upload(&[3.0_f32; LEN]).map_err(failed)?, other.upload(&[4.0_f32; LEN]).map_err(failed)?);
         let mut dropped = own.zeroed::<f32>(LEN).map_err(failed)?;
         let busy = queue(&own).map_err(failed)?;
-        own.copy(&threes, &mut dropped).map_err(failed)?;
+        own.copy_array(&threes, &mut dropped).map_err(failed)?;
         drop(dropped);
         let mut new = own.zeroed::<f32>(LEN).map_err(failed)?;
-        other.copy(&fours, &mut new).map_err(failed)?;
+        other.copy_array(&fours, &mut new).map_err(failed)?;
         own.synchronize().map_err(failed)?;
         check("a new buffer", &other.download(&new).map_err(failed)?, 4.0)?;
         drop(busy);
@@ -268,7 +269,7 @@ pub fn freed_memory(gpu: &Gpu) -> Outcome {
     // Within one handle nothing waits, and the order is that of the calls.
     for i in 0..100 {
         let numbers = own.upload(&[i as f32; 1000]).map_err(failed)?;
-        let copy = own.try_clone(&numbers).map_err(failed)?;
+        let copy = own.contiguous(&numbers).map_err(failed)?;
         drop(numbers);
         let zeros = own.zeroed::<f32>(1000).map_err(failed)?;
         check("a copy", &own.download(&copy).map_err(failed)?, i as f32)?;

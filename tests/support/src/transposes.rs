@@ -3,7 +3,7 @@
 use cuda_std::bytemuck::{Pod, bytes_of, cast_slice, cast_slice_mut};
 use half::{bf16, f16};
 use warpfold::num_complex::{Complex32, Complex64};
-use warpfold::{Error, Gpu, Plain, ScaledElement, Scaling, Transposition};
+use warpfold::{ArrayView, ArrayViewMut, Error, Gpu, Layout, Plain, ScaledElement, Scaling};
 
 /// A transpose to test.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +20,24 @@ pub struct Case {
     pub offsets: [usize; 2],
     /// The seed of the elements.
     pub seed: u64,
+}
+
+impl Case {
+    /// The layouts of the matrices' transposes: in the input, and in the output, whose guard zone is in front of it.
+    ///
+    /// # Errors
+    /// None.
+    pub fn layouts(&self) -> Result<[Layout; 2], Error> {
+        let Self { rows, columns, batch, pads: [pad_in, pad_out], offsets: [before_in, before_out], .. } = *self;
+        let side = |rows: usize, columns: usize, pad: usize, before: usize| {
+            let pitch = columns + pad;
+            Layout::strided(&[batch, rows, columns], &[rows * pitch, pitch, 1].map(|stride| stride as isize), before)
+        };
+        Ok([
+            side(rows, columns, pad_in, before_in)?.permute_axes(&[0, 2, 1])?,
+            side(columns, rows, pad_out, BEFORE + before_out)?,
+        ])
+    }
 }
 
 /// Transposes and compares the whole output, including memory that must not be written.
@@ -66,11 +84,8 @@ fn check<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     each_place(case, |from, to| expected[BEFORE + to] = elements[from]);
     let run = || {
         let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
-        let shape =
-            Transposition::new(rows, columns).batch(batch).with_input_pitch(pitch_in)?.with_output_pitch(pitch_out)?;
-        let from = input.view().slice(before_in, batch * rows * pitch_in)?;
-        let to = output.view_mut().slice(BEFORE + before_out, batch * columns * pitch_out)?;
-        gpu.transpose_views(shape, from, to)?;
+        let [from, to] = case.layouts()?;
+        gpu.copy_array(ArrayView::new(input.view(), &from)?, ArrayViewMut::new(output.view_mut(), &to)?)?;
         gpu.download(&output)
     };
     let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
@@ -206,13 +221,9 @@ fn check_scaled<T: Number + Default>(gpu: &Gpu, case: &Case) -> Result<(), Strin
         each_place(case, |from, to| expected[BEFORE + to] = of(elements[from], factor));
         let run = || {
             let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
-            let shape = Transposition::new(rows, columns)
-                .batch(batch)
-                .with_input_pitch(pitch_in)?
-                .with_output_pitch(pitch_out)?;
-            let from = input.view().slice(before_in, batch * rows * pitch_in)?;
-            let to = output.view_mut().slice(BEFORE + before_out, batch * columns * pitch_out)?;
-            gpu.transpose_views_scaled(shape, scaling, from, to)?;
+            let [from, to] = case.layouts()?;
+            let (from, to) = (ArrayView::new(input.view(), &from)?, ArrayViewMut::new(output.view_mut(), &to)?);
+            gpu.copy_scaled(scaling, from, to)?;
             gpu.download(&output)
         };
         let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
@@ -303,8 +314,8 @@ fn check_in_place<T: Bits>(gpu: &Gpu, case: &Case) -> Result<(), String> {
     }
     let run = || {
         let mut buffer = gpu.upload(&elements)?;
-        let shape = Transposition::new(side, side).batch(batch).with_input_pitch(pitch)?.with_output_pitch(pitch)?;
-        gpu.transpose_views_in_place(shape, buffer.view_mut().slice(before, len)?)?;
+        let squares = Layout::strided(&[batch, side, side], &[side * pitch, pitch, 1].map(|x| x as isize), before)?;
+        gpu.transpose_in_place(ArrayViewMut::new(buffer.view_mut(), &squares)?)?;
         gpu.download(&buffer)
     };
     let found = run().map_err(|error: Error| format!("{case:?}: {error}"))?;
@@ -344,8 +355,10 @@ fn check_permuted<T: Bits>(gpu: &Gpu, shape: [usize; 3], offsets: [usize; 2], se
         }
         let run = || {
             let (input, mut output) = (gpu.upload(&elements)?, gpu.upload(&poison)?);
-            let from = input.view().slice(before_in, len)?;
-            gpu.permute(shape, axes, from, output.view_mut().slice(before_out, len)?)?;
+            let from = ArrayView::new(input.view().slice(before_in, len)?, &Layout::contiguous(&shape)?)?;
+            let to = Layout::contiguous(&permuted)?;
+            let to = ArrayViewMut::new(output.view_mut().slice(before_out, len)?, &to)?;
+            gpu.copy_array(from.permute_axes(&axes.map(|axis| axis as isize))?, to)?;
             gpu.download(&output)
         };
         let what = || format!("{shape:?} by {axes:?}, of {} bytes, from and to {offsets:?}", size_of::<T>());

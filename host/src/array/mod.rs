@@ -1,0 +1,14 @@
+//! Arrays of any rank: a layout, and memory that has its elements.
+//!
+//! A [`Layout`] is plain data: extents, strides and an offset. An [`ArrayView`] and an [`ArrayViewMut`] are a layout of
+//! a view's elements, and an [`Array`] owns its elements, without gaps.
+
+mod into_view;
+mod layout;
+mod owned;
+mod view;
+
+pub use into_view::{IntoArrayView, IntoArrayViewMut};
+pub use layout::{Layout, MAX_RANK};
+pub use owned::Array;
+pub use view::{ArrayView, ArrayViewMut};

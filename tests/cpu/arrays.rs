@@ -1,0 +1,112 @@
+//! Copies between arrays of any rank, strides, gaps and element size in the executor.
+
+use proptest::prelude::*;
+use test_support::arrays::{CHECKS, positions};
+use test_support::{executor, times};
+use warpfold::num_complex::Complex32;
+use warpfold::{ArrayView, ArrayViewMut, Gpu, Layout, Scaling};
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: times(400, 3000),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn every_layout_to_every_other(which in 0..CHECKS.len(), most in prop_oneof![1_usize..200, 200_usize..5000], seed: u64) {
+        (CHECKS[which].1)(&Gpu::simt(), seed, most).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn larger_arrays(which in 0..CHECKS.len(), seed: u64) {
+        (CHECKS[which].1)(&executor(), seed, 60_000).map_err(TestCaseError::fail)?;
+    }
+}
+
+/// As tensor networks have them: 20 axes of two elements, in an order in which none can be merged.
+#[test]
+fn twenty_axes_take_one_launch() {
+    let gpu = executor();
+    let numbers: Vec<u32> = (0..1 << 20).collect();
+    let x = gpu.upload(&numbers).unwrap().reshape(&[2; 20]).unwrap();
+    let axes: Vec<isize> = (0..20).map(|axis| axis * 7 % 20).collect();
+    let permuted = x.view().permute_axes(&axes).unwrap();
+    let profile = gpu.profile(|| gpu.contiguous(permuted).map(drop)).unwrap();
+    assert_eq!(profile.kernels.len(), 1, "{profile}");
+    let expected: Vec<u32> = positions(permuted.layout()).into_iter().map(|at| at as u32).collect();
+    assert_eq!(gpu.download(&gpu.contiguous(permuted).unwrap()).unwrap(), expected);
+}
+
+/// What no transpose takes goes element by element, and is scaled as well.
+#[test]
+fn every_layout_is_scaled() {
+    let gpu = Gpu::simt();
+    let numbers: Vec<Complex32> = (0..720).map(|i| Complex32::new(i as f32, 0.5 - i as f32)).collect();
+    let x = gpu.upload(&numbers).unwrap().reshape(&[2, 3, 4, 5, 6]).unwrap();
+    let layouts = [
+        x.view(),
+        x.view().permute_axes(&[0, 1, 2, 4, 3]).unwrap(),
+        x.view().permute_axes(&[4, 2, 0, 3, 1]).unwrap(),
+        x.view().reverse(4).unwrap().slice(3, 1.., 2).unwrap(),
+        x.view().slice(0, 1.., 1).unwrap().broadcast_to(&[3, 3, 4, 5, 6]).unwrap(),
+    ];
+    let factor = Complex32::new(2.0, -1.0);
+    let scaling = Scaling::by(factor).and_conjugate();
+    for from in layouts {
+        let mut output = gpu.upload(&vec![Complex32::new(7.0, 7.0); 2 * from.len()]).unwrap();
+        // Every second element of the output, in reverse.
+        let to = output.view_mut().reshape(&[from.len(), 2]).unwrap().slice(1, ..1, 1).unwrap();
+        let to = to.reverse(0).unwrap().reshape(from.extents()).unwrap();
+        gpu.copy_scaled(scaling, from, to).unwrap();
+        let found = gpu.download(&output).unwrap();
+        let expected = positions(from.layout()).into_iter().map(|at| factor * numbers[at].conj());
+        let written: Vec<Complex32> = found.iter().rev().skip(1).step_by(2).copied().collect();
+        assert_eq!(written, expected.collect::<Vec<_>>(), "{}", from.layout());
+        assert!(found.iter().skip(1).step_by(2).all(|x| *x == Complex32::new(7.0, 7.0)), "{}", from.layout());
+    }
+}
+
+#[test]
+fn bools_and_characters_are_moved() {
+    let gpu = Gpu::simt();
+    let flags = [true, false, false, true, true, false];
+    let x = gpu.upload(&flags).unwrap().reshape(&[2, 3]).unwrap();
+    assert_eq!(gpu.download(&gpu.transpose(&x).unwrap()).unwrap(), [true, true, false, true, false, false]);
+    let letters = gpu.upload(&['a', 'b', 'c', 'd']).unwrap();
+    assert_eq!(gpu.download(letters.view().reshape(&[4]).unwrap().reverse(0).unwrap()).unwrap(), ['d', 'c', 'b', 'a']);
+}
+
+#[test]
+fn matrices_of_any_layout_are_transposed_in_place() {
+    let gpu = Gpu::simt();
+    let numbers: Vec<u32> = (0..3000).collect();
+    let layouts = [
+        Layout::strided(&[5, 5], &[5, 1], 3).unwrap(),
+        Layout::strided(&[5, 5], &[1, 5], 3).unwrap(),
+        Layout::strided(&[5, 5], &[7, 1], 0).unwrap(),
+        Layout::strided(&[5, 5], &[-7, 1], 40).unwrap(),
+        Layout::strided(&[5, 5], &[-1, -7], 40).unwrap(),
+        Layout::strided(&[3, 4, 6, 6], &[200, 40, 6, 1], 9).unwrap(),
+        Layout::strided(&[3, 4, 6, 6], &[-40, 130, 1, 6], 90).unwrap(),
+        Layout::strided(&[2, 3, 4, 4], &[1, 2, 6, 24], 1).unwrap(),
+        Layout::strided(&[1, 40, 40], &[0, 40, 1], 0).unwrap(),
+        Layout::strided(&[2, 1, 1], &[2, 9, 9], 1).unwrap(),
+        Layout::strided(&[2, 0, 0], &[2, 9, 9], 1).unwrap(),
+    ];
+    for layout in layouts {
+        let mut buffer = gpu.upload(&numbers).unwrap();
+        gpu.transpose_in_place(ArrayViewMut::new(buffer.view_mut(), &layout).unwrap()).unwrap();
+        let rank = layout.rank() as isize;
+        let mut axes: Vec<isize> = (0..rank).collect();
+        axes.swap(rank as usize - 1, rank as usize - 2);
+        let exchanged = layout.permute_axes(&axes).unwrap();
+        let mut expected = numbers.clone();
+        for (at, from) in positions(&layout).into_iter().zip(positions(&exchanged)) {
+            expected[at] = numbers[from];
+        }
+        assert_eq!(gpu.download(&buffer).unwrap(), expected, "{layout:?}");
+        let read = gpu.download(ArrayView::new(buffer.view(), &exchanged).unwrap()).unwrap();
+        assert_eq!(read, positions(&layout).into_iter().map(|at| numbers[at]).collect::<Vec<_>>(), "{layout:?}");
+    }
+}
