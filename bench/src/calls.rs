@@ -8,7 +8,7 @@ use clap::Args;
 use serde::Serialize;
 use serde_json::json;
 use warpfold::ops::Sum;
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 use crate::cells::{csv_field, or_dash, times};
 use crate::device::Device;
@@ -42,7 +42,7 @@ impl CallArguments {
 enum Call {
     Sum,
     SumBesideWork,
-    ReduceToBuffer,
+    Reduce,
     Start,
     Zeroed,
     Upload,
@@ -51,14 +51,14 @@ enum Call {
 
 impl Call {
     const ALL: [Self; 7] =
-        [Self::Sum, Self::SumBesideWork, Self::ReduceToBuffer, Self::Start, Self::Zeroed, Self::Upload, Self::Download];
+        [Self::Sum, Self::SumBesideWork, Self::Reduce, Self::Start, Self::Zeroed, Self::Upload, Self::Download];
 
     /// The call, its name for `peers/pytorch.py`, and PyTorch's call.
     fn names(self) -> [&'static str; 3] {
         match self {
             Self::Sum => ["gpu.sum(&x)", "sum-item", "x.sum().item()"],
             Self::SumBesideWork => ["gpu.sum(&x), another stream is busy", "sum-item-busy", "x.sum().item()"],
-            Self::ReduceToBuffer => ["gpu.reduce_to_buffer(Sum, &x, shape)", "sum", "x.sum()"],
+            Self::Reduce => ["gpu.reduce(Sum, &x, 0)", "sum", "x.sum()"],
             Self::Start => ["reducer.start(&x, &mut y)", "sum-out", "torch.sum(x, 0, out=y)"],
             Self::Zeroed => ["gpu.zeroed(n)", "zeros", "torch.zeros(n)"],
             Self::Upload => ["gpu.upload(&numbers)", "upload", "numbers.cuda()"],
@@ -69,7 +69,7 @@ impl Call {
     /// The wall time of a call, in microseconds.
     fn time(self, gpu: &Gpu, n: usize, repeats: u32) -> Result<f64, Error> {
         let numbers = vec![1.0_f32; n];
-        let (x, shape) = (gpu.upload(&numbers)?, Shape::all(n));
+        let (x, layout) = (gpu.upload(&numbers)?, warpfold::Layout::contiguous(&[n])?);
         match self {
             Self::Sum => mean_of(gpu, repeats, || gpu.sum(&x).map(drop)),
             Self::SumBesideWork => {
@@ -77,7 +77,7 @@ impl Call {
                 let other = gpu.fork()?;
                 let len = if gpu.is_cuda() { 1 << 27 } else { 1 << 12 };
                 let long = other.zeroed::<f32>(len)?;
-                let mut reducer = other.reducer(Sum, Shape::all(len))?;
+                let mut reducer = other.reducer(Sum, &warpfold::Layout::contiguous(&[len])?, 0)?;
                 let mut y = other.zeroed::<f32>(1)?;
                 other.synchronize()?;
                 let repeats = repeats.min(100);
@@ -88,9 +88,9 @@ impl Call {
                 other.synchronize()?;
                 time
             }
-            Self::ReduceToBuffer => mean_of(gpu, repeats, || gpu.reduce_to_buffer(Sum, &x, shape).map(drop)),
+            Self::Reduce => mean_of(gpu, repeats, || gpu.reduce(Sum, &x, 0).map(drop)),
             Self::Start => {
-                let (mut reducer, mut y) = (gpu.reducer(Sum, shape)?, gpu.zeroed::<f32>(1)?);
+                let (mut reducer, mut y) = (gpu.reducer(Sum, &layout, 0)?, gpu.zeroed::<f32>(1)?);
                 mean_of(gpu, repeats, || reducer.start(&x, &mut y))
             }
             Self::Zeroed => mean_of(gpu, repeats, || gpu.zeroed::<f32>(n).map(drop)),

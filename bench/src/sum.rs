@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use warpfold::ladder::{self, LadderElement, ReduceRung};
 use warpfold::ops::Sum;
-use warpfold::{Gpu, Reduction};
+use warpfold::{ArrayView, Gpu, Reduction};
 
 use crate::data;
 use crate::device::Device;
@@ -172,8 +172,9 @@ impl Bench<'_> {
         let inputs = Inputs::new(gpu, plan, numbers, 0)?;
         let expected = expected(Operator::Sum, extent, &[], numbers)?;
         let mut output = gpu.zeroed::<SumOf<T>>(extent.results())?;
-        let mut reducer = gpu.reducer(Sum, extent.shape()?)?;
-        let mut start = |i| reducer.start(inputs.view(i)?, &mut output);
+        let (layout, axes) = extent.shape()?.array()?;
+        let mut reducer = gpu.reducer(Sum, &layout, axes)?;
+        let mut start = |i| reducer.start(ArrayView::new(inputs.view(i)?, &layout)?, &mut output);
         let _range = plan.range("sum");
         let first = plan.first(gpu, &mut start)?;
         let timing = plan.time_after(gpu, first, &mut start)?;

@@ -358,11 +358,36 @@ pub enum Error {
         layout: String,
     },
 
+    /// An array has another layout than the one that a reduction was planned for.
+    #[error("{operation}: the input is {found}, and the reducer was made for {expected}: make one for this layout")]
+    OtherLayout {
+        /// The operation.
+        operation: &'static str,
+        /// The array's layout.
+        found: String,
+        /// The planned layout.
+        expected: String,
+    },
+
     /// A call would read and write the same memory.
     #[error("{operation}: the input and the output lie in the same range of memory: write to another array")]
     SharedMemory {
         /// The operation.
         operation: &'static str,
+    },
+
+    /// An operator that uses an index was given several axes, but not all.
+    #[error(
+        "{operator} over {found} of {rank} axes: an index counts along one axis, or along all in C order; reduce one of \
+         them, or `reshape` the array so that they are one"
+    )]
+    IndexOverAxes {
+        /// The operator.
+        operator: &'static str,
+        /// The number of axes.
+        found: usize,
+        /// The number of the array's axes.
+        rank: usize,
     },
 
     /// A segment's offsets are invalid.

@@ -30,18 +30,19 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! All functions are methods of [`Gpu`]. They take a [`Buffer`], a [`Matrix`], or a [`View`] of a part of one.
-//! [`Gpu::upload`] and [`Gpu::download`] copy from and to the host; results stay on the device unless they are a single
-//! number. [`Gpu::reduce_to_buffer`] reduces rows, columns or segments, by any operator in [`ops`]; a [`Reducer`] does
-//! the same for many inputs, and allocates its memory once:
+//! All functions are methods of [`Gpu`]. They take an [`Array`] or an [`ArrayView`] of one, of any rank and layout; a
+//! [`Buffer`] or a [`View`] of a part of one is an array of one axis. [`Gpu::upload`] and [`Gpu::download`] copy from and
+//! to the host; results stay on the device unless they are a single number. [`Gpu::reduce`] reduces along any axes, by
+//! any operator in [`ops`]; a [`Reducer`] does the same for many inputs, and allocates its memory once:
 //!
 //! ```
-//! use warpfold::{Gpu, Shape, ops};
+//! use warpfold::{Gpu, ops};
 //!
 //! # let gpu = Gpu::simt();
-//! let x = gpu.upload(&[1_i32, 5, 3, 4, 2, 6])?;
-//! let of_rows = gpu.reduce_to_buffer(ops::Max, &x, Shape::rows(2, 3))?;
-//! assert_eq!(gpu.download(&of_rows)?, [5, 6]);
+//! let x = gpu.upload(&[1_i32, 5, 3, 4, 2, 6])?.reshape(&[2, 3])?;
+//! assert_eq!(gpu.download(&gpu.reduce(ops::Max, &x, 1)?)?, [5, 6]);
+//! // Of every second column.
+//! assert_eq!(gpu.download(&gpu.reduce(ops::Max, x.view().slice(1, .., 2)?, 0)?)?, [4, 6]);
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
@@ -136,7 +137,9 @@ mod transpose;
 #[cfg(feature = "simt")]
 mod watch;
 
-pub use reduce::{ExactElement, ExactSums, PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape};
+pub use reduce::{
+    Axes, ExactElement, ExactSums, PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape,
+};
 #[doc(inline)]
 pub use transpose::{ScaledElement, Scaling};
 

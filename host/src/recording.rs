@@ -85,12 +85,12 @@ impl Gpu {
     /// that fill it would be recorded instead of written.
     ///
     /// ```
-    /// use warpfold::{Gpu, Shape, ops::Sum};
+    /// use warpfold::{Gpu, Layout, ops::Sum};
     ///
     /// let gpu = Gpu::first_or_simt()?;
     /// let x = gpu.upload(&[1.0_f32, 2.0, 3.0])?;
     /// let mut y = gpu.zeroed::<f32>(1)?;
-    /// let mut sum = gpu.reducer(Sum, Shape::all(3))?;
+    /// let mut sum = gpu.reducer(Sum, &Layout::contiguous(&[3])?, 0)?;
     /// let recording = gpu.record(|| sum.start(&x, &mut y))?;
     /// assert_eq!(gpu.download(&y)?, [0.0]);
     /// recording.start()?;

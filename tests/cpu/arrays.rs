@@ -1,7 +1,7 @@
-//! Copies between arrays of any rank, strides, gaps and element size in the executor.
+//! Copies of arrays of any rank, strides, gaps and element size, and reductions along any axes, in the executor.
 
 use proptest::prelude::*;
-use test_support::arrays::{CHECKS, positions};
+use test_support::arrays::{CHECKS, check_reduced, positions};
 use test_support::{executor, times};
 use warpfold::num_complex::Complex32;
 use warpfold::{ArrayView, ArrayViewMut, Gpu, Layout, Scaling};
@@ -16,6 +16,11 @@ proptest! {
     #[test]
     fn every_layout_to_every_other(which in 0..CHECKS.len(), most in prop_oneof![1_usize..200, 200_usize..5000], seed: u64) {
         (CHECKS[which].1)(&Gpu::simt(), seed, most).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn reductions_along_any_axes(most in prop_oneof![1_usize..200, 200_usize..5000], seed: u64) {
+        check_reduced(&executor(), seed, most).map_err(TestCaseError::fail)?;
     }
 
     #[test]

@@ -10,7 +10,7 @@ use warpfold::exact::{ExactSum, Specials};
 use warpfold::{Gpu, Kernel, Schedule, SimtOptions};
 
 #[test]
-fn partial_sums_are_merged_to_the_whole() {
+fn exact_sums_are_merged_to_the_whole() {
     let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(50));
     for len in [0, 1, 5, 127, 1000] {
         exact_sums::parts(&gpu, len, &mut source).unwrap();

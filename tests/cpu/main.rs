@@ -4,7 +4,7 @@
 //!
 //! | module | tests |
 //! |---|---|
-//! | `arrays` | copies between arrays of any layout |
+//! | `arrays` | arrays of any layout: copies, and reductions along axes |
 //! | `bits` | the bits of results, compared with stored hashes |
 //! | `by_length` | orders of reduction that depend only on the length |
 //! | `partials` | reductions whose blocks exchange partial results |

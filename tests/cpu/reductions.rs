@@ -1,6 +1,7 @@
 //! Reductions of every operator, type and shape in the executor, compared with an independent reference.
 
 use proptest::prelude::*;
+use test_support::by_shape::ByShape;
 use test_support::executor;
 use test_support::reductions::data::{KINDS, Kind};
 use test_support::reductions::reference::Operator;
@@ -213,7 +214,7 @@ fn empty_inputs_have_a_sum_and_no_minimum() {
         assert_eq!(gpu.reduce_to_buffer(ops::Min, &none, shape).unwrap().len(), 0, "{shape:?}");
         assert_eq!(gpu.reduce_to_buffer(ops::ArgMax, &none, shape).unwrap().len(), 0, "{shape:?}");
         let mut nothing = gpu.zeroed::<u64>(0).unwrap();
-        gpu.reducer(ops::ArgMin, shape).unwrap().start(&none, &mut nothing).unwrap();
+        gpu.reducer_of(ops::ArgMin, shape).unwrap().start(&none, &mut nothing).unwrap();
     }
     // One output over an empty axis is an error.
     for shape in [Shape::axis(&[0, 4], 0).unwrap(), Shape::axis(&[4, 0, 1], 1).unwrap()] {
@@ -245,11 +246,11 @@ fn mismatched_views_are_errors() {
     let six = gpu.upload(&[1.0_f32; 6]).unwrap();
     let message = gpu.reduce_to_buffer(ops::Sum, &six, Shape::rows(2, 4)).unwrap_err().to_string();
     assert!(message.contains("6 elements, expected at least 8"), "{message}");
-    let mut reducer = gpu.reducer(ops::Sum, Shape::rows(2, 3)).unwrap();
+    let mut reducer = gpu.reducer_of(ops::Sum, Shape::rows(2, 3)).unwrap();
     let mut three = gpu.zeroed::<f32>(3).unwrap();
     let message = reducer.start(&six, &mut three).unwrap_err().to_string();
     assert!(message.contains("the output has 3 elements, expected 2"), "{message}");
-    assert!(gpu.reducer::<_, f64>(ops::Sum, Shape::rows(usize::MAX, 2)).is_err());
+    assert!(gpu.reducer_of::<_, f64>(ops::Sum, Shape::rows(usize::MAX, 2)).is_err());
     assert!(matches!(Gpu::simt().sum(&six), Err(Error::OtherDevice { .. })));
 }
 
@@ -361,7 +362,7 @@ fn a_reducer_can_be_started_repeatedly() {
     let gpu = Gpu::simt();
     let numbers: Vec<i32> = (0..100_000).collect();
     let input = gpu.upload(&numbers).unwrap();
-    let mut reducer = gpu.reducer(ops::Sum, Shape::all(numbers.len())).unwrap();
+    let mut reducer = gpu.reducer_of(ops::Sum, Shape::all(numbers.len())).unwrap();
     let mut sum = gpu.zeroed::<i64>(1).unwrap();
     for _ in 0..3 {
         reducer.start(&input, &mut sum).unwrap();

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use cuda_std::prelude::*;
+use test_support::by_shape::ByShape;
 use test_support::soak::soak;
 use test_support::strict::Strict;
 use test_support::{executor, times};
@@ -146,7 +147,7 @@ fn right_after_a_fault(shape: Shape, outputs: usize, place: usize) {
     let expected = vec![(ROWS * COLUMNS / outputs) as f32; outputs];
     let (right, wrong) = (gpu.upload(&right).unwrap(), gpu.upload(&wrong).unwrap());
     let mut output = gpu.zeroed::<f32>(outputs).unwrap();
-    let mut reducer = gpu.reducer(Strict, shape).unwrap();
+    let mut reducer = gpu.reducer_of(Strict, shape).unwrap();
     for _ in 0..3 {
         let fault = reducer.start(&wrong, &mut output);
         assert!(matches!(fault, Err(Error::Fault(_))), "{fault:?}");

@@ -17,6 +17,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_kernels::rust_cuda::functions::{asserts, calls_gpu_only};
 use test_kernels::{indices, out_of_bounds};
+use test_support::by_shape::ByShape;
 use test_support::calls::Calls;
 use test_support::exact::Data;
 use test_support::reductions::{PAIRS, dots, large as large_inputs, planned_for_other_devices};
@@ -80,7 +81,7 @@ fn fail_an_assertion_here() -> ! {
 fn trap_here() -> ! {
     let results = first_gpu().and_then(|gpu| {
         let (x, mut out) = (gpu.upload(&[1_u32; 10])?, gpu.zeroed::<u32>(10)?);
-        let (mut reducer, mut sum) = (gpu.reducer(Sum, Shape::all(10))?, gpu.zeroed(1)?);
+        let (mut reducer, mut sum) = (gpu.reducer_of(Sum, Shape::all(10))?, gpu.zeroed(1)?);
         let recording = gpu.record(|| reducer.start(&x, &mut sum))?;
         let fork = gpu.fork()?;
         let arguments = out_of_bounds::Args { out: out.view_mut(), index: 10 };

@@ -20,7 +20,7 @@ use std::path::Path;
 use anyhow::{bail, ensure};
 use clap::ValueEnum;
 use warpfold::ops::WrappingSum;
-use warpfold::{Gpu, Shape};
+use warpfold::{Gpu, Layout};
 
 pub use cases::ReduceArguments;
 use cases::{Case, Table, TableName, name_of};
@@ -187,7 +187,7 @@ fn read_ceiling(gpu: &Gpu, plan: &Plan) -> Result<Option<f64>, warpfold::Error> 
     let input = if_memory_suffices("the bandwidth of a read", gpu.zeroed::<u32>(ELEMENTS))?;
     let Some(input) = input else { return Ok(None) };
     let mut output = gpu.zeroed::<u32>(1)?;
-    let mut reducer = gpu.reducer(WrappingSum, Shape::all(ELEMENTS))?;
+    let mut reducer = gpu.reducer(WrappingSum, &Layout::contiguous(&[ELEMENTS])?, 0)?;
     let timing = plan.of_bound().time(gpu, &mut |_| reducer.start(&input, &mut output))?;
     Ok(Some((ELEMENTS * size_of::<u32>()) as f64 / timing.median.as_secs_f64() / 1e9))
 }

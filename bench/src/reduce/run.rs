@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use anyhow::bail;
 use half::{bf16, f16};
 use kernels::for_each_builtin;
-use warpfold::{Error, Gpu, PairReduction, Reduction, ops};
+use warpfold::{ArrayView, Error, Gpu, PairReduction, Reduction, ops};
 
 use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
@@ -128,8 +128,9 @@ where
         reducer.check()?;
         measured
     } else {
-        let mut reducer = gpu.reducer(O::default(), extent.shape()?)?;
-        times(gpu, plan, &mut |i| reducer.start(inputs.view(i)?, &mut output))?
+        let (layout, axes) = extent.shape()?.array()?;
+        let mut reducer = gpu.reducer(O::default(), &layout, axes)?;
+        times(gpu, plan, &mut |i| reducer.start(ArrayView::new(inputs.view(i)?, &layout)?, &mut output))?
     };
     let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);

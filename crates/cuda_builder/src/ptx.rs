@@ -370,6 +370,21 @@ mod tests {
     }
 
     #[test]
+    fn every_32_bytes_of_a_struct_are_read_before_the_wait() {
+        let parameters = "\t.param .u64 .ptr .global .align 4 first_param_0,\n\t.param .align 8 .b8 first_param_1[72],\n\
+                          \t.param .u32 first_param_2";
+        let body = format!("\t// prefetch_blocks 528\n\t{WAIT}\n\t{LAUNCH_DEPENDENTS}\n\tmov.u32 %r1, shared_dynamic;");
+        let text =
+            MODULE.replace("\t.param .u64 first_param_0", parameters).replace("\tmov.u32 %r1, shared_dynamic;", &body);
+        let module = Module::parse(&text);
+        let first = &module.entries()[0].text;
+        let reads: Vec<&str> =
+            first.split("ld.param.u8 ").skip(1).filter_map(|read| read.split(['[', ']']).nth(1)).collect();
+        // The last word first; then the first, and each fourth after it.
+        assert_eq!(reads, ["first_param_2+3", "first_param_0+3", "first_param_1+27", "first_param_1+59"], "{first}");
+    }
+
+    #[test]
     fn an_unresolved_call_names_kernel_and_function() {
         let call = Module::parse(MODULE).unresolved_call().unwrap();
         assert_eq!((call.entry.as_str(), call.function.as_str()), ("second", "elsewhere"));

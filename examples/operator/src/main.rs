@@ -16,7 +16,7 @@ fn main() -> anyhow::Result<()> {
     samples[777_777] = f32::NAN;
     let x = gpu.upload(&samples)?;
 
-    let of_all = gpu.reduce(Peak, &x)?;
+    let of_all = gpu.reduce_all(Peak, &x)?;
     ensure!(of_all == 7.5, "the peak is {of_all}, expected 7.5");
     let of_rows = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::rows(10, 100_000))?)?;
     ensure!(
@@ -32,7 +32,7 @@ fn main() -> anyhow::Result<()> {
 
     for limit in [-8.0, 0.5, 1.0] {
         let above = |samples: &[f32]| samples.iter().filter(|&&x| x > limit).count() as u64;
-        let (of_all, expected) = (gpu.reduce(CountAbove { limit }, &x)?, above(&samples));
+        let (of_all, expected) = (gpu.reduce_all(CountAbove { limit }, &x)?, above(&samples));
         ensure!(of_all == expected, "{of_all} samples are above {limit}, expected {expected}");
         let of_rows = gpu.download(&gpu.reduce_to_buffer(CountAbove { limit }, &x, Shape::rows(10, 100_000))?)?;
         ensure!(of_rows.iter().copied().eq(samples.chunks(100_000).map(above)), "above {limit} in rows: {of_rows:?}");
@@ -40,11 +40,11 @@ fn main() -> anyhow::Result<()> {
     }
 
     let magnitudes = sum_with_integers(&samples, f32::NEG_INFINITY);
-    let of_all = gpu.reduce(Magnitude, &x)?;
+    let of_all = gpu.reduce_all(Magnitude, &x)?;
     ensure!(of_all == magnitudes, "the sum of magnitudes is {of_all}, expected {magnitudes}");
     println!("the exact sum of magnitudes is right: {magnitudes}");
     for limit in [0.5, 1.0] {
-        let (of_all, expected) = (gpu.reduce(Over { limit }, &x)?, sum_with_integers(&samples, limit));
+        let (of_all, expected) = (gpu.reduce_all(Over { limit }, &x)?, sum_with_integers(&samples, limit));
         ensure!(of_all == expected, "the sum of magnitudes over {limit} is {of_all}, expected {expected}");
         println!("the exact sum of magnitudes over {limit} is right: {of_all}");
     }

@@ -108,6 +108,11 @@ impl Layout {
         self.rank += 1;
     }
 
+    /// The same layout with the element whose indices are all 0 at another position. A view has all its elements.
+    pub(crate) fn with_offset(&self, offset: usize) -> Self {
+        Self { offset, ..*self }
+    }
+
     /// The number of axes.
     pub const fn rank(&self) -> usize {
         self.rank

@@ -7,7 +7,7 @@ use kernels::ops::Number;
 
 use super::single_launch::SingleLaunch;
 use super::{find, grid_of};
-use crate::{Buffer, Element, Error, Gpu, Reducer, Shape, ops};
+use crate::{Buffer, Element, Error, Gpu, Layout, Reducer, ops};
 
 /// The block sizes of the rungs that have a choice.
 pub const BLOCKS: [usize; 5] = [64, 128, 256, 512, 1024];
@@ -131,7 +131,7 @@ fn by_library<T: Number>(gpu: &Gpu, len: usize) -> Result<Reducer<T, T>, Error>
 where
     ops::Sum: crate::Reduction<T, Output = T>,
 {
-    gpu.reducer(ops::Sum, Shape::all(len))
+    Layout::contiguous(&[len]).and_then(|layout| gpu.reducer(ops::Sum, &layout, 0))
 }
 
 /// The error for integers, whose sums are exact in every rung.

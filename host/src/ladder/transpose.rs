@@ -4,7 +4,7 @@ use cuda_std::launch::Kernel;
 use kernels::ladder::transpose::{self as ladder, TransposeArgs, VECTORIZED_TILE, tiles};
 
 use super::{find, grid_of};
-use crate::transpose::same_extents;
+use crate::array::same_extents;
 use crate::{Array, Error, Gpu};
 
 /// The handle of a transpose kernel.

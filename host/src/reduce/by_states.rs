@@ -129,8 +129,7 @@ mod tests {
         let input = gpu.upload(&numbers).unwrap();
         let mut output = gpu.zeroed(ROWS).unwrap();
         let mut workspace = Workspace::new(&gpu, planned.workspace_size()).unwrap();
-        let shape = Shape::rows(ROWS, LEN);
-        planned.start(&gpu, shape, &mut workspace, input.view(), output.view_mut()).unwrap();
+        planned.launch(&gpu, &mut workspace, input.view(), output.view_mut()).unwrap();
         let found = gpu.download(&output).unwrap();
         assert!(found.into_iter().eq((1..=ROWS).map(|number| number as f64)));
     }

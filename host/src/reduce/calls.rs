@@ -6,39 +6,116 @@ use kernels::ops::{
     SumOfSquares,
 };
 
-use super::planned::check_input;
+use super::along_axes::AlongAxes;
+use super::planned::{OPERATION, check_input};
 use super::reducer::{Reducer, plan};
-use super::{Reduction, Shape};
-use crate::{Buffer, Error, Gpu, View};
+use super::{Axes, Reduction, Shape};
+use crate::array::{IntoArrayView, IntoArrayViewMut, check_apart, same_extents};
+use crate::{Array, Buffer, Error, Gpu, Layout, View};
 
 impl Gpu {
-    /// A reduction of one shape with its workspace, which can be started any number of times.
+    /// A reduction of arrays of one layout along some axes, with its memory, which can be started any number of times.
+    ///
+    /// ```
+    /// use warpfold::{Gpu, Layout, ops};
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let (x, mut sums) = (gpu.upload(&[1, 2, 3, 4, 5, 6])?, gpu.zeroed(2)?);
+    /// let mut reducer = gpu.reducer(ops::Sum, &Layout::contiguous(&[2, 3])?, 1)?;
+    /// reducer.start(&x, &mut sums)?;
+    /// assert_eq!(gpu.download(&sums)?, [6, 15]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// The operator has no result for this shape, or memory for the workspace runs out.
+    /// As for [`Gpu::reduce`], without an input; or memory runs out.
     pub fn reducer<O: Reduction<T>, T: Element>(
         &self,
         operator: O,
-        shape: Shape,
+        layout: &Layout,
+        axes: impl Into<Axes>,
     ) -> Result<Reducer<T, O::Output>, Error> {
-        Reducer::new(self, shape, plan(self, operator, shape)?)
+        Reducer::new(self, layout, AlongAxes::plan(self, operator, layout, axes.into())?)
     }
 
-    /// Reduces a whole view, a buffer or a matrix to one value.
+    /// Reduces an array along some axes, to a new array of the others.
+    ///
+    /// Any layout and any axes are possible. What lies in memory as rows or columns is read as it lies, with any
+    /// distance between rows; other layouts are copied first, in parts of at most 256 MiB, unless a single output has
+    /// more elements.
+    ///
+    /// ```
+    /// use warpfold::{Gpu, ops};
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// // Two images with two channels of 1 x 3 pixels: the mean of each channel.
+    /// let images = gpu.upload(&[1, 2, 3, 10, 20, 30, 4, 5, 6, 40, 50, 60])?.reshape(&[2, 2, 1, 3])?;
+    /// let means = gpu.reduce(ops::Mean, &images, [0, 2, 3])?;
+    /// assert_eq!(gpu.download(&means)?, [3.5, 35.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// The view is empty and the operator has no result for no elements, the view belongs to another device, memory for
-    /// the workspace (about 80 KiB for most reductions, once for each handle) runs out, or earlier work has failed.
+    /// An axis does not exist or is named twice, an output has no elements and the operator has no result for that, an
+    /// operator that uses an index is given several axes but not all, the array belongs to another device, memory runs
+    /// out, or earlier work has failed.
     pub fn reduce<'a, O: Reduction<T>, T: Element>(
         &self,
         operator: O,
-        input: impl Into<View<'a, T>>,
+        input: impl IntoArrayView<'a, T>,
+        axes: impl Into<Axes>,
+    ) -> Result<Array<O::Output>, Error> {
+        let input = input.into_array_view();
+        let along = AlongAxes::plan(self, operator, input.layout(), axes.into())?;
+        along.check_input(self, &input)?;
+        // A kernel writes every output.
+        let buffer = Buffer::new(&self.backend(), along.output().len(), "allocate an array")?;
+        let mut output = Array::new(buffer, *along.output());
+        let mut scratch = along.scratch(self, true)?;
+        let mut workspace = self.workspaces().take(self, along.workspace_size())?;
+        along.launch(self, &mut workspace, &mut scratch, input, output.view_mut())?;
+        self.workspaces().put_back(workspace);
+        Ok(output)
+    }
+
+    /// [`Gpu::reduce`] to an existing array, of any layout.
+    ///
+    /// # Errors
+    /// As for [`Gpu::reduce`]; or the output's extents are not those of the result, or it overlaps the input in memory.
+    pub fn reduce_into<'i, 'o, O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        input: impl IntoArrayView<'i, T>,
+        axes: impl Into<Axes>,
+        output: impl IntoArrayViewMut<'o, O::Output>,
+    ) -> Result<(), Error> {
+        let (input, output) = (input.into_array_view(), output.into_array_view_mut());
+        let along = AlongAxes::plan(self, operator, input.layout(), axes.into())?;
+        along.check_input(self, &input)?;
+        self.use_memory(output.memory(), OPERATION)?;
+        same_extents(OPERATION, along.output(), output.layout())?;
+        check_apart(OPERATION, &input, &output)?;
+        let mut scratch = along.scratch(self, output.layout().is_contiguous())?;
+        let mut workspace = self.workspaces().take(self, along.workspace_size())?;
+        along.launch(self, &mut workspace, &mut scratch, input, output)?;
+        self.workspaces().put_back(workspace);
+        Ok(())
+    }
+
+    /// Reduces a whole array to one value.
+    ///
+    /// # Errors
+    /// The array is empty and the operator has no result for no elements, it belongs to another device, memory for the
+    /// workspace (about 80 KiB for most reductions, once for each handle) runs out, or earlier work has failed.
+    pub fn reduce_all<'a, O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        input: impl IntoArrayView<'a, T>,
     ) -> Result<O::Output, Error> {
-        let input = input.into();
-        let shape = Shape::all(input.len());
-        let planned = plan(self, operator, shape)?;
-        check_input(self, shape, input)?;
-        self.one_result(planned.workspace_size(), |workspace, output| planned.launch(self, workspace, input, output))
+        let input = input.into_array_view();
+        let along = AlongAxes::plan(self, operator, input.layout(), Axes::ALL)?;
+        along.check_input(self, &input)?;
+        self.one_result(along.workspace_size(), |workspace, output| along.launch_one(self, workspace, input, output))
     }
 
     /// Reduces a view to a buffer with one output for each row, column or segment of the shape.
@@ -74,12 +151,12 @@ macro_rules! calls {
             $(#[$doc])*
             ///
             /// # Errors
-            /// As for [`Gpu::reduce`].
-            pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<OutputOf<$operator, T>, Error>
+            /// As for [`Gpu::reduce_all`].
+            pub fn $name<'a, T: Element>(&self, input: impl IntoArrayView<'a, T>) -> Result<OutputOf<$operator, T>, Error>
             where
                 $operator: Reduction<T>,
             {
-                self.reduce($operator, input)
+                self.reduce_all($operator, input)
             }
         )*}
     };
@@ -92,12 +169,12 @@ macro_rules! calls_of_one_type {
             $(#[$doc])*
             ///
             /// # Errors
-            /// As for [`Gpu::reduce`].
-            pub fn $name<'a, T: Element>(&self, input: impl Into<View<'a, T>>) -> Result<$output, Error>
+            /// As for [`Gpu::reduce_all`].
+            pub fn $name<'a, T: Element>(&self, input: impl IntoArrayView<'a, T>) -> Result<$output, Error>
             where
                 $operator: Reduction<T, Output = $raw>,
             {
-                self.reduce($operator, input).map($convert)
+                self.reduce_all($operator, input).map($convert)
             }
         )*}
     };
@@ -116,7 +193,7 @@ calls! {
     /// ```
     ///
     /// For a sum that is continued or stored, use [`warpfold::exact::ExactSum`](crate::exact::ExactSum) on the host
-    /// ([`Gpu::partial_sum`]), or [`ExactSums`](crate::ExactSums) on the device.
+    /// ([`Gpu::exact_sum`]), or [`ExactSums`](crate::ExactSums) on the device.
     sum by Sum;
     /// The product; 1 for no elements. Integers are multiplied in 64 bits, `f16` and `bf16` in `f32`. If partial
     /// products overflow and others underflow, that of finite floats may be NaN: see [`Product`].

@@ -1,22 +1,20 @@
-//! Reductions: any operator of [`crate::ops`] or a custom one, over any shape.
+//! Reductions: any operator of [`crate::ops`] or a custom one, along any axes.
 //!
 //! ```
 //! use warpfold::ops::{ArgMax, Mean, Sum};
-//! use warpfold::{Gpu, Shape};
+//! use warpfold::{Gpu, Layout};
 //!
 //! let gpu = Gpu::first_or_simt()?;
-//! let x = gpu.upload(&[1_i32, 5, 3, 2, 4, 6])?;
+//! let x = gpu.upload(&[1_i32, 5, 3, 2, 4, 6])?.reshape(&[2, 3])?;
 //! assert_eq!(gpu.sum(&x)?, 21_i64);
 //! assert_eq!(gpu.argmax(&x)?, 5);
 //!
-//! // The same numbers as a matrix of two rows: each row's sum, each column's mean.
-//! let sums = gpu.reduce_to_buffer(Sum, &x, Shape::rows(2, 3))?;
-//! assert_eq!(gpu.download(&sums)?, [9, 12]);
-//! let means = gpu.reduce_to_buffer(Mean, &x, Shape::columns(2, 3))?;
-//! assert_eq!(gpu.download(&means)?, [1.5, 4.5, 4.5]);
+//! // Each row's sum, each column's mean.
+//! assert_eq!(gpu.download(&gpu.reduce(Sum, &x, 1)?)?, [9, 12]);
+//! assert_eq!(gpu.download(&gpu.reduce(Mean, &x, 0)?)?, [1.5, 4.5, 4.5]);
 //!
 //! // A reducer can be started any number of times, and neither waits nor allocates.
-//! let mut reducer = gpu.reducer(ArgMax, Shape::rows(2, 3))?;
+//! let mut reducer = gpu.reducer(ArgMax, &Layout::contiguous(&[2, 3])?, 1)?;
 //! let mut indices = gpu.zeroed::<u64>(2)?;
 //! reducer.start(&x, &mut indices)?;
 //! assert_eq!(gpu.download(&indices)?, [1, 2]);
@@ -38,19 +36,27 @@
 //! device, in every run, on every stream, in the executor, at every alignment, and whatever the other rows or columns
 //! are. Every NaN has the same bits.
 //!
+//! **Axes.** An order is a function of extents and axes, never of strides. Axes of one element do not count, and
+//! neighbours that are reduced are one axis. If that is the last axis, or if several are reduced that are not
+//! neighbours, the elements of an output, in C order, are a row; otherwise they are a column. An index counts along one
+//! axis, or along all in C order.
+//!
 //! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. Minima,
-//! maxima and their indices do not exist for no elements: the call returns [`Error::Empty`](crate::Error::Empty). For a
-//! shape without outputs (`Shape::rows(0, 0)`, `Shape::axis(&[0, 0, 4], 1)`) every operator returns an empty buffer.
-//! NumPy raises an error for minima, maxima and their indices of such a shape; here a program that reduces a batch of
-//! any size needs no special case.
+//! maxima and their indices do not exist for no elements: the call returns [`Error::Empty`](crate::Error::Empty). If
+//! there are no outputs (extents of 0 x 0 x 4 along axis 1) every operator returns an empty array. NumPy raises an error
+//! for minima, maxima and their indices of such an array; here a program that reduces a batch of any size needs no
+//! special case.
 //!
 //! **Special numbers.** As in NumPy: if an element is NaN, so is the sum, minimum or maximum; an index is that of the
 //! first NaN, or else of the first of equal elements; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits, or
 //! in their own type with [`WrappingSum`](crate::ops::WrappingSum).
 
+mod along_axes;
+mod axes;
 mod by_states;
 mod calls;
 mod exact;
+mod geometry;
 mod lane_memory;
 mod pairs;
 mod plan;
@@ -63,6 +69,7 @@ mod workspace;
 
 pub use kernels::reduce::reduction::Reduction;
 
+pub use axes::Axes;
 pub use pairs::{PairReducer, PairReduction};
 pub use reducer::Reducer;
 pub use segments::SegmentReducer;

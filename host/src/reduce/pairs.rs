@@ -117,7 +117,7 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The lengths of `x` and `y` differ; or as for [`Gpu::reduce`].
+    /// The lengths of `x` and `y` differ; or as for [`Gpu::reduce_all`].
     pub fn dot<'x, 'y, T: Element>(
         &self,
         x: impl Into<View<'x, T>>,
@@ -140,7 +140,7 @@ impl Gpu {
     /// Reduces two inputs of one shape, whole or row by row, to a buffer with one output for each row.
     ///
     /// # Errors
-    /// A view is shorter than the shape, or the shape is one of columns; or as for [`Gpu::reduce`].
+    /// A view is shorter than the shape, or the shape is one of columns; or as for [`Gpu::reduce_all`].
     pub fn reduce_pairs<'x, 'y, O: PairReduction<T>, T: Element>(
         &self,
         _operator: O,

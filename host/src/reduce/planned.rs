@@ -33,26 +33,8 @@ impl<T: Element, R: Plain> Planned<T, R> {
         self.0.workspace_size()
     }
 
-    /// Starts the reduction in a workspace with enough capacity, if the views have the planned shape.
-    pub(super) fn start(
-        &self,
-        gpu: &Gpu,
-        shape: Shape,
-        workspace: &mut Workspace,
-        input: View<'_, T>,
-        output: ViewMut<'_, R>,
-    ) -> Result<(), Error> {
-        check_input(gpu, shape, input)?;
-        gpu.use_memory(output.memory(), OPERATION)?;
-        if output.len() != shape.outputs() {
-            let (found, expected) = (output.len(), shape.outputs());
-            return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
-        }
-        self.launch(gpu, workspace, input, output)
-    }
-
-    /// [`Planned::start`] without checks of the views: [`check_input`] has made them, or the views were made for the
-    /// shape.
+    /// Starts the reduction in a workspace with enough capacity. [`check_input`] has checked the views, or they were made
+    /// for the shape.
     pub(super) fn launch(
         &self,
         gpu: &Gpu,

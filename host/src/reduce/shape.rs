@@ -1,6 +1,7 @@
 //! Shapes of reductions.
 
-use crate::Error;
+use super::Axes;
+use crate::{Error, Layout};
 
 /// The elements of a view that are reduced to each output.
 ///
@@ -99,6 +100,26 @@ impl Shape {
             return Ok(Self { kind: Kind::Rows { rows: batches, len: rows, pitch: rows } });
         }
         Ok(Self { kind: Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns } })
+    }
+
+    /// The same reduction as a layout and the axis that is reduced.
+    ///
+    /// # Errors
+    /// No memory could hold the elements.
+    pub fn array(&self) -> Result<(Layout, Axes), Error> {
+        // The pitch of a single row, and of empty ones, has no effect, and may be any number.
+        let strides = |extents: [usize; 3], strides: [usize; 3]| {
+            let of = |i: usize| if extents[i] > 1 && !extents.contains(&0) { strides[i] } else { 0 };
+            let too_large = |_| Error::ArrayTooLarge { operation: "reduce", axis: 0, extent: extents[0] };
+            let [a, b, c] = [of(0), of(1), of(2)].map(|stride| isize::try_from(stride).map_err(too_large));
+            Layout::strided(&extents, &[a?, b?, c?], 0)
+        };
+        match self.kind {
+            Kind::Rows { rows, len, pitch } => Ok((strides([1, rows, len], [0, pitch, 1])?, Axes::from(2))),
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                Ok((strides([batches, rows, columns], [batch_pitch, pitch, 1])?, Axes::from(1)))
+            }
+        }
     }
 
     /// The number of outputs.

@@ -17,7 +17,7 @@ mod unit;
 
 use cuda_std::element::Stored;
 
-use crate::array::{IntoArrayView, IntoArrayViewMut};
+use crate::array::{IntoArrayView, IntoArrayViewMut, check_apart, same_extents};
 use crate::{Array, ArrayView, ArrayViewMut, Buffer, Error, Gpu, Layout, View, ViewMut};
 
 use canonical::{Axis, Canonical};
@@ -124,19 +124,7 @@ impl Gpu {
         self.use_memory(from.elements().memory(), OPERATION)?;
         self.use_memory(to.memory(), OPERATION)?;
         same_extents(OPERATION, from.layout(), to.layout())?;
-        let range = |address: u64, layout: &Layout| {
-            let (first, last) = layout.positions()?;
-            // Inside a view, so all of these fit.
-            let byte = |position: i128| address + (position as usize * size_of::<T>()) as u64;
-            Some(byte(first)..byte(last + 1))
-        };
-        let ranges = (range(from.elements().address(), from.layout()), range(to.address(), to.layout()));
-        match ranges {
-            (Some(from), Some(to)) if from.start < to.end && to.start < from.end => {
-                Err(Error::SharedMemory { operation: OPERATION })
-            }
-            _ => Ok(()),
-        }
+        check_apart(OPERATION, from, to)
     }
 
     /// Copies elements of `size` bytes between two layouts of the same extents, of views that have their elements.
@@ -180,22 +168,6 @@ fn last_two_exchanged(operation: &'static str, layout: &Layout) -> Result<Vec<is
     let mut axes: Vec<isize> = (0..rank as isize).collect();
     axes.swap(rank - 1, rank - 2);
     Ok(axes)
-}
-
-/// Checks that two arrays have the same extents.
-pub(crate) fn same_extents(operation: &'static str, from: &Layout, to: &Layout) -> Result<(), Error> {
-    if from.rank() != to.rank() {
-        let (found, expected) = (to.rank(), from.rank());
-        return Err(Error::Length { operation, what: "the target's list of axes", found, expected });
-    }
-    match (0..from.rank()).find(|&axis| from.extents()[axis] != to.extents()[axis]) {
-        None => Ok(()),
-        Some(axis) => {
-            let expected = format!("{}, as the source's", from.extents()[axis]);
-            let found = to.extents()[axis];
-            Err(Error::Extent { operation, axis, what: "the target's extent", found, expected })
-        }
-    }
 }
 
 /// Calls `launch` with the views that begin at each index of these axes. `bytes` are those of a unit.

@@ -61,6 +61,7 @@ impl<T: Scalar> Operator<T> for MinOrMax {
     type Output = T;
     const NEUTRAL: T::Ordered = T::Ordered::LOWEST;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
     const HAS_EMPTY_RESULT: bool = false;
 
     fn to_word(self) -> u64 {
@@ -97,6 +98,7 @@ impl<T: Scalar> Operator<T> for MinAndMax {
     type Output = T::Pair;
     const NEUTRAL: Self::State = <T::Ordered as Ordered>::NEUTRAL_PAIR;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
     const HAS_EMPTY_RESULT: bool = false;
 
     fn to_word(self) -> u64 {

@@ -29,6 +29,7 @@ impl<T: Element, O: Operator<T>, const WORD: u64> Operator<T> for Fixed<O, WORD>
     type Output = O::Output;
     const NEUTRAL: O::State = O::NEUTRAL;
     const ANY_ORDER: bool = O::ANY_ORDER;
+    const USES_INDEX: bool = O::USES_INDEX;
     const HAS_EMPTY_RESULT: bool = O::HAS_EMPTY_RESULT;
 
     #[inline(always)]

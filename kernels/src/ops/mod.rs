@@ -134,6 +134,7 @@ pub use totals::{Squares, Total};
 ///     type Output = u64;
 ///     const NEUTRAL: u64 = 0;
 ///     const ANY_ORDER: bool = true;
+///     const USES_INDEX: bool = false;
 ///     const FIELDS: Fields<Self> = Fields::plain();
 ///
 ///     fn lift(self, element: f32, _index: u64) -> u64 {
@@ -199,6 +200,13 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     /// If so, the order is the fastest one for the shape and the address. If not, it is fixed: a kernel combines two
     /// aligned vectors for each unaligned one, and a block may take fewer rows or columns than it has threads for.
     const ANY_ORDER: bool = false;
+
+    /// Whether [`Operator::lift`] uses the index.
+    ///
+    /// If so, the elements are taken in C order of the array, and only one axis or all of them can be reduced, because
+    /// an index counts along one axis. If not, several axes can be; and if the operator also allows
+    /// [any order](Operator::ANY_ORDER), the axes are taken as they lie in memory.
+    const USES_INDEX: bool = true;
 
     /// [`Operator::NEUTRAL`], also of an [`Erased`] operator.
     #[doc(hidden)]

@@ -21,6 +21,7 @@ impl<T: Integer> Operator<T> for SumOfSquares {
     type Output = T::Wide;
     const NEUTRAL: T::Wide = T::WIDE_ZERO;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> Self::State {
@@ -51,6 +52,7 @@ impl<T: Integer> Operator<T> for Norm {
     type Output = f64;
     const NEUTRAL: T::Squares = T::Squares::ZERO;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> T::Squares {
@@ -82,6 +84,7 @@ impl<T: Integer<Squares = u64>> Operator<T> for SquaresOrNorm {
     type Output = u64;
     const NEUTRAL: u64 = 0;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     fn to_word(self) -> u64 {
         self.is_norm.into()

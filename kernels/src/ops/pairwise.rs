@@ -58,6 +58,7 @@ impl<T: Scalar<Wide: Quotient>> Operator<T> for PairwiseSumOrMean {
     type State = T::Wide;
     type Output = T::Wide;
     const NEUTRAL: T::Wide = T::Wide::ZERO;
+    const USES_INDEX: bool = false;
 
     fn to_word(self) -> u64 {
         self.is_mean.into()

@@ -55,6 +55,7 @@ impl<T: Scalar> Operator<T> for AnyOrAll {
     type Output = u8;
     const NEUTRAL: u8 = 0;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     fn to_word(self) -> u64 {
         self.is_all.into()
@@ -86,6 +87,7 @@ impl<T: Scalar> Operator<T> for Count {
     type Output = u64;
     const NEUTRAL: u64 = 0;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     fn to_word(self) -> u64 {
         self.limit | u64::from(self.is_at_most) << 63

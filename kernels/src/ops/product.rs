@@ -21,6 +21,7 @@ impl<T: Scalar> Operator<T> for Product {
     type Output = T::Wide;
     const NEUTRAL: T::Wide = T::Wide::ONE;
     const ANY_ORDER: bool = T::IS_EXACT;
+    const USES_INDEX: bool = false;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> T::Wide {

@@ -21,6 +21,7 @@ impl<T: Integer> Operator<T> for Sum {
     type Output = T::Wide;
     const NEUTRAL: T::Wide = T::WIDE_ZERO;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> Self::State {
@@ -58,6 +59,7 @@ impl<T: Integer<Total = i64>> Operator<T> for SumOrMean {
     type Output = u64;
     const NEUTRAL: i64 = 0;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     fn to_word(self) -> u64 {
         self.is_mean.into()
@@ -93,6 +95,7 @@ impl<T: Integer> Operator<T> for WrappingSum {
     type Output = T;
     const NEUTRAL: T = T::ZERO;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> T {
@@ -127,6 +130,7 @@ impl<T: Integer> Operator<T> for Mean {
     type Output = f64;
     const NEUTRAL: T::Total = T::Total::ZERO;
     const ANY_ORDER: bool = true;
+    const USES_INDEX: bool = false;
 
     #[inline(always)]
     fn lift(self, element: T, _index: u64) -> T::Total {

@@ -58,6 +58,7 @@ pub struct StateKernels<T: Element, S: Plain, R: Plain> {
     operator: u64,
     has_empty_result: bool,
     is_any_order: bool,
+    uses_index: bool,
     handles: StateHandles<T, S, R>,
 }
 
@@ -88,8 +89,9 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
         O: Operator<T, State = S, Output = R>,
     {
         let (word, has_empty_result, is_any_order) = (operator.to_word(), O::HAS_EMPTY_RESULT, O::ANY_ORDER);
+        let uses_index = O::USES_INDEX;
         debug_assert_eq!(O::from_word(word).to_word(), word, "{name} would have other fields in its kernels");
-        Self { name, operator: word, has_empty_result, is_any_order, handles }
+        Self { name, operator: word, has_empty_result, is_any_order, uses_index, handles }
     }
 
     /// The same kernels for elements `U` and results `Q`.
@@ -98,7 +100,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// The reduction of elements of type `U` gives, bit for bit, what this one gives for those of type `T`.
     pub unsafe fn reinterpret<U: Element, Q: Plain>(self) -> StateKernels<U, S, Q> {
         const { assert!(size_of::<T>() == size_of::<U>() && size_of::<R>() == size_of::<Q>()) };
-        let Self { name, operator, has_empty_result, is_any_order, handles } = self;
+        let Self { name, operator, has_empty_result, is_any_order, uses_index, handles } = self;
         // SAFETY: the views' elements and results keep their sizes and bits, and all else is unchanged.
         let handles = unsafe {
             StateHandles {
@@ -110,7 +112,7 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
                 long_segments: handles.long_segments.reinterpret(),
             }
         };
-        StateKernels { name, operator, has_empty_result, is_any_order, handles }
+        StateKernels { name, operator, has_empty_result, is_any_order, uses_index, handles }
     }
 
     /// The operator's name in messages: `the sum`.
@@ -131,6 +133,11 @@ impl<T: Element, S: Plain, R: Plain> StateKernels<T, S, R> {
     /// [`Operator::ANY_ORDER`].
     pub fn is_any_order(&self) -> bool {
         self.is_any_order
+    }
+
+    /// [`Operator::USES_INDEX`].
+    pub fn uses_index(&self) -> bool {
+        self.uses_index
     }
 
     /// The handles.

@@ -7,6 +7,7 @@ use kernels::reduce::columns::{BLOCK, ColumnArgs, columns};
 use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory};
 use kernels::reduce::exact::terms::Elements;
 use kernels::reduce::{long_rows, pairs};
+use test_support::by_shape::ByShape;
 use test_support::executor;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
 use warpfold::ops::{Dot, MaxOfFloats, Sum};
@@ -75,7 +76,7 @@ fn short_grids_of_rows_and_columns_launch_dependents() {
     let gpu = executor();
     let of = |shape: Shape, len: usize, maxima: usize| {
         let input = gpu.zeroed::<f32>(len).unwrap();
-        let mut reducer = gpu.reducer(ops::Max, shape).unwrap();
+        let mut reducer = gpu.reducer_of(ops::Max, shape).unwrap();
         let mut maxima = gpu.zeroed(maxima).unwrap();
         let profile = gpu.profile(|| reducer.start(&input, &mut maxima)).unwrap();
         let kernel = &profile.kernels[0];
@@ -87,7 +88,7 @@ fn short_grids_of_rows_and_columns_launch_dependents() {
     assert_eq!(columns.map(|(_, grid, starts)| (grid, starts)), [(528, true), (529, false)]);
     let of_exact_columns = |tiles: usize| {
         let input = gpu.zeroed::<f32>(tiles * 2048).unwrap();
-        let mut reducer = gpu.reducer(Sum, Shape::columns(2, tiles * 1024)).unwrap();
+        let mut reducer = gpu.reducer_of(Sum, Shape::columns(2, tiles * 1024)).unwrap();
         let mut sums = gpu.zeroed(tiles * 1024).unwrap();
         let profile = gpu.profile(|| reducer.start(&input, &mut sums)).unwrap();
         (profile.kernels[0].grid.x, launches_dependents(&profile.kernels[0]))

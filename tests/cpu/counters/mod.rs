@@ -7,6 +7,7 @@ mod dependents;
 use approx::abs_diff_eq;
 use cuda_std::prelude::*;
 use cuda_std::tile_state;
+use test_support::by_shape::ByShape;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
 use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, Shape, SimtOptions, ops};
 
@@ -293,7 +294,7 @@ fn columns_are_stored_together() {
     let input = gpu.upload(&vec![1.0_f32; 4 * 1024]).unwrap();
     let stores = |before: usize| {
         let mut maxima = gpu.zeroed::<f32>(1024 + before).unwrap();
-        let mut reducer = gpu.reducer(ops::Max, Shape::columns(4, 1024)).unwrap();
+        let mut reducer = gpu.reducer_of(ops::Max, Shape::columns(4, 1024)).unwrap();
         let output = maxima.view_mut().slice(before, 1024).unwrap();
         gpu.profile(|| reducer.start(&input, output)).unwrap().total().global_stores.requests
     };

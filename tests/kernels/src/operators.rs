@@ -86,6 +86,7 @@ macro_rules! above {
             type Output = R;
             const NEUTRAL: u32 = 0;
             const ANY_ORDER: bool = true;
+            const USES_INDEX: bool = false;
 
             fn lift(self, element: $element, _index: u64) -> u32 {
                 u32::from(element > $element::from(LIMIT))

@@ -251,7 +251,7 @@ pub fn long_pairwise_sums(gpu: &Gpu) -> Result<(), String> {
         for place in [Place::Contiguous, Place::Strided, Place::Segment] {
             let found = gpu.upload(&elements).and_then(|x| {
                 Ok(match place {
-                    Place::Contiguous => gpu.reduce(ops::PairwiseSum, &x)?,
+                    Place::Contiguous => gpu.reduce_all(ops::PairwiseSum, &x)?,
                     Place::Strided => {
                         gpu.download(&gpu.reduce_to_buffer(ops::PairwiseSum, &x, Shape::columns(len, 1))?)?[0]
                     }

@@ -1,5 +1,6 @@
 //! Custom operators and custom exact sums, in every shape, compared with plain Rust.
 
+use crate::by_shape::ByShape;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use test_kernels::operators::{
@@ -92,7 +93,7 @@ where
         }
     };
     let of_shape = |shape| gpu.download(&gpu.reduce_to_buffer(operator, &input, shape)?);
-    same("all", &[gpu.reduce(operator, &input).map_err(text)?], &[expected(elements)])?;
+    same("all", &[gpu.reduce_all(operator, &input).map_err(text)?], &[expected(elements)])?;
     let of_rows: Vec<O::Output> = (0..rows).map(|row| expected(&case.row(row))).collect();
     same("rows", &of_shape(Shape::rows(rows, columns)).map_err(text)?, &of_rows)?;
     let of_columns: Vec<O::Output> = (0..columns).map(|column| expected(&case.column(column))).collect();
@@ -106,7 +107,7 @@ where
     let found = gpu.download(&gpu.reduce_segments(operator, &input, &offsets).map_err(text)?).map_err(text)?;
     let of_segments: Vec<O::Output> = ends.windows(2).map(|ends| expected(&elements[ends[0]..ends[1]])).collect();
     same("segments", &found, &of_segments)?;
-    let mut reducer = gpu.reducer(operator, Shape::rows(rows, columns)).map_err(text)?;
+    let mut reducer = gpu.reducer_of(operator, Shape::rows(rows, columns)).map_err(text)?;
     let mut output = gpu.upload(&of_columns[..0]).map_err(text)?;
     if rows > 0 {
         output = gpu.upload(&vec![of_rows[0]; rows]).map_err(text)?;
@@ -221,7 +222,7 @@ where
                 let view = || buffer.view().slice(offset, rows * pitch);
                 let shape = shape.with_pitch(pitch)?;
                 let found = gpu.download(&gpu.reduce_to_buffer(operator, view()?, shape)?)?;
-                let mut reducer = gpu.reducer(operator, shape)?;
+                let mut reducer = gpu.reducer_of(operator, shape)?;
                 let mut output = gpu.upload(&vec![expected[0]; expected.len()])?;
                 let recording = gpu.record(|| reducer.start(view()?, &mut output))?;
                 recording.start()?;
@@ -302,7 +303,7 @@ pub fn fields_of_reducers(gpu: &Gpu, rows: usize, columns: usize, source: &mut S
         for limit in limits {
             for shape in shapes {
                 let outputs = [gpu.zeroed::<f32>(shape.outputs())?, gpu.zeroed(shape.outputs())?];
-                reducers.push((limit, shape, gpu.reducer(Over { limit }, shape)?, outputs));
+                reducers.push((limit, shape, gpu.reducer_of(Over { limit }, shape)?, outputs));
             }
             let outputs = [gpu.zeroed::<f32>(rows)?, gpu.zeroed(rows)?];
             of_segments.push((limit, gpu.segment_reducer(Over { limit }, rows, elements.len())?, outputs));
@@ -377,29 +378,29 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     }
     let text = |error: Error| error.to_string();
     let (nothing, none) = (gpu.zeroed::<u8>(0).map_err(text)?, gpu.zeroed::<f32>(0).map_err(text)?);
-    expect(gpu.reduce(Extent, &nothing), |error| matches!(error, Error::Empty { operator: "the extent" }))?;
+    expect(gpu.reduce_all(Extent, &nothing), |error| matches!(error, Error::Empty { operator: "the extent" }))?;
     let is_of_zero = |error: &Error| matches!(error, Error::TermOfZero { operator: "the sum of successors" });
-    expect(gpu.reduce(Successor, &none), is_of_zero)?;
-    expect(gpu.reducer(Successor, Shape::columns(3, 2)), is_of_zero)?;
+    expect(gpu.reduce_all(Successor, &none), is_of_zero)?;
+    expect(gpu.reducer_of(Successor, Shape::columns(3, 2)), is_of_zero)?;
     expect(gpu.segment_reducer(Successor, 1, 1), is_of_zero)?;
     let of_center = |center| Distance { center };
     let is_of_zero = |error: &Error| matches!(error, Error::TermOfZero { operator: "the sum of distances" });
     let numbers = gpu.upload(&[-1.5_f64, 4.0]).map_err(text)?;
     for center in [2.0, f64::from_bits(1), f64::NAN] {
-        expect(gpu.reduce(of_center(center), &numbers), is_of_zero)?;
-        expect(gpu.reducer(of_center(center), Shape::columns(3, 2)), is_of_zero)?;
+        expect(gpu.reduce_all(of_center(center), &numbers), is_of_zero)?;
+        expect(gpu.reducer_of(of_center(center), Shape::columns(3, 2)), is_of_zero)?;
         expect(gpu.segment_reducer(of_center(center), 1, 1), is_of_zero)?;
     }
     for center in [0.0, -0.0] {
-        if gpu.reduce(of_center(center), &numbers).map_err(text)? != 5.5 {
+        if gpu.reduce_all(of_center(center), &numbers).map_err(text)? != 5.5 {
             return Err("another sum of distances".to_owned());
         }
     }
     // Of a second term, too.
     let is_of_scaled = |error: &Error| matches!(error, Error::TermOfZero { operator: "the sum of scaled numbers" });
-    expect(gpu.reduce(Scaled { factor: f64::INFINITY }, &numbers), is_of_scaled)?;
-    expect(gpu.reducer(Positive, Shape::rows(usize::MAX, 2)), |error| matches!(error, Error::Shape { .. }))?;
-    let mut of_none = gpu.reducer(Positive, Shape::rows(0, 2)).map_err(text)?;
+    expect(gpu.reduce_all(Scaled { factor: f64::INFINITY }, &numbers), is_of_scaled)?;
+    expect(gpu.reducer_of(Positive, Shape::rows(usize::MAX, 2)), |error| matches!(error, Error::ArrayTooLarge { .. }))?;
+    let mut of_none = gpu.reducer_of(Positive, Shape::rows(0, 2)).map_err(text)?;
     of_none.start(&none, &mut gpu.zeroed(0).map_err(text)?).map_err(text)?;
     let sums = gpu.reduce_to_buffer(Positive, &none, Shape::rows(3, 0)).map_err(text)?;
     if gpu.download(&sums).map_err(text)? == [0.0; 3] { Ok(()) } else { Err("empty rows have a sum".to_owned()) }

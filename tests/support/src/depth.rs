@@ -63,7 +63,7 @@ where
         .chain([2049, 4097, 5000, 8191, 9001, 16_384, 20_000, 70_000, 150_001, (1 << 20) + 3, 1 << 20, 2_200_003]);
     for len in lengths {
         let input = gpu.zeroed::<T>(len).map_err(|error| error.to_string())?;
-        check("an input", len, gpu.reduce(Height, &input), order::depth(len, size))?;
+        check("an input", len, gpu.reduce_all(Height, &input), order::depth(len, size))?;
         let column = gpu.reduce_to_buffer(Height, &input, Shape::columns(len, 1));
         let first = |outputs: Result<warpfold::Buffer<u64>, Error>| Ok(gpu.download(&outputs?)?[0]);
         check("a column", len, first(column), order::depth_of_column(len, size))?;

@@ -47,7 +47,7 @@ pub fn check(gpu: &Gpu, len: usize, source: &mut SmallRng) -> Result<(), String>
         };
         let found = gpu.sum(&gpu.upload(&doubles).map_err(text)?).map_err(text)?;
         same(found, of_bitrep(&mut doubles.iter().copied()), &case("f64"))?;
-        let found = gpu.reduce(SumInF64, &gpu.upload(&singles).map_err(text)?).map_err(text)?;
+        let found = gpu.reduce_all(SumInF64, &gpu.upload(&singles).map_err(text)?).map_err(text)?;
         same(found, of_bitrep(&mut singles.iter().map(|&x| x.into())), &case("f32 in f64"))?;
     }
     Ok(())

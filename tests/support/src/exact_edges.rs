@@ -1,5 +1,6 @@
 //! Exact sums with elements that take each path of the kernels, at each kind of position.
 
+use crate::by_shape::ByShape;
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
@@ -234,13 +235,13 @@ macro_rules! extremes_in_recordings {
             let mut x = gpu.upload(&all).map_err(text)?;
             let offsets = gpu.upload(&OFFSETS).map_err(text)?;
             let of_all = Shape::all(LEN);
-            let mut sum = gpu.reducer::<_, $type>(Sum, of_all).map_err(text)?;
-            let mut mean = gpu.reducer::<_, $type>(Mean, of_all).map_err(text)?;
-            let mut squares = gpu.reducer::<_, $type>(SumOfSquares, of_all).map_err(text)?;
-            let mut norm = gpu.reducer::<_, $type>(Norm, of_all).map_err(text)?;
+            let mut sum = gpu.reducer_of::<_, $type>(Sum, of_all).map_err(text)?;
+            let mut mean = gpu.reducer_of::<_, $type>(Mean, of_all).map_err(text)?;
+            let mut squares = gpu.reducer_of::<_, $type>(SumOfSquares, of_all).map_err(text)?;
+            let mut norm = gpu.reducer_of::<_, $type>(Norm, of_all).map_err(text)?;
             let mut dot = gpu.pair_reducer::<_, $type>(Dot, of_all).map_err(text)?;
-            let mut rows = gpu.reducer::<_, $type>(Sum, Shape::rows(ROWS, LEN / ROWS)).map_err(text)?;
-            let mut columns = gpu.reducer::<_, $type>(Sum, Shape::columns(LEN / COLUMNS, COLUMNS)).map_err(text)?;
+            let mut rows = gpu.reducer_of::<_, $type>(Sum, Shape::rows(ROWS, LEN / ROWS)).map_err(text)?;
+            let mut columns = gpu.reducer_of::<_, $type>(Sum, Shape::columns(LEN / COLUMNS, COLUMNS)).map_err(text)?;
             let mut segments = gpu.segment_reducer::<_, $type>(Sum, OFFSETS.len() - 1, LEN).map_err(text)?;
             let lens = [1, 1, 1, 1, 1, ROWS, COLUMNS, OFFSETS.len() - 1];
             let mut outputs = lens

@@ -59,7 +59,7 @@ fn parts_of<T: OnDevice>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRn
     let elements = numbers::<T>(data, len, source);
     let input = gpu.upload(&elements).map_err(text)?;
     let right: ExactSum<T> = elements.iter().copied().collect();
-    let whole = gpu.partial_sum(&input).map_err(text)?;
+    let whole = gpu.exact_sum(&input).map_err(text)?;
     equal(whole, right, &format!("the sum of {case}"))?;
 
     // Cuts at random positions, two of them equal, so that a part is empty.
@@ -72,7 +72,7 @@ fn parts_of<T: OnDevice>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRn
     let mut on_device = gpu.exact_sums::<T>(1).map_err(text)?;
     for &(start, len) in &parts {
         let view = input.view().slice(start, len).map_err(text)?;
-        let part = gpu.partial_sum(view).map_err(text)?;
+        let part = gpu.exact_sum(view).map_err(text)?;
         on_host.merge(&part).map_err(|error| error.to_string())?;
         // By an addition or by a merge.
         if source.random() {

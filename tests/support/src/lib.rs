@@ -2,6 +2,7 @@
 
 pub mod arrays;
 pub mod by_length;
+pub mod by_shape;
 pub mod calls;
 pub mod custom;
 pub mod depth;

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::by_shape::ByShape;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::ops::Sum;
@@ -103,7 +104,7 @@ fn recorded(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
     let numbers = numbers(source);
     let run = || {
         let (x, mut copy, mut output) = (gpu.upload(&numbers)?, gpu.zeroed(numbers.len())?, gpu.zeroed(1)?);
-        let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
+        let mut reducer = gpu.reducer_of(Sum, Shape::all(numbers.len()))?;
         let recording = gpu.record(|| {
             gpu.copy_array(&x, &mut copy)?;
             reducer.start(&copy, &mut output)
@@ -120,7 +121,7 @@ fn refused_in_another(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
     let numbers = numbers(source);
     let run = || {
         let (x, mut output) = (gpu.upload(&numbers)?, gpu.zeroed(1)?);
-        let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
+        let mut reducer = gpu.reducer_of(Sum, Shape::all(numbers.len()))?;
         let part = gpu.record(|| reducer.start(&x, &mut output))?;
         let refused = gpu.record(|| part.start()).err();
         let before = gpu.download(&output)?;
@@ -136,7 +137,7 @@ fn outlives_its_buffers(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> 
         let mut output = gpu.zeroed(1)?;
         let recording = {
             let x = gpu.upload(&numbers)?;
-            let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
+            let mut reducer = gpu.reducer_of(Sum, Shape::all(numbers.len()))?;
             gpu.record(|| reducer.start(&x, &mut output))?
         };
         // If the recording did not keep its memory, these buffers would reuse it and be overwritten.
@@ -154,7 +155,7 @@ fn never_started(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
     let numbers = numbers(source);
     let run = || {
         let (x, mut output) = (gpu.upload(&numbers)?, gpu.zeroed::<i64>(1)?);
-        let mut reducer = gpu.reducer(Sum, Shape::all(numbers.len()))?;
+        let mut reducer = gpu.reducer_of(Sum, Shape::all(numbers.len()))?;
         let recording = gpu.record(|| reducer.start(&x, &mut output))?;
         let refused = gpu.record(|| gpu.sum(&x).map(|_| ())).err();
         drop(recording);
@@ -196,7 +197,7 @@ fn after_a_fault(gpu: &Gpu, source: &mut SmallRng) -> Result<(), String> {
     let run = || {
         let (right, wrong) = (gpu.upload(&vec![1.0_f32; rows * columns])?, gpu.upload(&wrong)?);
         let mut output = gpu.zeroed::<f32>(shape.outputs())?;
-        let mut reducer = gpu.reducer(Strict, shape)?;
+        let mut reducer = gpu.reducer_of(Strict, shape)?;
         let fault = reducer.start(&wrong, &mut output).err();
         reducer.start(&right, &mut output)?;
         Ok((gpu.download(&output)?, matches!(fault, Some(Error::Fault(_)))))

@@ -2,6 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::by_shape::ByShape;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::{Buffer, Error, Gpu, Scaling, Shape, ops};
 
@@ -30,7 +31,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
     let input = gpu.upload(&numbers).map_err(failed)?;
     let mut copy = gpu.zeroed::<i32>(numbers.len()).map_err(failed)?;
     let mut outputs = [gpu.zeroed::<i64>(1).map_err(failed)?, gpu.zeroed::<i64>(1).map_err(failed)?];
-    let mut reducer = gpu.reducer(ops::Sum, Shape::all(numbers.len())).map_err(failed)?;
+    let mut reducer = gpu.reducer_of(ops::Sum, Shape::all(numbers.len())).map_err(failed)?;
     let (outside, mut inside) = (gpu.cuda_stream(), None);
     let recording = gpu
         .record(|| {
@@ -69,7 +70,7 @@ pub fn recordings(gpu: &Gpu) -> Outcome {
         ("a recording", &|| gpu.record(|| Ok(())).map(drop)),
         ("new memory", &|| gpu.zeroed::<u8>(1).map(drop)),
         ("a reduction to a new buffer", &|| columns().map(drop)),
-        ("a reducer", &|| gpu.reducer::<_, i32>(ops::Sum, Shape::all(numbers.len())).map(drop)),
+        ("a reducer", &|| gpu.reducer_of::<_, i32>(ops::Sum, Shape::all(numbers.len())).map(drop)),
         ("a transpose to a new matrix", &|| gpu.transpose(&matrix).map(drop)),
     ];
     for (what, work) in refused {
@@ -155,10 +156,10 @@ pub fn recordings_of_exact_sums(gpu: &Gpu) -> Outcome {
     numbers.truncate(ROWS * COLUMNS);
     let mut x = gpu.upload(&numbers).map_err(failed)?;
     let (of_rows, of_columns) = (Shape::rows(ROWS, COLUMNS), Shape::columns(ROWS, COLUMNS));
-    let mut rows = gpu.reducer::<_, f64>(ops::Sum, of_rows).map_err(failed)?;
-    let mut columns = gpu.reducer::<_, f64>(ops::Sum, of_columns).map_err(failed)?;
-    let mut squares = gpu.reducer::<_, f64>(ops::SumOfSquares, of_columns).map_err(failed)?;
-    let mut mean = gpu.reducer::<_, f64>(ops::Mean, Shape::all(ROWS * COLUMNS)).map_err(failed)?;
+    let mut rows = gpu.reducer_of::<_, f64>(ops::Sum, of_rows).map_err(failed)?;
+    let mut columns = gpu.reducer_of::<_, f64>(ops::Sum, of_columns).map_err(failed)?;
+    let mut squares = gpu.reducer_of::<_, f64>(ops::SumOfSquares, of_columns).map_err(failed)?;
+    let mut mean = gpu.reducer_of::<_, f64>(ops::Mean, Shape::all(ROWS * COLUMNS)).map_err(failed)?;
     let mut outputs = Vec::new();
     for len in [ROWS, COLUMNS, COLUMNS, 1] {
         outputs.push(gpu.zeroed::<f64>(len).map_err(failed)?);
@@ -233,7 +234,7 @@ pub fn freed_memory(gpu: &Gpu) -> Outcome {
     let long = if gpu.is_cuda() { 1 << 26 } else { 1 << 10 };
     let queue = |gpu: &Gpu| {
         let zeros = gpu.zeroed::<f32>(long)?;
-        let (mut reducer, mut sum) = (gpu.reducer(ops::Sum, Shape::all(long))?, gpu.zeroed::<f32>(1)?);
+        let (mut reducer, mut sum) = (gpu.reducer_of(ops::Sum, Shape::all(long))?, gpu.zeroed::<f32>(1)?);
         gpu.synchronize()?;
         (0..8).try_for_each(|_| reducer.start(&zeros, &mut sum))?;
         Ok((zeros, reducer, sum))

@@ -23,7 +23,7 @@ pub(super) const WAIT: &str = "griddepcontrol.wait;";
 /// With this instruction an entry lets the next grid start.
 pub(super) const LAUNCH_DEPENDENTS: &str = "griddepcontrol.launch_dependents;";
 
-/// One of this many parameters is read: every 32 bytes, if each parameter has 8.
+/// One of this many words is read: every 32 bytes, if each word has 8.
 const PREFETCH_STRIDE: usize = 4;
 
 /// The comment with which an entry asks that its blocks read their parameters before the wait, followed by the maximum
@@ -49,24 +49,34 @@ pub(super) fn with_parameter_prefetch(name: &str, entry: &str) -> String {
     else {
         return entry.to_owned();
     };
-    // The fourth byte is read, so parameters of fewer than four bytes are left out.
-    let parameters: Vec<&str> = head
-        .split(".param ")
-        .filter(|parameter| parameter.get(2..4).is_some_and(|bits| bits == "32" || bits == "64"))
-        .filter_map(|parameter| symbols(parameter).into_iter().find(|symbol| symbol.starts_with(name)))
-        .collect();
+    let words: Vec<String> = head.split(".param ").flat_map(|parameter| words_of(name, parameter)).collect();
     let prefetches = after.contains(LAUNCH_DEPENDENTS) && !before.contains("%seen");
-    let Some((last, others)) = parameters.split_last().filter(|_| prefetches) else {
+    let Some((last, others)) = words.split_last().filter(|_| prefetches) else {
         return entry.to_owned();
     };
     let further: String = others
         .iter()
         .step_by(PREFETCH_STRIDE)
-        .map(|parameter| format!("\tld.param.u8 %seen, [{parameter}+3];\n\tand.b32 %all, %all, %seen;\n"))
+        .map(|word| format!("\tld.param.u8 %seen, [{word}];\n\tand.b32 %all, %all, %seen;\n"))
         .collect();
     format!(
         "{before}{{ .reg .pred %wide, %none; .reg .b32 %seen, %all;\n\tmov.u32 %seen, %nctaid.x;\n\t\
-         setp.gt.u32 %wide, %seen, {max_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}+3];\n{further}\t\
+         setp.gt.u32 %wide, %seen, {max_blocks};\n\t@%wide bra SEEN;\n\tld.param.u8 %all, [{last}];\n{further}\t\
          setp.eq.u32 %none, %all, 255;\n\t@%none nanosleep.u32 0;\nSEEN: }}\n\t{WAIT}{after}"
     )
+}
+
+/// The address of the fourth byte of each word of a parameter: of a number's, and of each 8 bytes of a struct's. Smaller
+/// parameters have none.
+fn words_of(name: &str, parameter: &str) -> Vec<String> {
+    let Some(symbol) = symbols(parameter).into_iter().find(|symbol| symbol.starts_with(name)) else {
+        return Vec::new();
+    };
+    if parameter.get(2..4).is_some_and(|bits| bits == "32" || bits == "64") {
+        return vec![format!("{symbol}+3")];
+    }
+    // A struct passed by value: `.align 8 .b8 name_param_3[264]`.
+    let bytes = parameter.split_once(symbol).and_then(|(_, rest)| rest.strip_prefix('[')?.split_once(']'));
+    let bytes: usize = bytes.and_then(|(bytes, _)| bytes.parse().ok()).unwrap_or(0);
+    (0..bytes).step_by(8).filter(|at| at + 4 <= bytes).map(|at| format!("{symbol}+{}", at + 3)).collect()
 }

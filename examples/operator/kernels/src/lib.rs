@@ -39,6 +39,8 @@ impl Operator<f32> for CountAbove {
     const NEUTRAL: u64 = 0;
     // A sum of integers has the same bits in any order.
     const ANY_ORDER: bool = true;
+    // So several axes can be reduced at once.
+    const USES_INDEX: bool = false;
     // Kernels get the limit.
     const FIELDS: Fields<Self> = Fields::plain();
 

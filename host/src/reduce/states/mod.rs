@@ -145,15 +145,15 @@ impl Gpu {
     /// use warpfold::Gpu;
     ///
     /// let gpu = Gpu::first_or_simt()?;
-    /// let mut sum = gpu.partial_sum(&gpu.upload(&[1e20_f32, 1.0])?)?;
-    /// sum.merge(&gpu.partial_sum(&gpu.upload(&[3.0_f32, -1e20])?)?)?;
+    /// let mut sum = gpu.exact_sum(&gpu.upload(&[1e20_f32, 1.0])?)?;
+    /// sum.merge(&gpu.exact_sum(&gpu.upload(&[3.0_f32, -1e20])?)?)?;
     /// assert_eq!((sum.value(), sum.count()), (4.0, 4));
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
     /// # Errors
     /// The view belongs to another device, memory for a state runs out, or earlier work has failed.
-    pub fn partial_sum<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<ExactSum<T>, Error> {
+    pub fn exact_sum<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<ExactSum<T>, Error> {
         let (mut sums, input) = (self.exact_sums(1)?, input.into());
         sums.add(input, Shape::all(input.len()))?;
         Ok(sums.download()?[0])

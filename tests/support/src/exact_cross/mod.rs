@@ -154,7 +154,7 @@ impl Tally {
 /// Checks one kind of data of one type at an extent: every shape and every operator. Wrong results are counted.
 ///
 /// # Errors
-/// As for [`Gpu::reduce`].
+/// As for [`Gpu::reduce_all`].
 pub fn check<T: Crossed>(
     gpu: &Gpu,
     kind: Kind,

@@ -114,9 +114,9 @@ pub fn equal(gpu: &Gpu, len: usize, sides: usize) -> Result<Result<(), String>, 
     checks.push(same("the sum", gpu.sum(&input)?, sum(len)));
     // An odd address, and a length that ends inside a vector.
     checks.push(same("the sum but for one", gpu.sum(input.view().slice(1, len - 1)?)?, sum(len - 1)));
-    checks.push(same("the mean", gpu.reduce(Mean, &input)?, x.to_f32()));
+    checks.push(same("the mean", gpu.reduce_all(Mean, &input)?, x.to_f32()));
     let squares = (len as u64 * INTEGER * INTEGER) as f32 / (4096.0 * 4096.0);
-    checks.push(same("the sum of squares", gpu.reduce(SumOfSquares, &input)?, squares));
+    checks.push(same("the sum of squares", gpu.reduce_all(SumOfSquares, &input)?, squares));
     let rows = gpu.download(&gpu.reduce_to_buffer(Sum, &input, Shape::rows(sides, len / sides))?)?;
     checks.push(same("the sums of rows", rows, vec![sum(len / sides); sides]));
     let columns = gpu.download(&gpu.reduce_to_buffer(Sum, &input, Shape::columns(len / sides, sides))?)?;
@@ -181,12 +181,12 @@ pub fn special(gpu: &Gpu, len: usize) -> Result<(), String> {
             same("the sum of NaN", gpu.sum(&nan)?.to_bits(), one_nan),
             same("the maximum of NaN", gpu.max(&nan)?.to_bits(), one_nan),
             same("the index of NaN", gpu.argmax(&nan)?, 0),
-            same("the number of NaN", gpu.reduce(CountNan, &nan)?, len as u64),
+            same("the number of NaN", gpu.reduce_all(CountNan, &nan)?, len as u64),
             same("the sum with signalling NaN", gpu.sum(&scattered)?.to_bits(), one_nan),
             same("the minimum with signalling NaN", gpu.min(&scattered)?.to_bits(), one_nan),
-            same("the index of the first signalling NaN", gpu.reduce(ArgMax, &scattered)?, first as u64),
+            same("the index of the first signalling NaN", gpu.reduce_all(ArgMax, &scattered)?, first as u64),
             same("the number of signalling NaN", gpu.count_nan(&scattered)?, count),
-            same("the number of nonzero elements", gpu.reduce(CountNonzero, &scattered)?, len as u64 - 1),
+            same("the number of nonzero elements", gpu.reduce_all(CountNonzero, &scattered)?, len as u64 - 1),
             same("the first row with a signalling NaN", nan_row, Some(first / 1000)),
         ])
     };

@@ -1,0 +1,47 @@
+//! Reducers of shapes, for the many tests of rows and columns of a buffer.
+
+use warpfold::{ArrayView, Element, Error, Gpu, Layout, Plain, Reducer, Reduction, Shape, View, ViewMut};
+
+/// Makes reducers of shapes.
+pub trait ByShape {
+    /// A reducer of buffers that begin with the elements of a shape.
+    ///
+    /// # Errors
+    /// As for [`Gpu::reducer`].
+    fn reducer_of<O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        shape: Shape,
+    ) -> Result<ReducerOfShape<T, O::Output>, Error>;
+}
+
+impl ByShape for Gpu {
+    fn reducer_of<O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        shape: Shape,
+    ) -> Result<ReducerOfShape<T, O::Output>, Error> {
+        let (layout, axes) = shape.array()?;
+        Ok(ReducerOfShape { reducer: self.reducer(operator, &layout, axes)?, layout })
+    }
+}
+
+/// A [`Reducer`] of the elements with which a buffer begins.
+pub struct ReducerOfShape<T: Element, R: Plain> {
+    reducer: Reducer<T, R>,
+    layout: Layout,
+}
+
+impl<T: Element, R: Plain> ReducerOfShape<T, R> {
+    /// [`Reducer::start`].
+    ///
+    /// # Errors
+    /// As there; or the input is too short.
+    pub fn start<'i, 'o>(
+        &mut self,
+        input: impl Into<View<'i, T>>,
+        output: impl Into<ViewMut<'o, R>>,
+    ) -> Result<(), Error> {
+        self.reducer.start(ArrayView::new(input.into(), &self.layout)?, output.into())
+    }
+}
