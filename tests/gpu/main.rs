@@ -17,6 +17,7 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_kernels::rust_cuda::functions::{asserts, calls_gpu_only};
 use test_kernels::{indices, out_of_bounds};
+use test_support::arrays;
 use test_support::by_shape::ByShape;
 use test_support::calls::Calls;
 use test_support::exact::Data;
@@ -318,6 +319,22 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for (name, check) in transposes_of_any::PERMUTE_CHECKS {
         add(format!("permutations of {name}"), Box::new(move |gpu| permutations(gpu, check)));
     }
+    for (name, check) in arrays::CHECKS {
+        let run = move |gpu: &Gpu| {
+            let (times, most) = if is_sanitized() { (20, 3000) } else { (400, 300_000) };
+            (0..times).try_for_each(|i| check(gpu, rand::random(), if i % 2 == 0 { 500 } else { most }))?;
+            Ok(())
+        };
+        add(format!("copies of arrays of {name}"), Box::new(run));
+    }
+    add(
+        "reductions along any axes".into(),
+        Box::new(|gpu| {
+            let (times, most) = if is_sanitized() { (5, 3000) } else { (400, 300_000) };
+            let of = |i: u32| arrays::check_reduced(gpu, rand::random(), if i % 2 == 0 { 500 } else { most });
+            Ok((0..times).try_for_each(of)?)
+        }),
+    );
     for checks in &transposes_of_any::EVERY_SIZE {
         let run = move |gpu: &Gpu| {
             let sides = [(2, 3), (19, 7), (33, 40), (130, 257), (1000, 513)];
