@@ -96,6 +96,7 @@
 //! | feature | adds |
 //! |---|---|
 //! | `simt` | the executor: [`Gpu::simt`], [`Gpu::first_or_simt`], [`Gpu::profile`]; compiles all kernels for the CPU |
+//! | `ndarray` | `Array::from_ndarray` and `Array::to_ndarray`, for the crate `ndarray` |
 //! | `serde` | `Serialize` and `Deserialize` for exact sums ([`exact`]) |
 //! | `build-kernels` | compiles the kernels from source in place of the prebuilt ones |
 //! | `ladder` | the module `ladder`, the teaching kernels by name; enables `build-kernels` |

@@ -115,3 +115,27 @@ fn matrices_of_any_layout_are_transposed_in_place() {
         assert_eq!(read, positions(&layout).into_iter().map(|at| numbers[at]).collect::<Vec<_>>(), "{layout:?}");
     }
 }
+
+#[test]
+fn arrays_come_from_ndarray_and_go_back() {
+    use ndarray::{Array3, Axis, s};
+    let gpu = Gpu::simt();
+    let x = Array3::from_shape_fn((4, 5, 6), |(i, j, k)| (100 * i + 10 * j + k) as i32);
+    let reversed = x.slice(s![..;-1, 1.., ..;2]);
+    let transposed = x.view().reversed_axes();
+    let first = x.index_axis(Axis(1), 2);
+    let device = warpfold::Array::from_ndarray(&gpu, &x).unwrap();
+    assert_eq!(device.extents(), [4, 5, 6]);
+    assert_eq!(device.to_ndarray(&gpu).unwrap(), x.clone().into_dyn());
+    let again = warpfold::Array::from_ndarray(&gpu, reversed).unwrap();
+    assert_eq!(again.to_ndarray(&gpu).unwrap(), reversed.to_owned().into_dyn());
+    let again = warpfold::Array::from_ndarray(&gpu, transposed).unwrap();
+    assert_eq!(again.to_ndarray(&gpu).unwrap(), transposed.to_owned().into_dyn());
+    let again = warpfold::Array::from_ndarray(&gpu, first).unwrap();
+    assert_eq!(again.to_ndarray(&gpu).unwrap(), first.to_owned().into_dyn());
+    // The same layouts on the device.
+    let on_device = device.view().permute_axes(&[2, 1, 0]).unwrap();
+    assert_eq!(on_device.to_ndarray(&gpu).unwrap(), transposed.to_owned().into_dyn());
+    let on_device = device.view().reverse(0).unwrap().slice(1, 1.., 1).unwrap().slice(2, .., 2).unwrap();
+    assert_eq!(on_device.to_ndarray(&gpu).unwrap(), reversed.to_owned().into_dyn());
+}

@@ -4,6 +4,7 @@ mod api;
 mod backend;
 mod build_ptx;
 mod bundle;
+mod compare_ptx;
 mod cubins;
 mod mutants;
 mod package;
@@ -102,7 +103,9 @@ Without a GPU, the tests that need one are reported as ignored.")]
   cargo xtask build-ptx --arch sm_90     the kernels' PTX for one architecture
   cargo xtask build-ptx --verify         registers, shared memory and spills of each kernel
   cargo xtask build-ptx --pack           renew host/prebuilt, for a release
-  cargo xtask build-ptx --pack --verify  compare host/prebuilt with the sources")]
+  cargo xtask build-ptx --pack --verify  compare host/prebuilt with the sources
+  cargo xtask build-ptx --arch sm_90 --compare HEAD~1  what the last commit changed in each kernel; nothing, if it only
+                                                       moved code")]
     BuildPtx {
         /// The architectures, separated by commas
         #[arg(long, value_delimiter = ',', default_value = "sm_75,sm_80,sm_90")]
@@ -113,6 +116,10 @@ Without a GPU, the tests that need one are reported as ignored.")]
         /// Renews the library's prebuilt kernels, host/prebuilt; with --verify, compares them with the sources instead
         #[arg(long, conflicts_with = "arch")]
         pack: bool,
+        /// Prints the entries whose PTX differs from that of another commit, with their registers, spills and
+        /// instructions; exit code 1 if there are any
+        #[arg(long, value_name = "COMMIT", conflicts_with_all = ["verify", "pack"])]
+        compare: Option<String>,
     },
     /// Compares the libraries' public API with the lists in xtask/api, and fails if it differs
     #[command(after_help = "Examples:
@@ -195,6 +202,7 @@ Each clone is of the last commit, so uncommitted changes do not count.")]
 fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Task::Setup { ptxas } => setup::run(ptxas).map(|()| 0),
+        Task::BuildPtx { compare: Some(commit), arch, .. } => compare_ptx::run(&commit, &arch),
         Task::BuildPtx { pack: true, verify, .. } => prebuilt::run(verify).map(|()| 0),
         Task::BuildPtx { arch, verify, .. } => build_ptx::run(&arch, verify).map(|()| 0),
         Task::Bench { arguments } => bench(&arguments),

@@ -3,7 +3,7 @@
 use anyhow::ensure;
 use operator_kernels::{CountAbove, Magnitude, Over, Peak};
 use warpfold::ptx::Library;
-use warpfold::{Gpu, Shape};
+use warpfold::Gpu;
 
 static KERNELS: Library = warpfold::include_library!("operator_kernels");
 
@@ -15,15 +15,16 @@ fn main() -> anyhow::Result<()> {
     samples[123_456] = -7.5;
     samples[777_777] = f32::NAN;
     let x = gpu.upload(&samples)?;
+    let (rows, columns) = (x.view().reshape(&[10, 100_000])?, x.view().reshape(&[100_000, 10])?);
 
     let of_all = gpu.reduce_all(Peak, &x)?;
     ensure!(of_all == 7.5, "the peak is {of_all}, expected 7.5");
-    let of_rows = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::rows(10, 100_000))?)?;
+    let of_rows = gpu.download(&gpu.reduce(Peak, rows, 1)?)?;
     ensure!(
         of_rows[1] == 7.5 && of_rows.iter().filter(|&&peak| peak <= 1.0).count() == 9,
         "the peaks of rows: {of_rows:?}"
     );
-    let of_columns = gpu.download(&gpu.reduce_to_buffer(Peak, &x, Shape::columns(100_000, 10))?)?;
+    let of_columns = gpu.download(&gpu.reduce(Peak, columns, 0)?)?;
     ensure!(of_columns[6] == 7.5, "the peaks of columns: {of_columns:?}");
     let offsets = gpu.upload(&[0_u64, 123_456, 123_457, 1_000_000])?;
     let of_segments = gpu.download(&gpu.reduce_segments(Peak, &x, &offsets)?)?;
@@ -34,7 +35,7 @@ fn main() -> anyhow::Result<()> {
         let above = |samples: &[f32]| samples.iter().filter(|&&x| x > limit).count() as u64;
         let (of_all, expected) = (gpu.reduce_all(CountAbove { limit }, &x)?, above(&samples));
         ensure!(of_all == expected, "{of_all} samples are above {limit}, expected {expected}");
-        let of_rows = gpu.download(&gpu.reduce_to_buffer(CountAbove { limit }, &x, Shape::rows(10, 100_000))?)?;
+        let of_rows = gpu.download(&gpu.reduce(CountAbove { limit }, rows, 1)?)?;
         ensure!(of_rows.iter().copied().eq(samples.chunks(100_000).map(above)), "above {limit} in rows: {of_rows:?}");
         println!("the number of samples above {limit} is right: {of_all}");
     }

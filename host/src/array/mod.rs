@@ -6,6 +6,8 @@
 mod checks;
 mod into_view;
 mod layout;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod owned;
 mod view;
 
