@@ -80,8 +80,8 @@ impl Gpu {
     /// Records the work that this thread starts in `work` on this handle or its clones, instead of starting it. Work
     /// that other threads start meanwhile runs as usual and is not recorded.
     ///
-    /// Only work that neither allocates nor returns data to the host can be recorded: launches, copies between buffers,
-    /// [`Reducer::start`](crate::Reducer::start), [`Gpu::transpose_into`]. An allocation is refused, because the zeros
+    /// Only work that neither allocates nor returns data to the host can be recorded: launches, copies between arrays
+    /// ([`Gpu::copy_array`]), [`Reducer::start`](crate::Reducer::start). An allocation is refused, because the zeros
     /// that fill it would be recorded instead of written.
     ///
     /// ```

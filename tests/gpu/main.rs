@@ -322,7 +322,8 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     for (name, check) in arrays::CHECKS {
         let run = move |gpu: &Gpu| {
             let (times, most) = if is_sanitized() { (20, 3000) } else { (400, 300_000) };
-            (0..times).try_for_each(|i| check(gpu, rand::random(), if i % 2 == 0 { 500 } else { most }))?;
+            (0..times)
+                .try_for_each(|i: u32| check(gpu, rand::random(), if i.is_multiple_of(2) { 500 } else { most }))?;
             Ok(())
         };
         add(format!("copies of arrays of {name}"), Box::new(run));
@@ -331,7 +332,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         "reductions along any axes".into(),
         Box::new(|gpu| {
             let (times, most) = if is_sanitized() { (5, 3000) } else { (400, 300_000) };
-            let of = |i: u32| arrays::check_reduced(gpu, rand::random(), if i % 2 == 0 { 500 } else { most });
+            let of = |i: u32| arrays::check_reduced(gpu, rand::random(), if i.is_multiple_of(2) { 500 } else { most });
             Ok((0..times).try_for_each(of)?)
         }),
     );

@@ -2,8 +2,8 @@
 
 use anyhow::ensure;
 use operator_kernels::{CountAbove, Magnitude, Over, Peak};
-use warpfold::ptx::Library;
 use warpfold::Gpu;
+use warpfold::ptx::Library;
 
 static KERNELS: Library = warpfold::include_library!("operator_kernels");
 

@@ -323,7 +323,7 @@ impl ReduceRung {
         let steps = if self == Self::SingleLaunch {
             Steps::Single(SingleLaunch::new(gpu, T::single_launch())?)
         } else if self == Self::ExactLongRows {
-            Steps::Exact { reducer: T::exact(gpu, len)?, output: gpu.zeroed(1)? }
+            Steps::Exact { reducer: Box::new(T::exact(gpu, len)?), output: gpu.zeroed(1)? }
         } else if self.is_in_place() {
             let kernel = T::in_place(self, block).ok_or_else(|| no_instance::<T>(block))?;
             Steps::InPlace { kernel, scratch: gpu.zeroed(len)?, stages: stages(kernel.id())? }
@@ -346,7 +346,7 @@ enum Steps<T: Element> {
     Reading { kernel: Reading<T>, stages: Vec<Buffer<T>> },
     InPlace { kernel: InPlace<T>, scratch: Buffer<T>, stages: Vec<Buffer<T>> },
     Single(SingleLaunch<T>),
-    Exact { reducer: Reducer<T, T>, output: Buffer<T> },
+    Exact { reducer: Box<Reducer<T, T>>, output: Buffer<T> },
 }
 
 impl<T: LadderElement> PreparedSum<T> {

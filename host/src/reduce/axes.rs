@@ -13,7 +13,7 @@ use crate::{Error, Layout};
 /// use warpfold::{Axes, Gpu, ops};
 ///
 /// let gpu = Gpu::first_or_simt()?;
-/// let x = gpu.upload(&[1, 2, 3, 4, 5, 6, 7, 8])?.reshape(&[2, 2, 2])?;
+/// let x = gpu.upload(&[1_i32, 2, 3, 4, 5, 6, 7, 8])?.reshape(&[2, 2, 2])?;
 /// assert_eq!(gpu.download(&gpu.reduce(ops::Sum, &x, 0)?)?, [6, 8, 10, 12]);
 /// assert_eq!(gpu.download(&gpu.reduce(ops::Sum, &x, [0, -1])?)?, [14, 22]);
 /// let kept = gpu.reduce(ops::Sum, &x, Axes::from([0, -1]).keep_dims())?;

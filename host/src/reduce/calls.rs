@@ -20,7 +20,7 @@ impl Gpu {
     /// use warpfold::{Gpu, Layout, ops};
     ///
     /// let gpu = Gpu::first_or_simt()?;
-    /// let (x, mut sums) = (gpu.upload(&[1, 2, 3, 4, 5, 6])?, gpu.zeroed(2)?);
+    /// let (x, mut sums) = (gpu.upload(&[1_i32, 2, 3, 4, 5, 6])?, gpu.zeroed(2)?);
     /// let mut reducer = gpu.reducer(ops::Sum, &Layout::contiguous(&[2, 3])?, 1)?;
     /// reducer.start(&x, &mut sums)?;
     /// assert_eq!(gpu.download(&sums)?, [6, 15]);

@@ -109,9 +109,10 @@ impl Gpu {
         for_unit!(copy.unit, |U| {
             let (input, output) = (input.cast::<U>(), output.cast::<U>());
             // SAFETY: only this function launches the kernels, with axes that the caller promises are inside the views.
+            let (few, many) = unsafe { (copy_strided::handle::<U, FEW_AXES>(), copy_strided::handle::<U, MAX_AXES>()) };
             match copy.axes.len() <= FEW_AXES {
-                true => self.copy_parts(unsafe { copy_strided::handle::<U, FEW_AXES>() }, copy, input, output),
-                false => self.copy_parts(unsafe { copy_strided::handle::<U, MAX_AXES>() }, copy, input, output),
+                true => self.copy_parts(few, copy, input, output),
+                false => self.copy_parts(many, copy, input, output),
             }
         })
     }
