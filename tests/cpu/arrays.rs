@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use test_support::arrays::{CHECKS, check_reduced, positions};
 use test_support::{executor, times};
 use warpfold::num_complex::Complex32;
-use warpfold::{ArrayView, ArrayViewMut, Gpu, Layout, Scaling};
+use warpfold::{ArrayView, ArrayViewMut, Error, Gpu, Layout, Plain, Scaling, ops};
 
 proptest! {
     #![proptest_config(ProptestConfig {
@@ -70,6 +70,79 @@ fn every_layout_is_scaled() {
         assert_eq!(written, expected.collect::<Vec<_>>(), "{}", from.layout());
         assert!(found.iter().skip(1).step_by(2).all(|x| *x == Complex32::new(7.0, 7.0)), "{}", from.layout());
     }
+}
+
+/// Kernels read whole vectors, but nothing after the last element: here memory ends there.
+#[test]
+fn views_end_with_their_last_element() {
+    fn transposed<T: Plain + Default + PartialEq + std::fmt::Debug>(of: impl Fn(usize) -> T) {
+        let gpu = Gpu::simt();
+        for (rows, columns, pitch) in [(61, 67, 70), (3, 500, 501), (300, 5, 7), (130, 257, 260), (260, 128, 144)] {
+            let layout = Layout::strided(&[rows, columns], &[pitch, 1], 0).unwrap();
+            let numbers: Vec<T> = (0..layout.required_len()).map(&of).collect();
+            let x = gpu.upload(&numbers).unwrap();
+            let from = ArrayView::new(x.view(), &layout).unwrap().permute_axes(&[1, 0]).unwrap();
+            let expected: Vec<T> = positions(from.layout()).into_iter().map(|at| numbers[at]).collect();
+            // The output, too, ends with its last element.
+            let to = Layout::strided(from.extents(), &[rows as isize + 3, 1], 0).unwrap();
+            let mut y = gpu.zeroed::<T>(to.required_len()).unwrap();
+            gpu.copy_array(from, ArrayViewMut::new(y.view_mut(), &to).unwrap()).unwrap();
+            let found = gpu.download(ArrayView::new(y.view(), &to).unwrap()).unwrap();
+            assert_eq!(found, expected, "{rows} x {columns} at {pitch}, of {} bytes", size_of::<T>());
+        }
+    }
+    transposed(|i| (i * 7) as u8);
+    transposed(|i| (i * 7) as u16);
+    transposed(|i| i as u32);
+    transposed(|i| i as u64);
+    transposed(|i| i as u128);
+    transposed(|i| [i as u8, (i >> 8) as u8, 7]);
+}
+
+#[test]
+fn repeated_elements_have_a_limit_too() {
+    let gpu = Gpu::simt();
+    let x = gpu.upload(&[1.0_f32]).unwrap();
+    let many = x.view().reshape(&[1]).unwrap().broadcast_to(&[(1 << 50) + 1]).unwrap();
+    assert!(matches!(gpu.sum(many), Err(Error::TooManyElements(_))));
+    let some = x.view().reshape(&[1, 1]).unwrap().broadcast_to(&[1000, 3]).unwrap();
+    assert_eq!(gpu.download(&gpu.reduce(ops::Sum, some, 0).unwrap()).unwrap(), [1000.0; 3]);
+    assert_eq!(gpu.sum(some).unwrap(), 3000.0);
+}
+
+#[test]
+fn wrong_axes_of_a_reduction_are_errors() {
+    let gpu = Gpu::simt();
+    let x = gpu.upload(&[1, 2, 3, 4, 5, 6]).unwrap().reshape(&[1, 2, 3]).unwrap();
+    let message = |axes: &[isize]| gpu.reduce(ops::Sum, &x, axes).unwrap_err().to_string();
+    assert!(message(&[3]).contains("there is no axis 3: the array has the axes 0 to 2, or -3 to -1"));
+    assert!(message(&[-4]).contains("there is no axis -4"));
+    assert!(message(&[1, -2]).contains("axis 1 is named twice, as 1 and as -2"));
+    assert!(message(&[0; 33]).contains("at most 32 axes, not 33"));
+    let error = gpu.reduce(ops::ArgMax, &x, [1, 2]).unwrap_err().to_string();
+    assert!(error.contains("over 2 of 3 axes"), "{error}");
+    let mut wrong = gpu.upload(&[7_i64; 2]).unwrap();
+    let error = gpu.reduce_into(ops::Sum, &x, 1, &mut wrong).unwrap_err().to_string();
+    assert!(error.contains("the target's list of axes has 1 elements, expected 2"), "{error}");
+    let mut wrong = wrong.reshape(&[2, 1]).unwrap();
+    let error = gpu.reduce_into(ops::Sum, &x, 1, &mut wrong).unwrap_err().to_string();
+    assert!(error.contains("the target's extent is 2 on axis 0, expected 1"), "{error}");
+    assert_eq!(gpu.download(&wrong).unwrap(), [7; 2]);
+    let none = gpu.zeroed::<f32>(0).unwrap().reshape(&[2, 0]).unwrap();
+    assert!(matches!(gpu.reduce(ops::Max, &none, 1), Err(Error::Empty { .. })));
+    assert!(gpu.reduce(ops::Max, &none, 0).unwrap().is_empty());
+    // A reducer takes arrays that lie as it was told.
+    let mut reducer = gpu.reducer::<_, i32>(ops::Sum, &Layout::strided(&[2, 3], &[1, 2], 0).unwrap(), 0).unwrap();
+    let mut sums = gpu.zeroed(3).unwrap();
+    let error = reducer.start(&x, &mut sums).unwrap_err().to_string();
+    assert!(
+        error.contains("the input is 1 x 2 x 3, and the reducer was made for 2 x 3 with strides [1, 2]"),
+        "{error}"
+    );
+    let columns = x.view().reshape(&[3, 2]).unwrap().permute_axes(&[1, 0]).unwrap();
+    reducer.start(columns, &mut sums).unwrap();
+    assert_eq!(gpu.download(&sums).unwrap(), [3, 7, 11]);
+    assert!(matches!(Gpu::simt().reduce(ops::Sum, &x, 0), Err(Error::OtherDevice { .. })));
 }
 
 #[test]

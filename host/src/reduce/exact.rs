@@ -1,6 +1,7 @@
 //! Exact sums of floats, and the results computed from them.
 
 use cuda_std::element::{Element, Plain};
+use exact_sum::{MAX_ELEMENTS, TooManyElements};
 use kernels::reduce::columns::BLOCK;
 use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, WORDS_OF_TICKET, rows_in_flight};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, MAX_THREADS, VECTORS_IN_FLIGHT};
@@ -77,6 +78,11 @@ impl<T: Element, R: Plain> Exact<T, R> {
     ) -> Result<Planned<T, R>, Error> {
         if let Some(operator) = kernels.nonzero_at_zero() {
             return Err(Error::TermOfZero { operator });
+        }
+        // An array that repeats its elements may have more than any memory.
+        let count = shape.elements_each() as u64;
+        if count > MAX_ELEMENTS {
+            return Err(TooManyElements { count }.into());
         }
         let size = size_of::<T>();
         let mut transposed = None;
