@@ -139,14 +139,17 @@ fn allowed<T: Element, S: Plain, R: Plain>(
 ) -> Result<Allowed, Error> {
     let size = size_of::<T>();
     match kernels {
-        Kernels::Exact(kernels) => Ok(Allowed { order: Order::Any, columns: kernels.has_columns(), size }),
+        Kernels::Exact(kernels) => {
+            Ok(Allowed { order: Order::Any, columns: kernels.has_columns(), in_place: false, size })
+        }
         Kernels::OfStates(kernels) => {
             let (rank, found) = (layout.rank(), reduced.count(layout.rank()));
             if kernels.uses_index() && found != 1 && found != rank {
                 return Err(Error::IndexOverAxes { operator: kernels.name(), found, rank });
             }
             let is_any = kernels.is_any_order() && !kernels.uses_index();
-            Ok(Allowed { order: if is_any { Order::Any } else { Order::OfView }, columns: true, size })
+            let order = if is_any { Order::Any } else { Order::OfView };
+            Ok(Allowed { order, columns: true, in_place: false, size })
         }
     }
 }

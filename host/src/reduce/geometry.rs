@@ -23,6 +23,8 @@ pub(super) struct Allowed {
     pub order: Order,
     /// Whether there are kernels for columns.
     pub columns: bool,
+    /// Whether the results are written in C order of the kept axes, and each once: they are added to what is there.
+    pub in_place: bool,
     /// Bytes of an element.
     pub size: usize,
 }
@@ -56,6 +58,8 @@ pub(super) struct Geometry {
     pub launches: Vec<Launch>,
     /// Where the results are that the launches have written one after the other, for each element of the output.
     pub results: Layout,
+    /// Launches of another shape: of what is left over, if each result is written once.
+    pub rest: Option<Box<Geometry>>,
 }
 
 /// A launch's first element in the input, relative to the layout's offset, and its first result.
@@ -72,19 +76,22 @@ impl Geometry {
     }
 
     fn with_limit(layout: &Layout, reduced: &Reduced, allowed: Allowed, max_bytes: usize) -> Result<Self, Error> {
-        let split = Split::of(layout, reduced, allowed.order);
+        let split = Split::of(layout, reduced, allowed);
         let outputs: usize = reduced.output_extents(layout).iter().product();
-        let results = split.results(layout, reduced)?;
+        let results = match allowed.in_place {
+            true => Layout::contiguous(&reduced.output_extents(layout))?,
+            false => split.results(layout, reduced)?,
+        };
         if outputs == 0 || split.len() == 0 {
             // Of no elements the results are equal, and computed for each output.
             let kind = Kind::Rows { rows: outputs, len: 0, pitch: 0 };
             let results = Layout::contiguous(results.extents())?;
-            return Ok(Self { kind, copy: None, launches: vec![Launch { input: 0, result: 0 }], results });
+            return Ok(Self { kind, copy: None, launches: vec![Launch { input: 0, result: 0 }], results, rest: None });
         }
         let direct = |kept: &[Axis]| kind_of(kept, &split.merged, split.wanted, allowed.columns);
         if let Some(kind) = direct(&split.kept) {
             let launches = vec![Launch { input: split.first, result: 0 }];
-            return Ok(Self { kind, copy: None, launches, results });
+            return Ok(Self { kind, copy: None, launches, results, rest: None });
         }
         // One kept axis too many, which is short.
         if let Some((outer, inner)) = split.kept.split_first()
@@ -96,7 +103,7 @@ impl Geometry {
             let launches = (0..outer.extent)
                 .map(|i| Launch { input: split.first + i as isize * outer.stride, result: i * each })
                 .collect();
-            return Ok(Self { kind, copy: None, launches, results });
+            return Ok(Self { kind, copy: None, launches, results, rest: None });
         }
         split.copied(allowed, max_bytes, results)
     }
@@ -104,7 +111,8 @@ impl Geometry {
     /// The number of results.
     pub fn outputs(&self) -> usize {
         // The launches of a last part may write some results again.
-        self.launches.iter().map(|launch| launch.result).max().unwrap_or(0) + self.shape().outputs()
+        let last = self.launches.iter().map(|launch| launch.result).max().unwrap_or(0) + self.shape().outputs();
+        self.rest.as_ref().map_or(last, |rest| rest.outputs().max(last))
     }
 
     /// The shape of a launch.
@@ -125,7 +133,7 @@ enum Wanted {
 struct Split {
     /// The position of the element from which all axes below go, relative to the layout's offset.
     first: isize,
-    /// The kept axes by their strides, the longest first, merged. All strides are positive.
+    /// The kept axes by their strides, the longest first, merged, and all strides are positive; or in C order, merged.
     kept: Vec<Axis>,
     /// The reduced axes, the slowest first: in the view's order, or by their strides.
     reduced: Vec<Axis>,
@@ -135,7 +143,8 @@ struct Split {
 }
 
 impl Split {
-    fn of(layout: &Layout, reduced: &Reduced, order: Order) -> Self {
+    fn of(layout: &Layout, reduced: &Reduced, allowed: Allowed) -> Self {
+        let order = allowed.order;
         let axes = || layout.extents().iter().zip(layout.strides()).enumerate();
         let of = |is_reduced: bool| -> Vec<Axis> {
             axes()
@@ -151,10 +160,12 @@ impl Split {
             }
         };
         let (mut kept, mut others) = (of(false), of(true));
-        flip(&mut kept);
-        // The same results for each index: they are computed once.
-        kept.retain(|axis| axis.stride != 0 || axis.extent == 0);
-        kept.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+        if !allowed.in_place {
+            flip(&mut kept);
+            // The same results for each index: they are computed once.
+            kept.retain(|axis| axis.stride != 0 || axis.extent == 0);
+            kept.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
+        }
         if order == Order::Any {
             flip(&mut others);
             others.sort_by_key(|axis| std::cmp::Reverse(axis.stride));
@@ -207,38 +218,48 @@ impl Split {
         let outer = &self.kept[..inner.saturating_sub(1)];
         let of_cut = cut.map_or(1, |cut| cut.extent);
         let range = (most / each).clamp(1, of_cut);
-        let mut of_part: Vec<Axis> = cut.map(|cut| Axis { extent: range, ..cut }).into_iter().collect();
-        of_part.extend(&self.kept[inner..]);
-        let mut launches = Vec::new();
-        for number in 0..product(outer) {
-            let (mut left, mut input) = (number, self.first);
-            for axis in outer.iter().rev() {
-                input += (left % axis.extent) as isize * axis.stride;
-                left /= axis.extent;
+        let whole = of_cut / range * range;
+        let part = |range: usize, firsts: &mut dyn Iterator<Item = usize>, rest: Option<Box<Geometry>>| {
+            let mut of_part: Vec<Axis> = cut.map(|cut| Axis { extent: range, ..cut }).into_iter().collect();
+            of_part.extend(&self.kept[inner..]);
+            let firsts: Vec<usize> = firsts.collect();
+            let mut launches = Vec::new();
+            for number in 0..product(outer) {
+                let (mut left, mut input) = (number, self.first);
+                for axis in outer.iter().rev() {
+                    input += (left % axis.extent) as isize * axis.stride;
+                    left /= axis.extent;
+                }
+                launches.extend(firsts.iter().map(|&first| Launch {
+                    input: input + cut.map_or(0, |cut| first as isize * cut.stride),
+                    result: (number * of_cut + first) * each,
+                }));
             }
-            // The last range begins earlier, so that all are of one shape; some results are computed twice.
-            for first in (0..of_cut).step_by(range).map(|first| first.min(of_cut - range)) {
-                let along = cut.map_or(0, |cut| first as isize * cut.stride);
-                let result = (number * of_cut + first) * each;
-                launches.push(Launch { input: input + along, result });
-            }
+            let (kind, copy) = self.copied_shape(&of_part);
+            Geometry { kind, copy: Some(copy), launches, results, rest }
+        };
+        if allowed.in_place && whole < of_cut {
+            let rest = part(of_cut - whole, &mut std::iter::once(whole), None);
+            return Ok(part(range, &mut (0..whole).step_by(range), Some(Box::new(rest))));
         }
-        let outputs = product(&of_part);
+        // The last range begins earlier, so that all are of one shape; some results are computed twice.
+        let firsts = (0..of_cut).step_by(range).map(|first| first.min(of_cut - range));
+        Ok(part(range, &mut { firsts }, None))
+    }
+
+    /// What the kernels reduce of a copy with these kept axes, and the copy.
+    fn copied_shape(&self, kept: &[Axis]) -> (Kind, Layout) {
+        let (len, outputs) = (self.len(), product(kept));
         let (kind, axes) = if self.wanted == Wanted::Columns {
-            let kind = Kind::Columns {
-                batches: 1,
-                rows: len,
-                columns: outputs,
-                pitch: outputs,
-                batch_pitch: len.saturating_mul(outputs),
-            };
-            (kind, [&self.reduced[..], &of_part[..]].concat())
+            let batch_pitch = len.saturating_mul(outputs);
+            let kind = Kind::Columns { batches: 1, rows: len, columns: outputs, pitch: outputs, batch_pitch };
+            (kind, [&self.reduced[..], kept].concat())
         } else {
-            (Kind::Rows { rows: outputs, len, pitch: len }, [&of_part[..], &self.reduced[..]].concat())
+            (Kind::Rows { rows: outputs, len, pitch: len }, [kept, &self.reduced[..]].concat())
         };
         let mut copy = Layout::SCALAR;
         axes.iter().for_each(|axis| copy.push(axis.extent, axis.stride));
-        Ok(Geometry { kind, copy: Some(copy), launches, results })
+        (kind, copy)
     }
 }
 
@@ -259,6 +280,9 @@ fn wanted(layout: &Layout, reduced: &Reduced, order: Order) -> Wanted {
 
 /// What kernels reduce without a copy, if they can.
 fn kind_of(kept: &[Axis], reduced: &[Axis], wanted: Wanted, has_columns: bool) -> Option<Kind> {
+    if kept.iter().any(|axis| axis.stride < 0) {
+        return None;
+    }
     // The reduced axes are one; of one element or several.
     let (len, stride) = match *reduced {
         [] => (1, 1),
@@ -314,7 +338,8 @@ mod tests {
 
     fn geometry_of(layout: &Layout, axes: &[isize], order: Order, max_bytes: usize) -> Geometry {
         let reduced = Axes::from(axes).of(layout).unwrap();
-        Geometry::with_limit(layout, &reduced, Allowed { order, columns: true, size: 4 }, max_bytes).unwrap()
+        Geometry::with_limit(layout, &reduced, Allowed { order, columns: true, in_place: false, size: 4 }, max_bytes)
+            .unwrap()
     }
 
     fn geometry(layout: &Layout, axes: &[isize]) -> Geometry {
@@ -414,6 +439,32 @@ mod tests {
         assert!(ordered(&x.reverse(2).unwrap(), &[2]).copy.is_some());
         // A column of width 1 is a row.
         assert!(matches!(ordered(&contiguous(&[9, 1]), &[0]).kind, Kind::Rows { rows: 1, len: 9, .. }));
+    }
+
+    #[test]
+    fn results_that_are_added_to_are_in_order_and_written_once() {
+        let in_place = |layout: &Layout, axes: &[isize], max_bytes: usize| {
+            let reduced = Axes::from(axes).of(layout).unwrap();
+            let allowed = Allowed { order: Order::Any, columns: true, in_place: true, size: 4 };
+            Geometry::with_limit(layout, &reduced, allowed, max_bytes).unwrap()
+        };
+        let x = contiguous(&[6, 5, 7, 4]);
+        let whole = in_place(&x, &[3], MAX_COPY_BYTES);
+        assert!(is_direct(&whole, Kind::Rows { rows: 210, len: 4, pitch: 4 }) && whole.results.is_contiguous());
+        // In the order of the view, not of the memory.
+        let permuted = in_place(&x.permute_axes(&[1, 0, 2, 3]).unwrap(), &[3], MAX_COPY_BYTES);
+        assert_eq!(permuted.copy.unwrap().extents(), [5, 6, 7, 4]);
+        assert!(in_place(&x.reverse(0).unwrap(), &[3], MAX_COPY_BYTES).copy.is_some());
+        // Five channels by twos: two parts, and one of what is left.
+        let parts = in_place(&x, &[0, 2, 3], 2 * 168 * 4);
+        let of = |part: &Launch| (part.input, part.result);
+        assert_eq!(parts.launches.iter().map(of).collect::<Vec<_>>(), [(0, 0), (56, 2)]);
+        let rest = parts.rest.as_ref().unwrap();
+        assert_eq!((rest.kind, of(&rest.launches[0])), (Kind::Rows { rows: 1, len: 168, pitch: 168 }, (112, 4)));
+        assert_eq!((parts.outputs(), rest.launches.len()), (5, 1));
+        // A repeated axis has results of its own.
+        let repeated = contiguous(&[5, 8]).insert_axis(0).unwrap().broadcast_to(&[3, 5, 8]).unwrap();
+        assert_eq!(in_place(&repeated, &[2], MAX_COPY_BYTES).outputs(), 15);
     }
 
     #[test]

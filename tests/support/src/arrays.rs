@@ -186,6 +186,7 @@ pub fn check_reduced(gpu: &Gpu, seed: u64, most: usize) -> Result<(), String> {
             other => return Err(format!("{}: an index over several axes: {other:?}", case.name())),
         }
     }
+    case.check_running_sums(gpu, &floats)?;
     case.check_order(gpu, "ordered product", Product, &floats)?;
     case.check_order(gpu, "pairwise sum", PairwiseSum, &floats)
 }
@@ -298,6 +299,27 @@ impl Reduced {
         match output.iter().zip(&in_memory).position(differ) {
             None => Ok(()),
             Some(at) => Err(format!("{} to {to:?}: position {at} is wrong", case())),
+        }
+    }
+
+    /// Adds the elements to exact sums, twice.
+    fn check_running_sums(&self, gpu: &Gpu, elements: &[f32]) -> Result<(), String> {
+        let all = self.positions();
+        let run = || {
+            let input = gpu.upload(elements)?;
+            let mut sums = gpu.exact_sums::<f32>(all.len())?;
+            for _ in 0..2 {
+                sums.add(ArrayView::new(input.view(), &self.from)?, self.axes())?;
+            }
+            gpu.download(&sums.values()?)
+        };
+        let found = run().map_err(|error: Error| format!("running sums of {}: {error}", self.name()))?;
+        let of = |at: &Vec<usize>| at.iter().chain(at).map(|&at| elements[at]).collect::<ExactSum<f32>>().value();
+        match all.iter().zip(&found).position(|(at, found)| of(at).to_bits() != found.to_bits()) {
+            None => Ok(()),
+            Some(at) => {
+                Err(format!("running sum {at} of {} is {}, should be {}", self.name(), found[at], of(&all[at])))
+            }
         }
     }
 

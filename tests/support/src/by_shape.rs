@@ -1,6 +1,8 @@
-//! Reducers of shapes, for the many tests of rows and columns of a buffer.
+//! Reducers and additions of shapes, for the many tests of rows and columns of a buffer.
 
-use warpfold::{ArrayView, Element, Error, Gpu, Layout, Plain, Reducer, Reduction, Shape, View, ViewMut};
+use warpfold::{
+    ArrayView, Element, Error, ExactElement, ExactSums, Gpu, Layout, Plain, Reducer, Reduction, Shape, View, ViewMut,
+};
 
 /// Makes reducers of shapes.
 pub trait ByShape {
@@ -43,5 +45,26 @@ impl<T: Element, R: Plain> ReducerOfShape<T, R> {
         output: impl Into<ViewMut<'o, R>>,
     ) -> Result<(), Error> {
         self.reducer.start(ArrayView::new(input.into(), &self.layout)?, output.into())
+    }
+}
+
+/// Adds rows and columns to exact sums.
+pub trait AddByShape<T> {
+    /// [`ExactSums::add`] of the elements of a shape, with which a view begins.
+    ///
+    /// # Errors
+    /// As there; or the view is too short.
+    fn add_shape<'a>(&mut self, input: impl Into<View<'a, T>>, shape: Shape) -> Result<(), Error>
+    where
+        T: 'a;
+}
+
+impl<T: ExactElement> AddByShape<T> for ExactSums<T> {
+    fn add_shape<'a>(&mut self, input: impl Into<View<'a, T>>, shape: Shape) -> Result<(), Error>
+    where
+        T: 'a,
+    {
+        let (layout, axes) = shape.array()?;
+        self.add(ArrayView::new(input.into(), &layout)?, axes)
     }
 }

@@ -1,5 +1,6 @@
 //! Exact sums that stay on the device, compared with those on the host and with the same elements in one call.
 
+use crate::by_shape::AddByShape;
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -76,7 +77,7 @@ fn parts_of<T: OnDevice>(gpu: &Gpu, data: Data, len: usize, source: &mut SmallRn
         on_host.merge(&part).map_err(|error| error.to_string())?;
         // By an addition or by a merge.
         if source.random() {
-            on_device.add(view, Shape::all(len)).map_err(text)?;
+            on_device.add_shape(view, Shape::all(len)).map_err(text)?;
         } else {
             on_device.merge(&gpu.upload_exact_sums(&[part]).map_err(text)?).map_err(text)?;
         }
@@ -146,7 +147,7 @@ fn shapes_of<T: OnDevice>(gpu: &Gpu, outputs: usize, most: usize, source: &mut S
         let offset = source.random_range(0..4);
         let input = gpu.upload(&elements).map_err(text)?;
         let view = input.view().slice(offset, len).map_err(text)?;
-        sums[source.random_range(0..2)].add(view, shape).map_err(text)?;
+        sums[source.random_range(0..2)].add_shape(view, shape).map_err(text)?;
         for (i, &element) in elements[offset..offset + len].iter().enumerate() {
             if let Some(output) = output(i) {
                 right[output].add(element);
@@ -215,8 +216,8 @@ fn many_of<T: OnDevice>(gpu: &Gpu, launches: usize) -> Result<(), String> {
         let mut sums = gpu.exact_sums::<T>(4).map_err(text)?;
         let mut right = vec![ExactSum::<T>::new(); 4];
         for _ in 0..launches {
-            sums.add(&input, Shape::rows(4, 10)).map_err(text)?;
-            sums.add(&input, Shape::columns(10, 4)).map_err(text)?;
+            sums.add_shape(&input, Shape::rows(4, 10)).map_err(text)?;
+            sums.add_shape(&input, Shape::columns(10, 4)).map_err(text)?;
             for (k, sum) in right.iter_mut().enumerate() {
                 sum.merge(&of_rows[k]).and_then(|()| sum.merge(&of_columns[k])).map_err(|error| error.to_string())?;
             }
@@ -233,7 +234,7 @@ fn many_of<T: OnDevice>(gpu: &Gpu, launches: usize) -> Result<(), String> {
 pub fn errors(gpu: &Gpu) -> Result<(), String> {
     let input = gpu.upload(&[1.0_f32; 12]).map_err(text)?;
     let mut sums = gpu.exact_sums::<f32>(3).map_err(text)?;
-    sums.add(&input, Shape::rows(3, 4)).map_err(text)?;
+    sums.add_shape(&input, Shape::rows(3, 4)).map_err(text)?;
     let is_length = |found: Result<(), Error>, numbers: (usize, usize)| match found {
         Err(Error::Length { found, expected, .. }) => equal((found, expected), numbers, "the lengths of an error"),
         other => Err(format!("expected the error that {} are not {}, found {other:?}", numbers.0, numbers.1)),
@@ -242,9 +243,9 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
         Err(Error::TooShort { found, minimum, .. }) => equal((found, minimum), numbers, "the lengths of an error"),
         other => Err(format!("expected the error that {} are fewer than {}, found {other:?}", numbers.0, numbers.1)),
     };
-    is_length(sums.add(&input, Shape::rows(4, 3)), (4, 3))?;
-    is_length(sums.add(&input, Shape::columns(3, 4)), (4, 3))?;
-    is_too_short(sums.add(&input, Shape::rows(3, 5)), (12, 15))?;
+    is_length(sums.add_shape(&input, Shape::rows(4, 3)), (4, 3))?;
+    is_length(sums.add_shape(&input, Shape::columns(3, 4)), (4, 3))?;
+    is_too_short(sums.add_shape(&input, Shape::rows(3, 5)), (12, 15))?;
     is_length(sums.merge(&gpu.exact_sums(2).map_err(text)?), (2, 3))?;
     is_length(sums.values_into(&mut gpu.zeroed(4).map_err(text)?), (4, 3))?;
     is_length(sums.means_into(&mut gpu.zeroed(0).map_err(text)?), (0, 3))?;
@@ -257,16 +258,16 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
         Err(Error::TooManyElements(TooManyElements { count })) => equal(count, most, "the elements of an error"),
         other => Err(format!("expected the error that {most} elements are too many, found {other:?}")),
     };
-    is_too_many(full.add(&input, Shape::rows(3, 4)), MAX_ELEMENTS + 1)?;
+    is_too_many(full.add_shape(&input, Shape::rows(3, 4)), MAX_ELEMENTS + 1)?;
     is_too_many(full.merge(&sums), MAX_ELEMENTS + 1)?;
     equal(full.download().map_err(text)?, before, "the sums after a refused addition")?;
-    full.add(&input, Shape::rows(3, 3)).map_err(text)?;
+    full.add_shape(&input, Shape::rows(3, 3)).map_err(text)?;
     equal(full.download().map_err(text)?[1].count(), MAX_ELEMENTS, "the number of elements")?;
 
     let elsewhere = Gpu::simt();
     let other = elsewhere.upload(&[1.0_f32; 12]).map_err(text)?;
     let others = elsewhere.exact_sums::<f32>(3).map_err(text)?;
-    for found in [sums.add(&other, Shape::rows(3, 4)), sums.merge(&others)] {
+    for found in [sums.add_shape(&other, Shape::rows(3, 4)), sums.merge(&others)] {
         if !matches!(found, Err(Error::OtherDevice { .. })) {
             return Err(format!("expected an error for another device's memory, found {found:?}"));
         }
@@ -284,7 +285,7 @@ pub fn recorded(gpu: &Gpu) -> Result<(), String> {
     let mut all = gpu.exact_sums::<f32>(2).map_err(text)?;
     let mut values = gpu.zeroed::<f32>(2).map_err(text)?;
     let work = || {
-        sums.add(&input, Shape::columns(2, 2))?;
+        sums.add_shape(&input, Shape::columns(2, 2))?;
         all.merge(&sums)?;
         all.values_into(&mut values)
     };

@@ -21,14 +21,16 @@ use kernels::reduce::exact::terms;
 
 use columns::Columns;
 
-use super::Shape;
+use super::axes::Axes;
 use super::exact::Lanes;
+use super::geometry::{Allowed, Geometry, Order};
 use super::lane_memory::lane_memory_bytes;
 use super::plan::Blocks;
-use super::planned::{check_elements, check_input, grid};
+use super::planned::{check_input, grid};
 use super::private::Token;
-use super::shape::Kind;
-use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, View, ViewMut};
+use super::shape::{Kind, Shape};
+use crate::array::IntoArrayView;
+use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, Layout, View, ViewMut};
 
 /// The operation's name, for messages.
 const OPERATION: &str = "add to exact sums";
@@ -95,14 +97,14 @@ const OTHER_WORDS: usize = 4;
 /// parts have the bits of the sum of the whole. On the host each sum is an [`ExactSum`].
 ///
 /// ```
-/// use warpfold::{Gpu, Shape};
+/// use warpfold::Gpu;
 ///
 /// let gpu = Gpu::first_or_simt()?;
 /// // The sums of the columns of a matrix, which comes in two parts, as if each rank had one.
 /// let mut sums = gpu.exact_sums::<f32>(2)?;
-/// sums.add(&gpu.upload(&[1e20_f32, 1.0, 3.0, 2.0])?, Shape::columns(2, 2))?;
+/// sums.add(&gpu.upload(&[1e20_f32, 1.0, 3.0, 2.0])?.reshape(&[2, 2])?, 0)?;
 /// let mut others = gpu.exact_sums::<f32>(2)?;
-/// others.add(&gpu.upload(&[-1e20_f32, 4.0])?, Shape::columns(1, 2))?;
+/// others.add(&gpu.upload(&[-1e20_f32, 4.0])?.reshape(&[1, 2])?, 0)?;
 /// sums.merge(&others)?;
 /// assert_eq!(gpu.download(&sums.values()?)?, [3.0, 7.0]);
 ///
@@ -136,7 +138,7 @@ impl<T: ExactElement> fmt::Debug for ExactSums<T> {
 }
 
 impl Gpu {
-    /// The exact sum of a view as the host's running sum.
+    /// The exact sum of an array as the host's running sum.
     ///
     /// It merges with sums of other views, of other devices or of the host, can be stored, and is rounded when its
     /// [value](ExactSum::value) is read.
@@ -152,10 +154,10 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The view belongs to another device, memory for a state runs out, or earlier work has failed.
-    pub fn exact_sum<'a, T: ExactElement>(&self, input: impl Into<View<'a, T>>) -> Result<ExactSum<T>, Error> {
-        let (mut sums, input) = (self.exact_sums(1)?, input.into());
-        sums.add(input, Shape::all(input.len()))?;
+    /// The array belongs to another device, memory runs out, or earlier work has failed.
+    pub fn exact_sum<'a, T: ExactElement>(&self, input: impl IntoArrayView<'a, T>) -> Result<ExactSum<T>, Error> {
+        let mut sums = self.exact_sums(1)?;
+        sums.add(input, Axes::ALL)?;
         Ok(sums.download()?[0])
     }
 
@@ -222,29 +224,57 @@ impl<T: ExactElement> ExactSums<T> {
         Ok(())
     }
 
-    /// Adds each row, column or segment of `input`, as the shape says, to the sum of the same index. The device does
-    /// this after all work that was started earlier; the host does not wait.
+    /// Adds the elements along these axes of an array: those of each index of the other axes, in C order, to the sum of
+    /// the same number. The device does this after all work that was started earlier; the host does not wait.
     ///
     /// # Errors
-    /// The shape does not have one output for each sum, `input` is shorter than the shape (elements past the shape are
-    /// ignored) or belongs to another device, a sum would have more than 2^50 elements, or the launch is refused. In
-    /// each case nothing is added.
-    pub fn add<'a>(&mut self, input: impl Into<View<'a, T>>, shape: Shape) -> Result<(), Error> {
-        let input = input.into();
-        check_elements::<T>(shape)?;
-        check_input(&self.gpu, shape, input)?;
-        self.check_len("the shape's outputs", shape.outputs())?;
-        let max_count = self.max_count_with(shape.elements_each() as u64)?;
-        if self.len > 0 && shape.elements_each() > 0 {
-            self.launch_add(input, shape)?;
+    /// The array does not have one index of the other axes for each sum, an axis does not exist or is named twice, the
+    /// array belongs to another device, a sum would have more than 2^50 elements, memory for a copy runs out, or the
+    /// launch is refused. In each case nothing is added.
+    pub fn add<'a>(&mut self, input: impl IntoArrayView<'a, T>, axes: impl Into<Axes>) -> Result<(), Error> {
+        let (input, axes) = (input.into_array_view(), axes.into());
+        let layout = *input.layout();
+        let allowed = Allowed { order: Order::Any, columns: true, in_place: true, size: size_of::<T>() };
+        let geometry = Geometry::new(&layout, &axes.of(&layout)?, allowed)?;
+        self.gpu.use_memory(input.elements().memory(), OPERATION)?;
+        self.check_len("the array's outputs", geometry.outputs())?;
+        let elements = geometry.shape().elements_each() as u64;
+        let max_count = self.max_count_with(elements)?;
+        if self.len > 0 && elements > 0 {
+            self.add_parts(&geometry, input.elements(), layout.offset())?;
         }
         self.max_count = max_count;
         Ok(())
     }
 
-    fn launch_add(&mut self, input: View<'_, T>, shape: Shape) -> Result<(), Error> {
+    /// Launches the additions of all parts. `first` is the input's offset.
+    fn add_parts(&mut self, geometry: &Geometry, input: View<'_, T>, first: usize) -> Result<(), Error> {
+        let copied = geometry.copy.map_or(0, |copy| copy.len());
+        let mut part = match copied {
+            0 => None,
+            len => Some(Buffer::<T>::new(&self.gpu.backend(), len, "allocate memory for a copy")?),
+        };
+        for geometry in [Some(geometry), geometry.rest.as_deref()].into_iter().flatten() {
+            for launch in &geometry.launches {
+                let at = first.wrapping_add_signed(launch.input);
+                let (Some(copy), Some(part)) = (geometry.copy, part.as_mut()) else {
+                    self.launch_add(input.skip(at)?, geometry.shape(), launch.result)?;
+                    continue;
+                };
+                let (from, to) = (copy.with_offset(at), Layout::contiguous(copy.extents())?);
+                self.gpu.copy_bytes_of(size_of::<T>(), input.cast(), &from, part.view_mut().cast(), &to)?;
+                self.launch_add(part.view(), geometry.shape(), launch.result)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the sums from `first` on.
+    fn launch_add(&mut self, input: View<'_, T>, shape: Shape, first: usize) -> Result<(), Error> {
+        check_input(&self.gpu, shape, input)?;
         let Self { gpu, kernels, words, .. } = self;
-        let (size, states) = (size_of::<T>(), words.view_mut());
+        let size = size_of::<T>();
+        let states = words.view_mut().slice(first * kernels.words, shape.outputs() * kernels.words)?;
         match shape.kind {
             Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::can_reduce(len, size) => {
                 let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);

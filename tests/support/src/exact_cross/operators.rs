@@ -1,5 +1,6 @@
 //! The operators of the cross, for each element type.
 
+use crate::by_shape::AddByShape;
 use half::{bf16, f16};
 use test_kernels::operators::{Huge, Magnitude, Positive, Square};
 use warpfold::ops::{Dot, InElementType, Mean, Norm, PairwiseMean, PairwiseSum, Sum, SumInF64, SumOfSquares};
@@ -260,7 +261,7 @@ fn of_states<T: Crossed>(name: &'static str, outcome: Outcome) -> Operator<T> {
     let run = move |gpu: &Gpu, inputs: Inputs<'_, T>| {
         let (Form::Rows(shape) | Form::Columns(shape)) = inputs.form else { return Ok(None) };
         let mut sums = gpu.exact_sums::<T>(shape.outputs())?;
-        sums.add(inputs.x, *shape)?;
+        sums.add_shape(inputs.x, *shape)?;
         let results = if outcome == Outcome::Mean { sums.means()? } else { sums.values()? };
         Ok(Some(gpu.download(&results)?.into_iter().map(Into::into).collect()))
     };
