@@ -14,6 +14,7 @@ use half::{bf16, f16};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use test_support::by_length::Trace;
+use test_support::by_shape::ByShape;
 use test_support::executor;
 use test_support::reductions::data::{Kind, Random};
 use test_support::reductions::shapes::Form;

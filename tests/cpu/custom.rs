@@ -3,6 +3,7 @@
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use test_kernels::operators::Huge;
+use test_support::by_shape::ByShape;
 use test_support::custom::{SHAPES, check, check_layouts, errors, fields_of_reducers, order_of_products};
 use test_support::exact::{ALL, Data};
 use test_support::{executor, times};

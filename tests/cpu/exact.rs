@@ -4,6 +4,7 @@ use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+use test_support::by_shape::ByShape;
 use test_support::exact::{self, Data};
 use test_support::times;
 use warpfold::exact::ExactSum;

@@ -11,6 +11,7 @@ use kernels::reduce::exact::terms::Elements;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+use test_support::by_shape::ByShape;
 use test_support::exact::{self, Data, Exact, power};
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Dot, Sum, SumOfSquares};

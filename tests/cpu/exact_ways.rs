@@ -5,6 +5,7 @@ use half::{bf16, f16};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, exact_long_rows, words_of_superaccumulator};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_support::by_shape::ByShape;
 use test_support::exact::power;
 use test_support::executor;
 use warpfold::exact::{ExactDot, ExactSum};

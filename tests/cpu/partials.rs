@@ -3,6 +3,7 @@
 use kernels::reduce::segments::MAX_WARP_SEGMENT_VECTORS;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use test_support::by_shape::ByShape;
 use test_support::executor;
 use warpfold::ops::{ArgMax, ArgMin, MinMax, Sum};
 use warpfold::{Gpu, Shape};

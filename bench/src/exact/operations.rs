@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 use warpfold::exact::{ExactDot, ExactSum, Summand};
-use warpfold::{Buffer, Error, Gpu, Shape, ops};
+use warpfold::{ArrayView, Buffer, Error, Gpu, Shape, ops};
 
 use super::numbers::OfBits;
 use crate::element::Number;
@@ -62,9 +62,11 @@ macro_rules! exact {
     ($($type:ident: $($operation:ident)*;)*) => {$(
         impl Exact for $type {
             fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error> {
+                let (layout, axes) = shape.array()?;
+                let x = ArrayView::new(x.view(), &layout)?;
                 Ok(vec![$((
                     Operation::$operation,
-                    values(gpu, gpu.reduce_to_buffer(ops::$operation, x, shape)?)?,
+                    values(gpu, gpu.reduce(ops::$operation, x, axes)?.into_buffer())?,
                 )),*])
             }
 

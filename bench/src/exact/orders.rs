@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use warpfold::exact::ExactSum;
-use warpfold::{Error, Gpu, Shape, ops};
+use warpfold::{Error, Gpu, ops};
 
 use super::numbers::{Kind, Random, vectors};
 use crate::number::Value;
@@ -106,17 +106,18 @@ pub fn neighbours(gpu: &Gpu) -> Result<Table, Error> {
     let [row, _] = vectors::<f32>(Kind::Wide, LEN, &mut random);
     let [others, _] = vectors::<f32>(Kind::Wide, 1000 * LEN, &mut random);
     let expected = row.iter().copied().collect::<ExactSum<f32>>().value();
-    let sum_at = |matrix: &[f32], shape: Shape, at: usize| -> Result<f32, Error> {
-        Ok(gpu.download(&gpu.reduce_to_buffer(ops::Sum, &gpu.upload(matrix)?, shape)?)?[at])
+    let sum_at = |matrix: &[f32], extents: [usize; 2], axis: isize, at: usize| -> Result<f32, Error> {
+        let matrix = gpu.upload(matrix)?.reshape(&extents)?;
+        Ok(gpu.download(&gpu.reduce(ops::Sum, &matrix, axis)?)?[at])
     };
     let row_among = |rows: usize, at: usize| {
         let mut matrix = others[..rows * LEN].to_vec();
         matrix[at * LEN..][..LEN].copy_from_slice(&row);
-        sum_at(&matrix, Shape::rows(rows, LEN), at)
+        sum_at(&matrix, [rows, LEN], 1, at)
     };
     let mut matrix = others[..LEN * COLUMNS].to_vec();
     matrix.iter_mut().skip(4).step_by(COLUMNS).zip(&row).for_each(|(to, &x)| *to = x);
-    let as_column = sum_at(&matrix, Shape::columns(LEN, COLUMNS), 4)?;
+    let as_column = sum_at(&matrix, [LEN, COLUMNS], 0, 4)?;
     Ok(Table {
         name: "neighbours",
         input: format!("one row of {LEN} random f32 from 2^-47 to 2^47"),

@@ -7,11 +7,11 @@ use kernels::ops::{
 };
 
 use super::along_axes::AlongAxes;
-use super::planned::{OPERATION, check_input};
-use super::reducer::{Reducer, plan};
-use super::{Axes, Reduction, Shape};
+use super::planned::OPERATION;
+use super::reducer::Reducer;
+use super::{Axes, Reduction};
 use crate::array::{IntoArrayView, IntoArrayViewMut, check_apart, same_extents};
-use crate::{Array, Buffer, Error, Gpu, Layout, View};
+use crate::{Array, Buffer, Error, Gpu, Layout};
 
 impl Gpu {
     /// A reduction of arrays of one layout along some axes, with its memory, which can be started any number of times.
@@ -116,29 +116,6 @@ impl Gpu {
         let along = AlongAxes::plan(self, operator, input.layout(), Axes::ALL)?;
         along.check_input(self, &input)?;
         self.one_result(along.workspace_size(), |workspace, output| along.launch_one(self, workspace, input, output))
-    }
-
-    /// Reduces a view to a buffer with one output for each row, column or segment of the shape.
-    ///
-    /// The sum of squares and the norm of columns of `f64` first transpose the view, to temporary memory of the view's
-    /// size.
-    ///
-    /// # Errors
-    /// As for [`Gpu::reduce`]; or the view is shorter than the shape. Elements past the shape are ignored.
-    pub fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
-        &self,
-        operator: O,
-        input: impl Into<View<'a, T>>,
-        shape: Shape,
-    ) -> Result<Buffer<O::Output>, Error> {
-        let (planned, input) = (plan(self, operator, shape)?, input.into());
-        check_input(self, shape, input)?;
-        // A kernel writes every output.
-        let mut output = Buffer::new(&self.backend(), shape.outputs(), "allocate a buffer")?;
-        let mut workspace = self.workspaces().take(self, planned.workspace_size())?;
-        planned.launch(self, &mut workspace, input, output.view_mut())?;
-        self.workspaces().put_back(workspace);
-        Ok(output)
     }
 }
 

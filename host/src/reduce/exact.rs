@@ -15,15 +15,12 @@ use super::plan::{Blocks, Concurrency, Tiles};
 use super::planned::{Launches, OPERATION, Planned, grid};
 use super::shape::Kind;
 use super::workspace::{Workspace, WorkspaceSize};
-use crate::{Error, Gpu, Layout, View, ViewMut};
+use crate::{Error, Gpu, View, ViewMut};
 
 /// The reduction of a shape by exact sums.
 pub(super) struct Exact<T: Element, R: Plain> {
     kernels: ExactKernels<T, R>,
     plan: Plan,
-    /// The columns as an array of batch, columns and rows, which a copy makes rows of. `None` if there is a kernel for
-    /// columns.
-    transposed: Option<Layout>,
 }
 
 /// How a shape is launched. It does not change the results.
@@ -85,32 +82,31 @@ impl<T: Element, R: Plain> Exact<T, R> {
             return Err(TooManyElements { count }.into());
         }
         let size = size_of::<T>();
-        let mut transposed = None;
         let plan = match shape.kind {
             Kind::Rows { rows, len, pitch } => Plan::of_rows::<T>(rows, len, pitch, multiprocessors),
             Kind::Columns { .. } if shape.elements_each() == 0 => {
                 Plan::of_rows::<T>(shape.outputs(), 0, 0, multiprocessors)
             }
             Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
-            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => match kernels.has_columns() {
-                true => {
-                    let concurrency = Concurrency {
-                        rows_in_flight: rows_in_flight(size),
-                        resident_blocks: MIN_BLOCKS * multiprocessors,
-                    };
-                    let tiles = Tiles::filling(rows, columns, batches, size, concurrency);
-                    // A single matrix has no use for the batch pitch, which must not make the input look misaligned.
-                    let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                    Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                if !kernels.has_columns() {
+                    let expected = "but the operator's kernels take rows: copy the columns to rows first".to_owned();
+                    return Err(Error::Shape {
+                        operation: OPERATION,
+                        what: "the number of columns",
+                        found: columns,
+                        expected,
+                    });
                 }
-                false => {
-                    let strides = [batch_pitch as isize, 1, pitch as isize];
-                    transposed = Some(Layout::strided(&[batches, columns, rows], &strides, 0)?);
-                    Plan::of_rows::<T>(batches * columns, rows, rows, multiprocessors)
-                }
-            },
+                let concurrency =
+                    Concurrency { rows_in_flight: rows_in_flight(size), resident_blocks: MIN_BLOCKS * multiprocessors };
+                let tiles = Tiles::filling(rows, columns, batches, size, concurrency);
+                // A single matrix has no use for the batch pitch, which must not make the input look misaligned.
+                let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
+                Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
+            }
         };
-        Ok(Planned::new(Self { kernels, plan, transposed }))
+        Ok(Planned::new(Self { kernels, plan }))
     }
 
     /// Launches the plan's kernel.
@@ -207,7 +203,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
 impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
     fn workspace_size(&self) -> WorkspaceSize {
         let words = self.kernels.words();
-        let size = match self.plan {
+        match self.plan {
             Plan::Nothing | Plan::Rows { .. } => WorkspaceSize::default(),
             Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.states_per_split(), words),
             Plan::Columns { batches, columns, tiles, .. } => {
@@ -216,9 +212,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
                 let superaccumulators = shared * columns * words;
                 WorkspaceSize { superaccumulators, tickets: tickets * WORDS_OF_TICKET, ..WorkspaceSize::default() }
             }
-        };
-        let elements = self.transposed.map_or(0, |columns| columns.len());
-        WorkspaceSize { copy: (elements * size_of::<T>()).div_ceil(size_of::<u64>()), ..size }
+        }
     }
 
     fn launch(
@@ -228,15 +222,7 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
         input: View<'_, T>,
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
-        let output = output.cast::<u8>();
-        let (Some(columns), Some(mut copy)) = (self.transposed, workspace.copy.take()) else {
-            return self.reduce(gpu, workspace, input, output);
-        };
-        let started = Layout::contiguous(columns.extents())
-            .and_then(|rows| gpu.copy_bytes_of(size_of::<T>(), input.cast(), &columns, copy.view_mut().cast(), &rows))
-            .and_then(|()| self.reduce(gpu, workspace, copy.view().cast::<T>().slice(0, columns.len())?, output));
-        workspace.copy = Some(copy);
-        started
+        self.reduce(gpu, workspace, input, output.cast())
     }
 }
 

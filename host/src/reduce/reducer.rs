@@ -1,7 +1,7 @@
 //! A reduction that is planned once and started any number of times.
 
 use cuda_std::element::{Element, Plain};
-use kernels::reduce::reduction::{Kernels, Reduction};
+use kernels::reduce::reduction::Kernels;
 
 use super::Shape;
 use super::along_axes::{AlongAxes, Scratch};
@@ -84,16 +84,7 @@ fn is_as_planned(planned: &Layout, layout: &Layout) -> bool {
         || (planned.is_contiguous() && layout.is_contiguous() && planned.len() == layout.len())
 }
 
-/// Plans the reduction of a shape by an operator, if possible.
-pub(super) fn plan<O: Reduction<T>, T: Element>(
-    gpu: &Gpu,
-    operator: O,
-    shape: Shape,
-) -> Result<Planned<T, O::Output>, Error> {
-    plan_kernels(gpu, operator.kernels(), shape)
-}
-
-/// [`plan`] for an operator's kernels.
+/// Plans the reduction of a shape by an operator's kernels, if possible.
 pub(super) fn plan_kernels<T: Element, S: Plain, R: Plain>(
     gpu: &Gpu,
     kernels: Kernels<T, S, R>,

@@ -13,8 +13,6 @@ pub(super) struct WorkspaceSize {
     pub superaccumulators: usize,
     pub partials: usize,
     pub tickets: usize,
-    /// Words of 8 bytes for a copy of the input.
-    pub copy: usize,
 }
 
 /// The memory in which blocks exchange states.
@@ -28,59 +26,49 @@ pub(super) struct Workspace {
     pub(super) partials: Buffer<[u64; 2]>,
     /// 0 between launches: the kernels clear them.
     pub(super) tickets: Buffer<u32>,
-    /// For a copy of the input, if one is needed.
-    pub(super) copy: Option<Buffer<u64>>,
     /// Memory of the host for one result, if a call has needed it.
     result: Option<Buffer<[u64; 2]>>,
 }
 
 impl WorkspaceSize {
-    /// The larger of the two sizes of each kind of memory, without copies.
+    /// The larger of the two sizes of each kind of memory.
     fn max(self, other: Self) -> Self {
         Self {
             tile_states: self.tile_states.max(other.tile_states),
             superaccumulators: self.superaccumulators.max(other.superaccumulators),
             partials: self.partials.max(other.partials),
             tickets: self.tickets.max(other.tickets),
-            copy: 0,
         }
     }
 }
 
 impl Workspace {
     pub(super) fn new(gpu: &Gpu, size: WorkspaceSize) -> Result<Self, Error> {
-        let WorkspaceSize { tile_states, superaccumulators, partials, tickets, copy } = size;
+        let WorkspaceSize { tile_states, superaccumulators, partials, tickets } = size;
         let backend = gpu.backend();
         Ok(Self {
             tile_states: Buffer::workspace(&backend, tile_states)?,
             superaccumulators: Buffer::workspace(&backend, superaccumulators)?,
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&backend, tickets)?,
-            copy: copy_of(gpu, copy)?,
             result: None,
         })
     }
 
-    /// The workspace's size, without a copy.
+    /// The workspace's size.
     fn workspace_size(&self) -> WorkspaceSize {
         WorkspaceSize {
             tile_states: self.tile_states.len(),
             superaccumulators: self.superaccumulators.len(),
             partials: self.partials.len(),
             tickets: self.tickets.len(),
-            copy: 0,
         }
     }
 }
 
-/// Memory for a copy of `words` words; `None` for 0.
-fn copy_of(gpu: &Gpu, words: usize) -> Result<Option<Buffer<u64>>, Error> {
-    (words > 0).then(|| gpu.zeroed(words)).transpose()
-}
-
 /// Enough for most reductions of a whole buffer.
 const INITIAL_SIZE: WorkspaceSize =
-    WorkspaceSize { tile_states: 1024, superaccumulators: 16, partials: 4096, tickets: 64, copy: 0 };
+    WorkspaceSize { tile_states: 1024, superaccumulators: 16, partials: 4096, tickets: 64 };
 
 /// Workspaces that no call uses at the moment, for the next blocking calls.
 #[derive(Default)]
@@ -95,18 +83,17 @@ impl Workspaces {
         {
             let workspace = idle.swap_remove(at);
             drop(idle);
-            return Ok(Workspace { copy: copy_of(gpu, size.copy)?, ..workspace });
+            return Ok(workspace);
         }
         // A workspace that is too small for this call is too small for similar ones, so a larger one replaces it.
         let previous = idle.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
         drop(idle);
-        Workspace::new(gpu, WorkspaceSize { copy: size.copy, ..previous.max(size) })
+        Workspace::new(gpu, previous.max(size))
     }
 
     /// Keeps a workspace whose work ended without an error: after an error, tile states may not be empty and tickets
-    /// not 0. Memory for a copy is freed, because it is as large as an input.
+    /// not 0.
     pub(super) fn put_back(&self, workspace: Workspace) {
-        let workspace = Workspace { copy: None, ..workspace };
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
     }
 }

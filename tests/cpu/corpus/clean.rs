@@ -3,6 +3,7 @@
 //! `WARPFOLD_SCHEDULES=100 cargo test -p warpfold-tests --test cpu corpus::clean::` tries each of them in 100 orders.
 //! By default, kernels that exist for every operator, type or element size are tried in fewer, to keep the test quick.
 
+use test_support::by_shape::ByShape;
 use test_support::reductions::data::Kind;
 use test_support::reductions::shapes::Form;
 use test_support::reductions::{Case as Reduction, PAIRS, dots};

@@ -1,5 +1,6 @@
 //! Copies between any two layouts, and reductions along any axes, compared with a plain loop over the indices.
 
+use crate::by_shape::ByShape;
 use cuda_std::bytemuck::{Pod, Zeroable, bytes_of, cast_slice_mut};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;

@@ -1,5 +1,6 @@
 //! Orders of reduction that depend only on the length: the same bits alone, among other rows, and at any address.
 
+use crate::by_shape::ByShape;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 use kernels::ops::Operator;

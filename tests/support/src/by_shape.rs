@@ -1,11 +1,23 @@
 //! Reducers and additions of shapes, for the many tests of rows and columns of a buffer.
 
 use warpfold::{
-    ArrayView, Element, Error, ExactElement, ExactSums, Gpu, Layout, Plain, Reducer, Reduction, Shape, View, ViewMut,
+    ArrayView, Buffer, Element, Error, ExactElement, ExactSums, Gpu, Layout, Plain, Reducer, Reduction, Shape, View,
+    ViewMut,
 };
 
-/// Makes reducers of shapes.
+/// Reduces by shapes.
 pub trait ByShape {
+    /// Reduces a buffer or a view that begins with the elements of a shape.
+    ///
+    /// # Errors
+    /// As for [`Gpu::reduce`]; or the view is too short.
+    fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        input: impl Into<View<'a, T>>,
+        shape: Shape,
+    ) -> Result<Buffer<O::Output>, Error>;
+
     /// A reducer of buffers that begin with the elements of a shape.
     ///
     /// # Errors
@@ -18,6 +30,16 @@ pub trait ByShape {
 }
 
 impl ByShape for Gpu {
+    fn reduce_to_buffer<'a, O: Reduction<T>, T: Element>(
+        &self,
+        operator: O,
+        input: impl Into<View<'a, T>>,
+        shape: Shape,
+    ) -> Result<Buffer<O::Output>, Error> {
+        let (layout, axes) = shape.array()?;
+        Ok(self.reduce(operator, ArrayView::new(input.into(), &layout)?, axes)?.into_buffer())
+    }
+
     fn reducer_of<O: Reduction<T>, T: Element>(
         &self,
         operator: O,

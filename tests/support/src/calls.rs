@@ -2,6 +2,7 @@
 
 use std::fmt::Debug;
 
+use crate::by_shape::ByShape;
 use warpfold::ops::{ArgMax, Sum};
 use warpfold::{Array, Buffer, Error, Gpu, Scaling, Shape};
 

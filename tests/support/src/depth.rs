@@ -1,5 +1,6 @@
 //! How many combinations an element passes through, counted by the kernels. Only in the executor.
 
+use crate::by_shape::ByShape;
 use cuda_std::prelude::*;
 use half::f16;
 use kernels::ops::Operator;

@@ -1,5 +1,6 @@
 //! Types whose sums are exact, and data that are hard to sum.
 
+use crate::by_shape::ByShape;
 use half::{bf16, f16};
 use rand::Rng;
 use rand::rngs::SmallRng;

@@ -1,6 +1,7 @@
 //! The operators of the cross, for each element type.
 
 use crate::by_shape::AddByShape;
+use crate::by_shape::ByShape;
 use half::{bf16, f16};
 use test_kernels::operators::{Huge, Magnitude, Positive, Square};
 use warpfold::ops::{Dot, InElementType, Mean, Norm, PairwiseMean, PairwiseSum, Sum, SumInF64, SumOfSquares};

@@ -1,5 +1,6 @@
 //! Reductions of more than 2^31 and 2^32 elements, ten million segments, and inputs of special values.
 
+use crate::by_shape::ByShape;
 use half::f16;
 use warpfold::ops::{ArgMax, ArgMin, CountNan, CountNonzero, Max, Mean, Min, MinMax, Sum, SumOfSquares};
 use warpfold::{Error, Gpu, Shape};

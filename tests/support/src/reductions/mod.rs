@@ -19,6 +19,7 @@ pub mod reference;
 pub mod shapes;
 pub mod value;
 
+use crate::by_shape::ByShape;
 use half::{bf16, f16};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
