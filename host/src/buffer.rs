@@ -313,7 +313,8 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Copies `elements` in C order to an existing array, buffer or view, after all work on it that was started earlier.
+    /// Copies `elements` in C order to an existing array, buffer or view, after all work on it that was started
+    /// earlier.
     ///
     /// ```
     /// # let gpu = warpfold::Gpu::simt();
@@ -324,8 +325,8 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The lengths differ, the array's elements are not neighbours (upload to a buffer, and use [`Gpu::copy_array`]), or
-    /// the memory belongs to another device.
+    /// The lengths differ, the array's elements are not neighbours (upload to a buffer, and use [`Gpu::copy_array`]),
+    /// or the memory belongs to another device.
     pub fn upload_into<'t, T: Stored>(&self, elements: &[T], to: impl IntoArrayViewMut<'t, T>) -> Result<(), Error> {
         let to = to.into_array_view_mut();
         self.use_memory(to.memory(), "upload")?;

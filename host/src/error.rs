@@ -323,8 +323,8 @@ pub enum Error {
 
     /// A shape that only a copy of the elements has.
     #[error(
-        "reshape: the elements along the axes {axis} and {next} of {layout} are not equally far apart, so only a copy has \
-         this shape: use `gpu.contiguous`, and reshape its result"
+        "reshape: the elements along the axes {axis} and {next} of {layout} are not equally far apart, so only a copy \
+         has this shape: use `gpu.contiguous`, and reshape its result"
     )]
     NeedsCopy {
         /// The first of two axes that are not one.
@@ -378,8 +378,8 @@ pub enum Error {
 
     /// An operator that uses an index was given several axes, but not all.
     #[error(
-        "{operator} over {found} of {rank} axes: an index counts along one axis, or along all in C order; reduce one of \
-         them, or `reshape` the array so that they are one"
+        "{operator} over {found} of {rank} axes: an index counts along one axis, or along all in C order; reduce one \
+         of them, or `reshape` the array so that they are one"
     )]
     IndexOverAxes {
         /// The operator.

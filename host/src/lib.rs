@@ -31,9 +31,9 @@
 //! ```
 //!
 //! All functions are methods of [`Gpu`]. They take an [`Array`] or an [`ArrayView`] of one, of any rank and layout; a
-//! [`Buffer`] or a [`View`] of a part of one is an array of one axis. [`Gpu::upload`] and [`Gpu::download`] copy from and
-//! to the host; results stay on the device unless they are a single number. [`Gpu::reduce`] reduces along any axes, by
-//! any operator in [`ops`]; a [`Reducer`] does the same for many inputs, and allocates its memory once:
+//! [`Buffer`] or a [`View`] of a part of one is an array of one axis. [`Gpu::upload`] and [`Gpu::download`] copy from
+//! and to the host; results stay on the device unless they are a single number. [`Gpu::reduce`] reduces along any axes,
+//! by any operator in [`ops`]; a [`Reducer`] does the same for many inputs, and allocates its memory once:
 //!
 //! ```
 //! use warpfold::{Gpu, ops};

@@ -14,7 +14,11 @@ proptest! {
     })]
 
     #[test]
-    fn every_layout_to_every_other(which in 0..CHECKS.len(), most in prop_oneof![1_usize..200, 200_usize..5000], seed: u64) {
+    fn every_layout_to_every_other(
+        which in 0..CHECKS.len(),
+        most in prop_oneof![1_usize..200, 200_usize..5000],
+        seed: u64,
+    ) {
         (CHECKS[which].1)(&Gpu::simt(), seed, most).map_err(TestCaseError::fail)?;
     }
 

@@ -89,8 +89,8 @@ fn changed(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Ve
     names.into_iter().filter(|name| old.get(*name) != new.get(*name)).cloned().collect()
 }
 
-/// An entry's text without the numbers that depend on the other entries of its module: labels are `$L__BB12_3`, where 12
-/// is the place of the entry.
+/// An entry's text without the numbers that depend on the other entries of its module: labels are `$L__BB12_3`, where
+/// 12 is the place of the entry.
 fn plain(text: &str) -> String {
     let mut parts = text.split("$L__BB");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -110,7 +110,8 @@ fn instructions(text: &str) -> usize {
 mod tests {
     use super::*;
 
-    const ENTRY: &str = ".visible .entry first(\n\t.param .u64 first_param_0\n)\n{\n\t.reg .b32 %r<3>;\n\tbra $L__BB7_2;\n\
+    const ENTRY: &str = ".visible .entry first(\n\t.param .u64 first_param_0\n)\n{\n\t.reg .b32 %r<3>;\n\
+                         \tbra $L__BB7_2;\n\
                          $L__BB7_2:\n\tret;\n}";
 
     #[test]

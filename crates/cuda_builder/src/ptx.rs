@@ -371,8 +371,8 @@ mod tests {
 
     #[test]
     fn every_32_bytes_of_a_struct_are_read_before_the_wait() {
-        let parameters = "\t.param .u64 .ptr .global .align 4 first_param_0,\n\t.param .align 8 .b8 first_param_1[72],\n\
-                          \t.param .u32 first_param_2";
+        let parameters = "\t.param .u64 .ptr .global .align 4 first_param_0,\n\
+                          \t.param .align 8 .b8 first_param_1[72],\n\t.param .u32 first_param_2";
         let body = format!("\t// prefetch_blocks 528\n\t{WAIT}\n\t{LAUNCH_DEPENDENTS}\n\tmov.u32 %r1, shared_dynamic;");
         let text =
             MODULE.replace("\t.param .u64 first_param_0", parameters).replace("\tmov.u32 %r1, shared_dynamic;", &body);

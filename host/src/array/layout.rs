@@ -339,8 +339,8 @@ impl Layout {
     /// The same elements in C order, as an array of these extents, without a copy.
     ///
     /// # Errors
-    /// The extents are of another number of elements; or of elements that are not equally far apart, so that only a copy
-    /// has this shape: [`Gpu::contiguous`](crate::Gpu::contiguous) makes one.
+    /// The extents are of another number of elements; or of elements that are not equally far apart, so that only a
+    /// copy has this shape: [`Gpu::contiguous`](crate::Gpu::contiguous) makes one.
     pub fn reshape(&self, extents: &[usize]) -> Result<Self, Error> {
         const OPERATION: &str = "reshape";
         let mut result = Self::of_extents(OPERATION, extents)?;

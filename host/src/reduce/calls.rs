@@ -129,7 +129,10 @@ macro_rules! calls {
             ///
             /// # Errors
             /// As for [`Gpu::reduce_all`].
-            pub fn $name<'a, T: Element>(&self, input: impl IntoArrayView<'a, T>) -> Result<OutputOf<$operator, T>, Error>
+            pub fn $name<'a, T: Element>(
+                &self,
+                input: impl IntoArrayView<'a, T>,
+            ) -> Result<OutputOf<$operator, T>, Error>
             where
                 $operator: Reduction<T>,
             {

@@ -182,7 +182,8 @@ impl Split {
     /// Where the result for each element of the output is, among results in the order of [`Split::kept`].
     fn results(&self, layout: &Layout, reduced: &Reduced) -> Result<Layout, Error> {
         let extents = reduced.output_extents(layout);
-        // Each kept axis by its stride in the input; the results of the axes with smaller strides lie between two of it.
+        // Each kept axis by its stride in the input; the results of the axes with smaller strides lie between two of
+        // it.
         let mut order: Vec<usize> = (0..layout.rank())
             .filter(|&axis| !reduced.has(axis) && layout.extents()[axis] > 1 && layout.strides()[axis] != 0)
             .collect();

@@ -43,9 +43,9 @@
 //!
 //! **No elements.** A sum of no elements is 0, a product 1, a count 0, a mean NaN, `any` false and `all` true. Minima,
 //! maxima and their indices do not exist for no elements: the call returns [`Error::Empty`](crate::Error::Empty). If
-//! there are no outputs (extents of 0 x 0 x 4 along axis 1) every operator returns an empty array. NumPy raises an error
-//! for minima, maxima and their indices of such an array; here a program that reduces a batch of any size needs no
-//! special case.
+//! there are no outputs (extents of 0 x 0 x 4 along axis 1) every operator returns an empty array. NumPy raises an
+//! error for minima, maxima and their indices of such an array; here a program that reduces a batch of any size needs
+//! no special case.
 //!
 //! **Special numbers.** As in NumPy: if an element is NaN, so is the sum, minimum or maximum; an index is that of the
 //! first NaN, or else of the first of equal elements; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits, or

@@ -33,8 +33,8 @@ impl<T: Element, R: Plain> Planned<T, R> {
         self.0.workspace_size()
     }
 
-    /// Starts the reduction in a workspace with enough capacity. [`check_input`] has checked the views, or they were made
-    /// for the shape.
+    /// Starts the reduction in a workspace with enough capacity. [`check_input`] has checked the views, or they were
+    /// made for the shape.
     pub(super) fn launch(
         &self,
         gpu: &Gpu,

@@ -47,8 +47,8 @@ impl<T: Element, R: Plain> Reducer<T, R> {
     ///
     /// # Errors
     /// The input's extents and strides are not those of the reducer's layout, the output's extents are not
-    /// [`Reducer::output_extents`], the output has gaps (use [`Gpu::reduce_into`]), the two overlap in memory, or one of
-    /// them belongs to another device; the launch is refused.
+    /// [`Reducer::output_extents`], the output has gaps (use [`Gpu::reduce_into`]), the two overlap in memory, or one
+    /// of them belongs to another device; the launch is refused.
     pub fn start<'i, 'o>(
         &mut self,
         input: impl IntoArrayView<'i, T>,

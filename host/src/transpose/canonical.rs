@@ -25,8 +25,8 @@ pub(super) struct Canonical {
 }
 
 impl Canonical {
-    /// The copy of elements of `size` bytes from one layout to another of the same extents, which are not 0. `addresses`
-    /// are those of the views that have the elements. No two elements of the output share memory.
+    /// The copy of elements of `size` bytes from one layout to another of the same extents, which are not 0.
+    /// `addresses` are those of the views that have the elements. No two elements of the output share memory.
     ///
     /// Elements of a size that no access moves are several units, along one more axis.
     pub fn new(size: usize, addresses: [u64; 2], from: &Layout, to: &Layout) -> Self {

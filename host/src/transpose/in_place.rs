@@ -65,9 +65,9 @@ impl Gpu {
     /// ```
     ///
     /// # Errors
-    /// The array has fewer than two axes, the last two are not of the same extent, or it belongs to another device. (For
-    /// other shapes, elements would move along long cycles. [`Gpu::transpose`], which writes a second array, is faster
-    /// than that.)
+    /// The array has fewer than two axes, the last two are not of the same extent, or it belongs to another device.
+    /// (For other shapes, elements would move along long cycles. [`Gpu::transpose`], which writes a second array, is
+    /// faster than that.)
     pub fn transpose_in_place<'m, T: Stored>(&self, array: impl IntoArrayViewMut<'m, T>) -> Result<(), Error> {
         let array = array.into_array_view_mut();
         self.use_memory(array.memory(), OPERATION)?;

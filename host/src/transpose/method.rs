@@ -20,8 +20,8 @@ pub(super) enum Method {
     Strided,
 }
 
-/// Transposes are launched in turn, for the axes that are one too many, if there are at most this number, and each moves
-/// at least this number of bytes. Otherwise the time between launches would count.
+/// Transposes are launched in turn, for the axes that are one too many, if there are at most this number, and each
+/// moves at least this number of bytes. Otherwise the time between launches would count.
 const MAX_LAUNCHES: usize = 16;
 const MIN_BYTES_OF_LAUNCH: usize = 1 << 18;
 

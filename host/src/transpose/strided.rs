@@ -151,8 +151,9 @@ impl Gpu {
         Ok(())
     }
 
-    /// Exchanges units one by one: each at the first position of a pair with that at the second. The axes give each pair
-    /// of positions in both orders, and no unit is in two pairs. The view has them, and begins at a multiple of the unit.
+    /// Exchanges units one by one: each at the first position of a pair with that at the second. The axes give each
+    /// pair of positions in both orders, and no unit is in two pairs. The view has them, and begins at a multiple of
+    /// the unit.
     pub(super) fn swap_strided(&self, pairs: &Canonical, elements: ViewMut<'_, u8>) -> Result<(), Error> {
         // SAFETY: only this function launches the kernels, with pairs that the caller promises are inside the view.
         for_unit!(pairs.unit, |U| self.swap_parts(unsafe { swap_strided::handle::<U>() }, pairs, elements.cast()))

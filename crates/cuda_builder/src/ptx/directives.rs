@@ -66,8 +66,8 @@ pub(super) fn with_parameter_prefetch(name: &str, entry: &str) -> String {
     )
 }
 
-/// The address of the fourth byte of each word of a parameter: of a number's, and of each 8 bytes of a struct's. Smaller
-/// parameters have none.
+/// The address of the fourth byte of each word of a parameter: of a number's, and of each 8 bytes of a struct's.
+/// Smaller parameters have none.
 fn words_of(name: &str, parameter: &str) -> Vec<String> {
     let Some(symbol) = symbols(parameter).into_iter().find(|symbol| symbol.starts_with(name)) else {
         return Vec::new();
