@@ -1,11 +1,10 @@
 //! How many combinations an element passes through, counted by the kernels. Only in the executor.
 
-use crate::by_shape::ByShape;
 use cuda_std::prelude::*;
 use half::f16;
 use kernels::ops::Operator;
 use kernels::reduce::tuning::order;
-use warpfold::{Error, Gpu, Reduction, Shape};
+use warpfold::{Error, Gpu, Reduction};
 
 /// The height of the tree in which elements are combined.
 #[derive(Clone, Copy, Default)]
@@ -65,8 +64,11 @@ where
     for len in lengths {
         let input = gpu.zeroed::<T>(len).map_err(|error| error.to_string())?;
         check("an input", len, gpu.reduce_all(Height, &input), order::depth(len, size))?;
-        let column = gpu.reduce_to_buffer(Height, &input, Shape::columns(len, 1));
         let first = |outputs: Result<warpfold::Buffer<u64>, Error>| Ok(gpu.download(&outputs?)?[0]);
+        // A single column would be a row.
+        let columns = gpu.zeroed::<T>(2 * len).and_then(|columns| columns.reshape(&[len, 2]));
+        let of_columns = columns.and_then(|columns| gpu.reduce(Height, &columns, 0));
+        let column = of_columns.map(warpfold::Array::into_buffer);
         check("a column", len, first(column), order::depth_of_column(len, size))?;
         let offsets = gpu.upload(&[0, len as u64]).map_err(|error| error.to_string())?;
         let segment = gpu.reduce_segments(Height, &input, &offsets);
