@@ -42,9 +42,8 @@ impl<T: Stored> ArrayView<'_, T> {
     /// # Errors
     /// As for [`Gpu::download`].
     pub fn to_ndarray(&self, gpu: &Gpu) -> Result<ArrayD<T>, Error> {
-        let (found, expected) = (self.len(), self.layout().len());
         let elements = gpu.download(self)?;
-        // It has as many elements as the extents say.
+        let (found, expected) = (elements.len(), self.len());
         ArrayD::from_shape_vec(IxDyn(self.extents()), elements).map_err(|_| Error::Length {
             operation: "download",
             what: "the array",

@@ -229,8 +229,8 @@ impl<T: ExactElement> ExactSums<T> {
     ///
     /// # Errors
     /// The array does not have one index of the other axes for each sum, an axis does not exist or is named twice, the
-    /// array belongs to another device, a sum would have more than 2^50 elements, memory for a copy runs out, or the
-    /// launch is refused. In each case nothing is added.
+    /// array belongs to another device, a sum would have more than 2^50 elements, or memory for a copy runs out: then
+    /// nothing is added. Or a launch is refused: then nothing is added, unless the array is copied in several parts.
     pub fn add<'a>(&mut self, input: impl IntoArrayView<'a, T>, axes: impl Into<Axes>) -> Result<(), Error> {
         let (input, axes) = (input.into_array_view(), axes.into());
         let layout = *input.layout();
