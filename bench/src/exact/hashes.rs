@@ -3,7 +3,7 @@
 use crc32fast::Hasher;
 use half::{bf16, f16};
 use serde::{Serialize, Serializer};
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 use super::numbers::{Kind, Random, vectors};
 use super::operations::Exact;
@@ -76,16 +76,14 @@ const LAYOUTS: [Layout; 8] = [
 ];
 
 impl Layout {
-    fn shape(self) -> Shape {
-        match self {
-            Self::Rows(rows, columns) => Shape::rows(rows, columns),
-            Self::Columns(rows, columns) => Shape::columns(rows, columns),
-        }
+    fn extents(self) -> [usize; 2] {
+        let (Self::Rows(rows, columns) | Self::Columns(rows, columns)) = self;
+        [rows, columns]
     }
 
-    fn elements(self) -> usize {
-        let (Self::Rows(rows, columns) | Self::Columns(rows, columns)) = self;
-        rows * columns
+    /// The axis that is reduced.
+    fn axis(self) -> isize {
+        if matches!(self, Self::Rows(..)) { 1 } else { 0 }
     }
 
     /// The elements of one result.
@@ -105,11 +103,12 @@ fn of<T: Exact>(gpu: &Gpu, stored: u32) -> Result<Option<Hashed>, Error> {
             if interrupt::is_pending() {
                 return Ok(None);
             }
-            let [x, y] = vectors::<T>(kind, layout.elements(), &mut random);
-            let (on_device, shape) = (gpu.upload(&x)?, layout.shape());
-            let mut found = T::reductions(gpu, &on_device, shape)?;
+            let extents = layout.extents();
+            let [x, y] = vectors::<T>(kind, extents.iter().product(), &mut random);
+            let on_device = gpu.upload(&x)?.reshape(&extents)?;
+            let mut found = T::reductions(gpu, &on_device, layout.axis())?;
             if matches!(layout, Layout::Rows(..)) {
-                found.push(T::dots(gpu, &on_device, &gpu.upload(&y)?, shape)?);
+                found.push(T::dots(gpu, &on_device, &gpu.upload(&y)?.reshape(&extents)?)?);
             }
             for (operation, values) in found {
                 for (i, value) in values.into_iter().enumerate() {

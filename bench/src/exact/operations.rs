@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 use warpfold::exact::{ExactDot, ExactSum, Summand};
-use warpfold::{ArrayView, Buffer, Error, Gpu, Shape, ops};
+use warpfold::{Array, Buffer, Error, Gpu, Shape, ops};
 
 use super::numbers::OfBits;
 use crate::element::Number;
@@ -52,31 +52,25 @@ impl Operation {
 
 /// A type whose sums are exact.
 pub trait Exact: OfBits + Number + Summand<Sum: Number> {
-    /// The operations on one input, each with its results for the shape's rows or columns.
-    fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error>;
-    /// The dot products of the rows of two inputs.
-    fn dots(gpu: &Gpu, x: &Buffer<Self>, y: &Buffer<Self>, shape: Shape) -> Result<(Operation, Vec<Value>), Error>;
+    /// The operations along one axis of a matrix, each with its results.
+    fn reductions(gpu: &Gpu, x: &Array<Self>, axis: isize) -> Result<Vec<(Operation, Vec<Value>)>, Error>;
+    /// The dot products of the rows of two matrices.
+    fn dots(gpu: &Gpu, x: &Array<Self>, y: &Array<Self>) -> Result<(Operation, Vec<Value>), Error>;
 }
 
 macro_rules! exact {
     ($($type:ident: $($operation:ident)*;)*) => {$(
         impl Exact for $type {
-            fn reductions(gpu: &Gpu, x: &Buffer<Self>, shape: Shape) -> Result<Vec<(Operation, Vec<Value>)>, Error> {
-                let (layout, axes) = shape.array()?;
-                let x = ArrayView::new(x.view(), &layout)?;
+            fn reductions(gpu: &Gpu, x: &Array<Self>, axis: isize) -> Result<Vec<(Operation, Vec<Value>)>, Error> {
                 Ok(vec![$((
                     Operation::$operation,
-                    values(gpu, gpu.reduce(ops::$operation, x, axes)?.into_buffer())?,
+                    values(gpu, gpu.reduce(ops::$operation, x, axis)?.into_buffer())?,
                 )),*])
             }
 
-            fn dots(
-                gpu: &Gpu,
-                x: &Buffer<Self>,
-                y: &Buffer<Self>,
-                shape: Shape,
-            ) -> Result<(Operation, Vec<Value>), Error> {
-                Ok((Operation::Dot, values(gpu, gpu.reduce_pairs(ops::Dot, x, y, shape)?)?))
+            fn dots(gpu: &Gpu, x: &Array<Self>, y: &Array<Self>) -> Result<(Operation, Vec<Value>), Error> {
+                let rows = Shape::rows(x.extents()[0], x.extents()[1]);
+                Ok((Operation::Dot, values(gpu, gpu.reduce_pairs(ops::Dot, x.buffer(), y.buffer(), rows)?)?))
             }
         }
     )*};
