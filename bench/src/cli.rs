@@ -30,16 +30,17 @@ Examples:
   bench sum --n 2^20 --dtype bf16          numbers that any machine has the same
   bench sum --rung sequential --n 2^20     the sum by one rung of the ladder
   bench sum --input samples.npy            a NumPy file, of any of twelve types
-  bench sum --input a.npy --axis -1 --output sums.npy
+  bench sum --input a.npy --axis 0,2 --output sums.npy
   bench calls                              the wall time of calls, short input
   bench exact                              exact sums, and hashes to compare
-  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
+  bench reduce --op sum,max --dtype f32,i8 --shape 64x3x224x224 --axis 0,2,3
   bench reduce --op mean,norm --input m.npy --axis -1
   bench reduce --shape 2^10..2^30 --plot sum.svg
                                            bandwidth over length, on a GPU
   bench reduce --all --peers peers         beside CUB, cuBLAS, cuTENSOR, PyTorch
-  bench transpose --rows 1000 --cols 30000
-  bench transpose --input a.npy --output t.npy
+  bench transpose --shape 64x3x224x224 --permute 0231
+                                           beside a copy, from NCHW to NHWC
+  bench transpose --input a.npy --permute 201 --output t.npy
   bench --device simt --format json        in the executor, even beside a GPU
 
 A sum, mean, sum of squares, norm or dot product of floats must equal the exact result, rounded once, which the CPU \
@@ -174,20 +175,37 @@ pub enum Command {
     /// Sums numbers: random ones, or an array in a NumPy file
     #[command(after_help = "Examples:
   bench sum --n 2^20 --dtype bf16 --seed 7
-  bench sum --input samples.npy
-  bench sum --input samples.npy --axis -1 --output sums.npy
+  bench sum --input samples.npy          of any shape, in C or Fortran order
+  bench sum --input samples.npy --axis 0,-1 --output sums.npy
   bench sum --rung sequential --n 2^20")]
     Sum(SumArguments),
-    /// Any reduction of any type and shape, compared with CUB, cuBLAS, cuTENSOR and PyTorch if installed; or of an
-    /// array in a NumPy file
+    /// Any reduction of any type and shape along any axes, compared with CUB, cuBLAS, cuTENSOR and PyTorch if
+    /// installed; or of an array in a NumPy file
     #[command(after_help = "Examples:
-  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024:rows
+  bench reduce --op sum,argmax --dtype f32,i8 --shape 2^20,1024x1024
+                                         of whole arrays
+  bench reduce --shape 1024x1024,300x50 --axis 1
+                                         of each row; of each column: --axis 0
+  bench reduce --op mean --shape 64x3x224x224 --axis 0,2,3
+                                         of each channel of NCHW
+  bench reduce --shape 2^20x256:skewed   of segments by offsets
   bench reduce --op min-max,mean --input samples.npy
   bench reduce --op argmax --input samples.npy --axis 0 --output indices.npy
+  bench reduce --input x.npy --axis 0,-1 --keep-dims --output sums.npy
   bench reduce --op max --input weights.npy --dtype bf16")]
     Reduce(ReduceArguments),
-    /// Transposes a matrix of f32; or matrices of any shape and element size, compared with a copy, cuBLAS, cuTENSOR
-    /// and PyTorch
+    /// Transposes and permutations of any shape and element size, compared with a copy, cuBLAS, cuTENSOR and PyTorch if
+    /// installed; or of an array in a NumPy file
+    #[command(after_help = "Examples:
+  bench transpose --shape 1000x30000
+  bench transpose --shape 64x1000x300 --size 1,4,16
+                                         64 matrices, with elements of any size
+  bench transpose --shape 64x3x224x224 --permute 0231
+                                         axes 0, 2, 3, 1: from NCHW to NHWC
+  bench transpose --shape 4096x4096 --kind scaled,in-place
+  bench transpose --input x.npy --output t.npy
+  bench transpose --input x.npy --permute 2,0,1 --output t.npy
+  bench transpose --rung diagonal --shape 4096x4096")]
     Transpose(TransposeArguments),
 }
 

@@ -12,7 +12,7 @@ use crate::inputs::Inputs;
 use crate::measure::{Plan, copy_ceiling, progress};
 use crate::memory::{Need, bytes_of};
 use crate::number;
-use crate::options::{Numbers, Opened, Output, Sides, Uses};
+use crate::options::{FEWER_SIDES, Numbers, Opened, Output, Sides, Uses};
 use crate::outcome::{Missing, Outcome};
 use crate::reduce::{Extent, Operator, expected as expected_exactly, expected_by_rung, first_wrong};
 use crate::report::{Measured, Report, Role, Scale, Section};
@@ -291,7 +291,7 @@ impl Bench<'_> {
     fn transpose(&self, results: &mut Results) -> anyhow::Result<()> {
         let (gpu, plan) = (self.gpu, self.plan);
         let (rows, columns) = self.sides.get(gpu);
-        let elements = data::random_floats(check_matrix::<f32>(gpu, plan, rows, columns)?)?;
+        let elements = data::random_floats(check_matrix(gpu, plan, rows, columns, FEWER_SIDES)?)?;
         let transposed = data::transposed(&elements, rows, columns)?;
         let bytes = 2 * size_of_val(&elements[..]);
         let inputs = (0..plan.rotation(bytes))
@@ -353,13 +353,14 @@ impl Bench<'_> {
     }
 }
 
-/// Rows times columns, if there is enough free memory for a transpose of a matrix of `T`.
-pub fn check_matrix<T: Number>(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize) -> anyhow::Result<usize> {
-    let what = format!("a transpose of {rows} x {columns} {}", T::TYPE);
+/// Rows times columns, if there is enough free memory for a transpose of a matrix of f32. `instead` says how to choose
+/// a smaller one.
+pub fn check_matrix(gpu: &Gpu, plan: &Plan, rows: usize, columns: usize, instead: &str) -> anyhow::Result<usize> {
+    let what = format!("a transpose of {rows} x {columns} f32");
     let len = rows.checked_mul(columns).with_context(|| format!("{what} is larger than any memory"))?;
-    let each = bytes_of::<T>(len);
+    let each = bytes_of::<f32>(len);
     // Host memory: the input, the result, and the expected result.
     let need = Need { device: (plan.copies(2 * each) + 1) * each, host: 3 * each };
-    need.check(gpu, &what, "choose fewer --rows or --cols")?;
+    need.check(gpu, &what, instead)?;
     Ok(len)
 }

@@ -1,5 +1,6 @@
 //! `bench`: runs warpfold's kernels, checks them against the CPU, and times them.
 
+mod axes;
 mod calls;
 mod cells;
 mod cli;
@@ -28,6 +29,7 @@ mod pytorch;
 mod ranges;
 mod reduce;
 mod report;
+mod strided;
 mod sum;
 mod table;
 mod transpose;

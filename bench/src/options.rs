@@ -160,8 +160,11 @@ impl Numbers {
     }
 }
 
-/// The input of a transpose.
-#[derive(Debug, Args)]
+/// What to do if a matrix of [`Sides`] is too large.
+pub const FEWER_SIDES: &str = "choose fewer --rows or --cols";
+
+/// The matrix of a ladder of transposes.
+#[derive(Debug, Default, Args)]
 pub struct Sides {
     /// Rows of the matrix [default: 4096 on a GPU, 1024 in the executor]
     #[arg(long, value_parser = count)]

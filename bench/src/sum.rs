@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
+use anyhow::Context;
 use clap::Args;
 use warpfold::ladder::{self, LadderElement, ReduceRung};
 use warpfold::ops::Sum;
-use warpfold::{ArrayView, Gpu, Reduction};
+use warpfold::{ArrayView, Gpu, Layout, Reduction};
 
 use crate::data;
 use crate::device::Device;
@@ -18,7 +19,7 @@ use crate::npy::{self, Array};
 use crate::number::Results;
 use crate::options::{Numbers, Opened, Output, refuse_unused};
 use crate::outcome::Outcome;
-use crate::reduce::{Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
+use crate::reduce::{self, Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
 use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub struct SumArguments {
 impl SumArguments {
     /// The options that have an effect.
     pub fn modes(&self) -> Vec<Mode> {
-        const OF_FILE: &[&str] = &["input", "axis", "output", "force", "dtype", "rung", "block"];
+        const OF_FILE: &[&str] = &["input", "axis", "output", "keep-dims", "force", "dtype", "rung", "block"];
         let mut modes =
             vec![Mode::by("input", self.input.is_some(), OF_FILE, &["n", "dtype", "seed", "rung", "block"])];
         modes.push(match &self.rung {
@@ -71,18 +72,14 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &SumArguments) -> anyhow::R
         None => with_type!(array.dtype, T => bench.by_library(array.elements::<T>())),
         Some(rung) => {
             let block = arguments.numbers.block();
-            with_ladder_type!(array.dtype, T => bench.by_rung(rung, block, array.elements::<T>()))
+            with_ladder_type!(array.dtype, T => bench.by_rung(rung, block, &array.in_c_order::<T>()?))
         }
     }?;
     let Summed { results, wrong, launches, timing } = summed;
 
-    // Only the array of a file has axes.
-    let input = match arguments.file.axis.filter(|_| arguments.input.is_some()) {
+    let input = match arguments.file.axis {
         None => format!("{} {}", extent.elements(), array.dtype),
-        Some(axis) => {
-            let extents: Vec<_> = array.shape.iter().map(usize::to_string).collect();
-            format!("{} {} along axis {axis}", extents.join(" x "), array.dtype)
-        }
+        Some(_) => format!("{extent} of {}", array.dtype),
     };
     let mut section = Section::new("Sum", input);
     let of = if bench.is_random { format!(" of the random numbers of seed {}", arguments.seed) } else { String::new() };
@@ -102,7 +99,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &SumArguments) -> anyhow::R
         sections: vec![section],
     };
     let mut outcome = report.print(output);
-    arguments.file.write(&mut outcome, results, &array.shape, 1, is_right);
+    arguments.file.write(&mut outcome, results, &extent, 1, is_right);
     Ok(outcome)
 }
 
@@ -115,7 +112,7 @@ fn array(
 ) -> anyhow::Result<(Array, Extent)> {
     if let Some(file) = &arguments.input {
         let array = npy::read(gpu, file, arguments.numbers.dtype.into())?;
-        let extent = arguments.file.extent(file, &array.shape)?;
+        let extent = reduce::extent(&array, file, &arguments.file)?;
         let need = with_type!(array.dtype, T => need::<T>(plan, &extent, rung));
         need.check(gpu, &format!("a sum of {} {}", extent.elements(), array.dtype), "choose a smaller input")?;
         return Ok((array, extent));
@@ -124,7 +121,7 @@ fn array(
     if rung.is_some() {
         dtype.check_ladder()?;
     }
-    let extent = Extent::all(n);
+    let extent = Extent::along(Layout::contiguous(&[n]).context("--n")?, None)?;
     with_type!(dtype, T => {
         let Need { device, host } = need::<T>(plan, &extent, rung);
         let need = Need { device, host: host + bytes_of::<T>(n) };
@@ -172,7 +169,7 @@ impl Bench<'_> {
         let inputs = Inputs::new(gpu, plan, numbers, 0)?;
         let expected = expected(Operator::Sum, extent, &[], numbers)?;
         let mut output = gpu.zeroed::<SumOf<T>>(extent.results())?;
-        let (layout, axes) = extent.shape()?.array()?;
+        let (layout, axes) = extent.array();
         let mut reducer = gpu.reducer(Sum, &layout, axes)?;
         let mut start = |i| reducer.start(ArrayView::new(inputs.view(i)?, &layout)?, &mut output);
         let _range = plan.range("sum");

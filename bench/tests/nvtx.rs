@@ -46,7 +46,7 @@ fn a_tool_gets_a_range_for_each_ladder_and_kernel() {
     ];
     let told = stderr(&bench(&[&["--nvtx"], &SMALL[..]].concat(), Some(&tool)));
     assert_eq!(told.lines().collect::<Vec<_>>(), expected.concat());
-    let one = stderr(&bench(&["transpose", "--rows", "5", "--cols", "7", "--nvtx"], Some(&tool)));
+    let one = stderr(&bench(&["transpose", "--shape", "5x7", "--nvtx"], Some(&tool)));
     assert_eq!(one.lines().collect::<Vec<_>>(), ["push transpose", "pop"]);
     assert_eq!(stderr(&bench(&SMALL, Some(&tool))), "", "ranges without --nvtx");
 }

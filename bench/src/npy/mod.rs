@@ -4,65 +4,82 @@ mod header;
 #[cfg(test)]
 #[path = "../../../fuzz/fuzz_targets/header_check.rs"]
 mod header_check;
-mod order;
 #[cfg(test)]
 mod tests;
 mod types;
 
 use std::any::Any;
+use std::borrow::Cow;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
 use anyhow::{Context, anyhow, bail, ensure};
 use npyz::WriterBuilder;
-use warpfold::Gpu;
+use warpfold::{Gpu, Layout};
 
 use crate::element::{ElementType, Number, with_type};
 use crate::files::{self, Existing};
 use crate::memory::{self, Need};
 use crate::number::{Value, counted};
 use crate::outcome::{Failure, Outcome, wrote};
+use crate::strided;
 use types::Stored;
 pub use types::Wanted;
 
-/// An array in C order.
+/// An array in memory without gaps.
 #[derive(Debug)]
 pub struct Array {
     pub dtype: ElementType,
-    pub shape: Vec<usize>,
+    /// Where the elements are: in C order, or as a file in Fortran order has them.
+    pub layout: Layout,
     /// Whether the elements, of type u8, are NumPy's bool. Each is then 0 or 1.
     is_bool: bool,
-    /// The elements, as a `Vec` of the element type.
+    /// The elements in memory order, as a `Vec` of the element type.
     elements: Box<dyn Any>,
 }
 
 impl Array {
-    pub fn new<T: Number>(elements: Vec<T>, shape: Vec<usize>) -> Self {
-        Self { dtype: T::TYPE, shape, is_bool: false, elements: Box::new(elements) }
+    pub fn new<T: Number>(elements: Vec<T>, layout: Layout) -> Self {
+        Self { dtype: T::TYPE, layout, is_bool: false, elements: Box::new(elements) }
     }
 
     /// An array with one axis.
     pub fn of_list<T: Number>(elements: Vec<T>) -> Self {
-        let count = elements.len();
-        Self::new(elements, vec![count])
+        let layout = Layout::contiguous(&[elements.len()]).expect("memory has the elements");
+        Self::new(elements, layout)
     }
 
-    /// The same elements in another order, as an array with these extents.
+    /// The same elements in another order.
     ///
     /// # Panics
     /// If `T` is not the array's element type.
-    pub fn reordered<T: Number>(&self, elements: Vec<T>, shape: Vec<usize>) -> Self {
+    pub fn reordered<T: Number>(&self, elements: Vec<T>, layout: Layout) -> Self {
         assert_eq!(T::TYPE, self.dtype);
-        Self { is_bool: self.is_bool, ..Self::new(elements, shape) }
+        Self { is_bool: self.is_bool, ..Self::new(elements, layout) }
     }
 
-    /// The elements.
+    /// The elements in memory order.
     ///
     /// # Panics
     /// If `T` is not the array's element type.
     pub fn elements<T: Number>(&self) -> &[T] {
         self.elements.downcast_ref::<Vec<T>>().expect("the array has that type")
+    }
+
+    /// The elements in C order.
+    ///
+    /// # Errors
+    /// There is too little memory for a copy.
+    ///
+    /// # Panics
+    /// If `T` is not the array's element type.
+    pub fn in_c_order<T: Number>(&self) -> anyhow::Result<Cow<'_, [T]>> {
+        let elements = self.elements();
+        if self.layout.is_contiguous() {
+            return Ok(elements.into());
+        }
+        Ok(strided::in_c_order(elements, &self.layout)?.into())
     }
 
     /// The elements, for printing.
@@ -80,8 +97,8 @@ fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
-/// Reads a file of numbers: a regular file, a pipe (a process substitution), or standard input, whose name is `-`. The
-/// elements of a file in Fortran order are put into C order. An element type other than the wanted one is an error.
+/// Reads a file of numbers: a regular file, a pipe (a process substitution), or standard input, whose name is `-`. An
+/// element type other than the wanted one is an error.
 pub fn read(gpu: &Gpu, path: &Path, wanted: Wanted) -> anyhow::Result<Array> {
     let shown = name(path);
     if is_standard_input(path) {
@@ -126,16 +143,12 @@ fn read_from(
             counted(size, "byte", "bytes")
         );
     }
-    // The elements are copied into another order.
-    let is_reordered = header.is_fortran && order::is_changed(&shape);
-    let need = Need { device: 0, host: if is_reordered { 2 } else { 1 } * bytes as u128 };
+    let layout = if header.is_fortran { strided::fortran(&shape) } else { Layout::contiguous(&shape) };
+    let layout = layout.with_context(|| format!("the shape in {shown}"))?;
+    let need = Need { device: 0, host: bytes as u128 };
     need.check(gpu, &format!("the array in {shown}"), "choose a smaller one")?;
     with_type!(stored.dtype, T => {
-        let mut all = elements_of::<T>(file, elements, &stored, shown)?;
-        if is_reordered {
-            all = order::to_c_order(all, &shape)?;
-        }
-        let mut array = Array::new(all, shape);
+        let mut array = Array::new(elements_of::<T>(file, elements, &stored, shown)?, layout);
         array.is_bool = stored.is_bool;
         check_bool(&array, shown)?;
         Ok(array)
@@ -179,17 +192,11 @@ fn check_bool(array: &Array, shown: &str) -> anyhow::Result<()> {
         return Ok(());
     }
     let bytes = array.elements::<u8>();
-    let Some(mut number) = bytes.iter().position(|byte| *byte > 1) else { return Ok(()) };
-    let byte = bytes[number];
-    let mut index = Vec::new();
-    for extent in array.shape.iter().rev() {
-        index.insert(0, (number % extent).to_string());
-        number /= extent;
-    }
+    let Some(position) = bytes.iter().position(|byte| *byte > 1) else { return Ok(()) };
     bail!(
-        "{shown} holds NumPy's bool, whose bytes are 0 and 1, and the element at [{}] is {byte}: save it as \
-         numpy.uint8",
-        index.join(", ")
+        "{shown} holds NumPy's bool, whose bytes are 0 and 1, and the element at {:?} is {}: save it as numpy.uint8",
+        strided::index_at(&array.layout, position),
+        bytes[position]
     )
 }
 
@@ -221,7 +228,7 @@ fn write(path: &Path, array: &Array, force: bool) -> anyhow::Result<()> {
 
 fn write_to<T: Number>(mut out: impl Write, array: &Array) -> io::Result<()> {
     let dtype = types::in_file(T::TYPE, array.is_bool);
-    let shape: Vec<u64> = array.shape.iter().map(|&extent| extent as u64).collect();
+    let shape: Vec<u64> = array.layout.extents().iter().map(|&extent| extent as u64).collect();
     let header = npyz::WriteOptions::new_header_only().dtype(dtype).shape(&shape);
     header.writer(&mut out).write_header_only()?;
     for element in array.elements::<T>() {

@@ -12,7 +12,7 @@ use warpfold::Plain;
 
 /// An array of one number.
 fn one(number: f32) -> Array {
-    Array::new(vec![number], vec![1])
+    Array::of_list(vec![number])
 }
 
 /// The numbers of a file of f32.
@@ -30,9 +30,9 @@ fn what_is_written_is_read() {
                 let bits = |i: usize| (i as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
                 let elements: Vec<T> = (0..shape.iter().product()).map(|i| T::from_word(bits(i))).collect();
                 let pairs = |elements: &[T]| elements.iter().map(|x| x.to_pair()).collect::<Vec<_>>();
-                write(&file, &Array::new(elements.clone(), shape.to_vec()), true).unwrap();
+                write(&file, &Array::new(elements.clone(), Layout::contiguous(shape).unwrap()), true).unwrap();
                 let read = read(&Gpu::simt(), &file, Wanted::Only(dtype)).unwrap();
-                assert_eq!((read.dtype, &read.shape[..]), (dtype, shape));
+                assert_eq!((read.dtype, read.layout.extents()), (dtype, shape));
                 assert_eq!(pairs(read.elements::<T>()), pairs(&elements), "{dtype}");
             });
             let written = fs::read(&file).unwrap();
@@ -167,15 +167,29 @@ fn array_of(descr: &str, is_fortran: bool, shape: &str, bytes: &[u8]) -> anyhow:
 }
 
 #[test]
-fn fortran_order_becomes_c_order() {
+fn fortran_order_is_another_layout() {
     // numpy.arange(6).reshape(2, 3), column by column.
     let bytes = [0_i16, 3, 1, 4, 2, 5].map(i16::to_be_bytes).concat();
     let array = array_of(">i2", true, "(2, 3)", &bytes).unwrap();
-    assert_eq!((array.elements::<i16>(), &array.shape[..]), (&[0, 1, 2, 3, 4, 5][..], &[2, 3][..]));
+    assert_eq!((array.layout.extents(), array.layout.strides()), (&[2, 3][..], &[1, 2][..]));
+    assert_eq!(array.elements::<i16>(), [0, 3, 1, 4, 2, 5]);
+    assert_eq!(array.in_c_order::<i16>().unwrap()[..], [0, 1, 2, 3, 4, 5]);
     // One axis has only one order.
-    assert_eq!(array_of("|u1", true, "(1, 3)", &[7, 8, 9]).unwrap().elements::<u8>(), [7, 8, 9]);
-    assert_eq!(array_of("|u1", true, "(3,)", &[7, 8, 9]).unwrap().elements::<u8>(), [7, 8, 9]);
+    for shape in ["(1, 3)", "(3,)"] {
+        let array = array_of("|u1", true, shape, &[7, 8, 9]).unwrap();
+        assert!(array.layout.is_contiguous() && array.in_c_order::<u8>().unwrap()[..] == [7, 8, 9], "{shape}");
+    }
     assert!(array_of("|u1", true, "(0, 3)", &[]).unwrap().elements::<u8>().is_empty());
+}
+
+#[test]
+fn there_are_at_most_32_axes() {
+    let shape = |rank: usize| format!("({})", "1,".repeat(rank));
+    for is_fortran in [false, true] {
+        assert_eq!(array_of("|u1", is_fortran, &shape(32), &[7]).unwrap().layout.rank(), 32);
+        let error = format!("{:#}", array_of("|u1", is_fortran, &shape(33), &[7]).unwrap_err());
+        assert!(error.contains("a.npy") && error.contains("at most 32 axes, not 33"), "{error}");
+    }
 }
 
 #[test]
@@ -185,13 +199,13 @@ fn bool_has_two_values() {
     for (is_fortran, shape, bytes, part) in [
         (false, "(4,)", [0, 1, 2, 3], "element at [2] is 2"),
         (false, "(2, 2)", [0, 1, 255, 1], "element at [1, 0] is 255"),
-        (true, "(2, 2)", [0, 4, 3, 1], "element at [0, 1] is 3"),
+        (true, "(2, 2)", [0, 1, 3, 1], "element at [0, 1] is 3"),
     ] {
         let error = array_of("|b1", is_fortran, shape, &bytes).unwrap_err().to_string();
         assert!(error.contains(part) && error.contains("a.npy holds NumPy's bool"), "{error}");
     }
     // Elements that are only moved keep the type.
     let mut file = Vec::new();
-    write_to::<u8>(&mut file, &array.reordered(vec![1_u8, 0, 0, 1], vec![2, 2])).unwrap();
+    write_to::<u8>(&mut file, &array.reordered(vec![1_u8, 0, 0, 1], array.layout)).unwrap();
     assert!(file.windows(3).any(|part| part == b"|b1") && file.ends_with(&[1, 0, 0, 1]));
 }

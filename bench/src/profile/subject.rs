@@ -9,7 +9,7 @@ use crate::element::{Number, with_ladder_type, with_type};
 use crate::ladder::check_matrix;
 use crate::measure::Plan;
 use crate::memory::{Need, bytes_of};
-use crate::options::{Numbers, Sides, Uses};
+use crate::options::{FEWER_SIDES, Numbers, Sides, Uses};
 
 /// A kernel, or a library call that launches several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,7 +81,7 @@ impl Subject {
             }),
             Self::Transpose(_) | Self::LibraryTranspose => {
                 let (rows, columns) = sides.get(gpu);
-                let elements = data::random_floats(check_matrix::<f32>(gpu, plan, rows, columns)?)?;
+                let elements = data::random_floats(check_matrix(gpu, plan, rows, columns, FEWER_SIDES)?)?;
                 let matrix = gpu.upload(&elements)?.reshape(&[rows, columns])?;
                 let mut result = gpu.zeroed(columns * rows)?.reshape(&[columns, rows])?;
                 Ok(gpu.profile(|| match self {

@@ -5,9 +5,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-use super::extent::{Axis, Extent, Lengths};
+use super::extent::Extent;
 use super::file::FileArguments;
 use super::operators::Operator;
+use super::shapes::Shapes;
 use crate::effect::Mode;
 use crate::element::ElementType;
 use crate::exact::Kind;
@@ -28,11 +29,11 @@ pub struct ReduceArguments {
     /// Element types, joined by commas [default: f32, or i32 for operators on integers]
     #[arg(long, value_enum, value_delimiter = ',')]
     pub dtype: Vec<ElementType>,
-    /// Shapes, joined by commas: `2^28` (the whole input), `1024x1024:rows` (a result for each row),
-    /// `1024x1024:columns`, `2^20x256:skewed` (2^20 segments by offsets, of 256 elements on average, with lengths by a
-    /// power law), or `2^10..2^30` (lengths in steps of 4) [default: 2^28 on a GPU, 2^20 in the executor]
+    /// Shapes, joined by commas: `2^28`, `64x3x224x224` (up to 32 axes), `2^10..2^30` (lengths in steps of 4), or
+    /// `2^20x256:skewed` (2^20 segments by offsets, of 256 elements on average, with lengths by a power law) [default:
+    /// 2^28 on a GPU, 2^20 in the executor]
     #[arg(long, value_delimiter = ',')]
-    pub shape: Vec<Lengths>,
+    pub shape: Vec<Shapes>,
     /// The number of elements before the first that is reduced: 1 gives the worst alignment
     #[arg(long, default_value_t = 0)]
     pub offset: usize,
@@ -64,8 +65,8 @@ pub struct ReduceArguments {
 impl ReduceArguments {
     /// The options that have an effect.
     pub fn modes(&self) -> Vec<Mode> {
-        const OF_FILE: &[&str] = &["input", "axis", "output", "force", "op", "dtype"];
-        const OF_CASES: &[&str] = &["op", "dtype", "shape", "offset", "data", "peers", "all", "table", "limit"];
+        const OF_FILE: &[&str] = &["input", "axis", "output", "keep-dims", "force", "op", "dtype"];
+        const OF_CASES: &[&str] = &["op", "dtype", "shape", "axis", "offset", "data", "peers", "all", "table", "limit"];
         let mut modes = vec![Mode::by("input", self.input.is_some(), OF_FILE, OF_CASES)];
         modes.extend(self.all.then(|| Mode::by("all", true, &["all", "limit", "peers"], &[])));
         modes.extend((!self.table.is_empty()).then(|| Mode::by("table", true, &["table", "limit", "peers"], &[])));
@@ -95,7 +96,7 @@ pub struct Case {
 
 impl Case {
     /// A case with the operator's own kind of elements, and no offset.
-    const fn new(operator: Operator, dtype: ElementType, extent: Extent) -> Self {
+    fn new(operator: Operator, dtype: ElementType, extent: Extent) -> Self {
         Self { operator, dtype, extent, offset: 0, data: None }
     }
 }
@@ -159,6 +160,9 @@ const SEGMENTS: [(usize, usize); 7] = [
     (1_000_003, 127),
 ];
 
+/// What is reduced of a matrix with these rows and columns.
+type OfMatrix = fn(usize, usize) -> Extent;
+
 impl TableName {
     /// The table's cases. On an H100, `./run.sh tables` measures them in a minute, with peers.
     pub fn table(self) -> Table {
@@ -174,13 +178,13 @@ impl TableName {
             Self::Data => "Exact sums of other data",
         };
         let all = |operator, dtype, log: u32| Case::new(operator, dtype, Extent::all(1 << log));
-        let over = |operator, dtype, axis, sides: &[(usize, usize)]| {
-            let case = |&(rows, columns): &_| Case::new(operator, dtype, Extent { rows, columns, axis });
+        let over = |operator, dtype, each: OfMatrix, sides: &[(usize, usize)]| {
+            let case = |&(rows, columns): &_| Case::new(operator, dtype, each(rows, columns));
             sides.iter().map(case).collect::<Vec<_>>()
         };
-        let matrices = |axis| {
-            let sums = [over(Sum, F32, axis, &MATRICES), over(Sum, F64, axis, &FEW_MATRICES)];
-            let others = [over(Norm, F32, axis, &FEW_MATRICES), over(ArgMax, F32, axis, &FEW_MATRICES)];
+        let matrices = |each| {
+            let sums = [over(Sum, F32, each, &MATRICES), over(Sum, F64, each, &FEW_MATRICES)];
+            let others = [over(Norm, F32, each, &FEW_MATRICES), over(ArgMax, F32, each, &FEW_MATRICES)];
             sums.into_iter().chain(others).flatten().collect()
         };
         let cases = match self {
@@ -195,8 +199,8 @@ impl TableName {
                 let f32s = (10..=30).step_by(2).map(|log| all(PairwiseSum, F32, log));
                 let others =
                     [10, 20, 28].into_iter().flat_map(|log| [F64, F16, Bf16].map(|dtype| all(PairwiseSum, dtype, log)));
-                let rows = over(PairwiseSum, F32, Axis::Rows, &MATRICES);
-                let few = [F64, F16, Bf16].map(|dtype| over(PairwiseSum, dtype, Axis::Rows, &FEW_MATRICES));
+                let rows = over(PairwiseSum, F32, Extent::rows, &MATRICES);
+                let few = [F64, F16, Bf16].map(|dtype| over(PairwiseSum, dtype, Extent::rows, &FEW_MATRICES));
                 f32s.chain(others).chain(rows).chain(few.into_iter().flatten()).collect()
             }
             Self::Operators => {
@@ -206,9 +210,9 @@ impl TableName {
                     operators.into_iter().flat_map(|operator| [F64, F16].map(|dtype| all(operator, dtype, 24)));
                 f32s.chain(others).collect()
             }
-            Self::Rows => matrices(Axis::Rows),
-            Self::Columns => matrices(Axis::Columns),
-            Self::Segments => over(Sum, F32, Axis::Skewed, &SEGMENTS),
+            Self::Rows => matrices(Extent::rows),
+            Self::Columns => matrices(Extent::columns),
+            Self::Segments => over(Sum, F32, Extent::segments, &SEGMENTS),
             Self::Data => {
                 let sum = |dtype, extent, kind| Case { data: Some(kind), ..Case::new(Sum, dtype, extent) };
                 let exponents = [20, 60, 250, 600, 2000].map(Kind::Exponents).into_iter();
@@ -224,13 +228,11 @@ impl TableName {
                     let dtypes = [F32, F64, F16, Bf16].into_iter().filter(has);
                     dtypes.map(move |dtype| sum(dtype, Extent::all(1 << 26), kind))
                 });
-                let shapes = [(1 << 22, 16, Axis::Rows), (1 << 18, 256, Axis::Rows), (1 << 13, 1 << 13, Axis::Rows)];
-                let others = [(1 << 22, 16, Axis::Skewed), (1 << 13, 1 << 13, Axis::Columns)];
-                let shapes = shapes.into_iter().chain(others);
-                let of_shapes = shapes.flat_map(|(rows, columns, axis)| {
-                    [Kind::Ordinary, Kind::Wide].into_iter().flat_map(move |kind| {
-                        [F32, F64, Bf16].map(move |dtype| sum(dtype, Extent { rows, columns, axis }, kind))
-                    })
+                let rows = [(1 << 22, 16), (1 << 18, 256), (1 << 13, 1 << 13)].map(|(n, len)| Extent::rows(n, len));
+                let others = [Extent::segments(1 << 22, 16), Extent::columns(1 << 13, 1 << 13)];
+                let of_shapes = rows.into_iter().chain(others).flat_map(|extent| {
+                    let kinds = [Kind::Ordinary, Kind::Wide].into_iter();
+                    kinds.flat_map(move |kind| [F32, F64, Bf16].map(move |dtype| sum(dtype, extent, kind)))
                 });
                 all.chain(of_shapes).collect()
             }
@@ -255,19 +257,6 @@ mod tests {
             names.sort_unstable();
             names.dedup();
             assert_eq!(names.len(), cases.len(), "{title}");
-        }
-    }
-
-    #[test]
-    fn shapes_are_parsed() {
-        let one = |text: &str| text.parse::<Lengths>().unwrap().0[0];
-        assert_eq!(one("2^28"), Extent::all(1 << 28));
-        assert_eq!(one("3x2^4:rows"), Extent { rows: 3, columns: 16, axis: Axis::Rows });
-        assert_eq!(one("5x7:columns").to_string(), "5 x 7 columns");
-        assert_eq!("2^10..2^30".parse::<Lengths>().unwrap().0.len(), 11);
-        assert_eq!(one("2^20x256:skewed"), Extent { rows: 1 << 20, columns: 256, axis: Axis::Skewed });
-        for wrong in ["", "x", "3x4", "3x4:diagonal", "2^30..2^10", "2^40x2^40:rows", "0x3:skewed"] {
-            assert!(wrong.parse::<Lengths>().is_err(), "{wrong}");
         }
     }
 }

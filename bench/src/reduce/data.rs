@@ -4,9 +4,8 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
+use super::form::Form;
 use super::operators::Data;
-
-use super::extent::Extent;
 use crate::element::{ElementType, Number};
 use crate::exact::{Kind, OfBits, Random, vectors};
 use crate::memory;
@@ -82,18 +81,18 @@ pub fn numbers_of_kind<T: Number>(kind: Kind, len: usize) -> anyhow::Result<Vec<
     Ok(all)
 }
 
-/// Offsets of segments whose lengths follow a power law, one segment for each row of the extent.
+/// Offsets of segments whose lengths follow a power law, one segment for each row of the form.
 ///
 /// A few segments have most of the elements, most segments have few, and each has at least one. The degrees of a social
 /// graph have such a distribution (Barabasi and Albert, "Emergence of Scaling in Random Networks", Science 286, 1999).
-pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
+pub fn skewed_offsets(form: &Form) -> anyhow::Result<Vec<u64>> {
     const EXPONENT: f64 = 1.2;
     let mut source = SmallRng::seed_from_u64(20);
-    let mut weights: Vec<f64> = memory::list(extent.rows)?;
-    weights.extend((0..extent.rows).map(|_| (1.0 - source.random::<f64>()).powf(-1.0 / EXPONENT)));
+    let mut weights: Vec<f64> = memory::list(form.rows)?;
+    weights.extend((0..form.rows).map(|_| (1.0 - source.random::<f64>()).powf(-1.0 / EXPONENT)));
     let total: f64 = weights.iter().sum();
-    let spare = (extent.elements() - extent.rows) as f64;
-    let mut offsets = memory::list(extent.rows + 1)?;
+    let spare = (form.elements() - form.rows) as f64;
+    let mut offsets = memory::list(form.rows + 1)?;
     offsets.push(0);
     let mut before = 0.0;
     for (i, weight) in weights.iter().enumerate() {
@@ -101,13 +100,14 @@ pub fn skewed_offsets(extent: &Extent) -> anyhow::Result<Vec<u64>> {
         offsets.push(i as u64 + 1 + (before / total * spare) as u64);
     }
     // The last segment ends at the last element, which rounding may have left out.
-    offsets[extent.rows] = extent.elements() as u64;
+    offsets[form.rows] = form.elements() as u64;
     Ok(offsets)
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::expected::expected;
+    use super::super::extent::Extent;
     use super::super::operators::Operator;
     use super::*;
 

@@ -7,7 +7,7 @@ use std::ops::Range;
 use half::{bf16, f16};
 
 use super::bins::{BigSum, Bins, Terms};
-use super::extent::{Axis, Extent};
+use super::form::{Axis, Form};
 use super::operators::Operator;
 use super::parallel::in_parallel_with;
 use super::rounding::Exact;
@@ -25,7 +25,7 @@ const COLUMNS_EACH: usize = 16;
 /// any.
 pub fn results<T: Number>(
     operator: Operator,
-    extent: &Extent,
+    form: &Form,
     offsets: &[u64],
     numbers: &[T],
 ) -> anyhow::Result<Option<Vec<Expected>>> {
@@ -44,7 +44,7 @@ pub fn results<T: Number>(
         Operator::Norm => sum.root(format),
         _ => sum.sum(format),
     };
-    let found = each(extent, offsets, numbers, &|| Bins::new(terms, digits), add, &result)?;
+    let found = each(form, offsets, numbers, &|| Bins::new(terms, digits), add, &result)?;
     Ok(Some(found.into_iter().map(exactly).collect()))
 }
 
@@ -97,14 +97,14 @@ fn whole(
 
 /// The result of each row, column or segment.
 fn each<T: Number>(
-    extent: &Extent,
+    form: &Form,
     offsets: &[u64],
     numbers: &[T],
     bins: &(dyn Fn() -> Bins + Sync),
     add: &Add<T>,
     result: &(dyn Fn(Exact) -> f64 + Sync),
 ) -> anyhow::Result<Vec<f64>> {
-    let Extent { rows, columns, axis } = *extent;
+    let Form { rows, columns, axis } = *form;
     // A thread sums a panel of neighbouring columns, because these share cache lines.
     let width = (columns / rayon::current_num_threads()).clamp(1, COLUMNS_EACH);
     let panels = columns.div_ceil(width);
@@ -141,7 +141,8 @@ mod tests {
     use super::*;
 
     fn one<T: Number>(operator: Operator, numbers: &[T]) -> Expected {
-        results(operator, &Extent::all(numbers.len()), &[], numbers).unwrap().unwrap()[0]
+        let all = Form { rows: 1, columns: numbers.len(), axis: Axis::All };
+        results(operator, &all, &[], numbers).unwrap().unwrap()[0]
     }
 
     #[test]
@@ -178,15 +179,16 @@ mod tests {
     fn each_result_is_of_its_own_elements() {
         let numbers = [1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
         let of = |rows, columns, axis, offsets: &[u64]| -> Vec<f64> {
-            let extent = Extent { rows, columns, axis };
-            let found = results(Operator::Sum, &extent, offsets, &numbers).unwrap().unwrap();
+            let form = Form { rows, columns, axis };
+            let found = results(Operator::Sum, &form, offsets, &numbers).unwrap().unwrap();
             found.iter().map(|expected| expected.value.to_f64()).collect()
         };
         assert_eq!(of(2, 4, Axis::Rows, &[]), [10.0, 26.0]);
         assert_eq!(of(2, 4, Axis::Columns, &[]), [6.0, 8.0, 10.0, 12.0]);
         assert_eq!(of(2, 2, Axis::Middle(2), &[]), [4.0, 6.0, 12.0, 14.0]);
         assert_eq!(of(2, 4, Axis::Skewed, &[0, 3, 8]), [6.0, 30.0]);
-        assert!(results(Operator::Max, &Extent::all(8), &[], &numbers).unwrap().is_none());
-        assert!(results(Operator::Sum, &Extent::all(2), &[], &[1, 2]).unwrap().is_none());
+        let all = |columns| Form { rows: 1, columns, axis: Axis::All };
+        assert!(results(Operator::Max, &all(8), &[], &numbers).unwrap().is_none());
+        assert!(results(Operator::Sum, &all(2), &[], &[1, 2]).unwrap().is_none());
     }
 }

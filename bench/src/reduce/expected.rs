@@ -1,14 +1,16 @@
 //! Expected results, computed on all cores of the CPU.
 
 use super::exact;
-use super::extent::{Axis, Extent};
+use super::extent::Extent;
+use super::form::{Axis, Form};
 use super::operators::Operator;
 use super::parallel::in_parallel;
 pub use super::tally::Expected;
 use super::tally::Tally;
 use crate::element::{Number, Wide};
-use crate::memory;
+use crate::memory::{self, bytes_of};
 use crate::number::Value;
+use crate::strided;
 
 /// The number of elements that one thread tallies at a time.
 const EACH: usize = 1 << 20;
@@ -16,28 +18,41 @@ const EACH: usize = 1 << 20;
 /// The maximum number of columns that one thread tallies at a time.
 const COLUMNS_EACH: usize = 1 << 12;
 
-/// The expected results, of which `MinMax` has two for each row, column or segment. `offsets` are the offsets of
-/// segments, if any.
+/// The expected results in C order, of which `MinMax` has two for each. `numbers` are in memory order, and `offsets`
+/// are the offsets of segments, if any.
 pub fn expected<T: Number>(
     operator: Operator,
     extent: &Extent,
     offsets: &[u64],
     numbers: &[T],
 ) -> anyhow::Result<Vec<Expected>> {
-    match exact::results(operator, extent, offsets, numbers)? {
+    let Some(form) = extent.form() else {
+        let (layout, form) = extent.by_result();
+        return expected_of_form(operator, &form, offsets, &strided::in_c_order(numbers, &layout)?);
+    };
+    expected_of_form(operator, &form, offsets, numbers)
+}
+
+fn expected_of_form<T: Number>(
+    operator: Operator,
+    form: &Form,
+    offsets: &[u64],
+    numbers: &[T],
+) -> anyhow::Result<Vec<Expected>> {
+    match exact::results(operator, form, offsets, numbers)? {
         Some(results) => Ok(results),
-        None => by_tallies(operator, extent, offsets, numbers),
+        None => by_tallies(operator, form, offsets, numbers),
     }
 }
 
 /// The expected results by tallies. Sums of floats are approximate.
 fn by_tallies<T: Number>(
     operator: Operator,
-    extent: &Extent,
+    form: &Form,
     offsets: &[u64],
     numbers: &[T],
 ) -> anyhow::Result<Vec<Expected>> {
-    let Extent { rows, columns, axis } = *extent;
+    let Form { rows, columns, axis } = *form;
     let tallies = match axis {
         Axis::All => vec![tally(operator, numbers)?],
         Axis::Rows => in_parallel(rows, &|row| Tally::of(operator, 0, &numbers[row * columns..][..columns]))?,
@@ -49,7 +64,7 @@ fn by_tallies<T: Number>(
         Axis::Middle(batches) => {
             let batch = |i: usize| &numbers[i * rows * columns..][..rows * columns];
             let of_batch = |i: usize| tally_rows(operator, columns, 0, batch(i), columns);
-            let mut all = memory::list(extent.results())?;
+            let mut all = memory::list(form.results())?;
             in_parallel(batches, &of_batch)?.into_iter().for_each(|tallies| all.extend(tallies));
             all
         }
@@ -62,7 +77,8 @@ fn by_tallies<T: Number>(
 /// The expected result of a rung of a ladder: the sum in the elements' own type.
 pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
     let operator = if T::TYPE.is_float() { Operator::Sum } else { Operator::WrappingSum };
-    let mut expected = by_tallies(operator, &Extent::all(numbers.len()), &[], numbers)?.remove(0);
+    let all = Form { rows: 1, columns: numbers.len(), axis: Axis::All };
+    let mut expected = by_tallies(operator, &all, &[], numbers)?.remove(0);
     // In a rung, each thread adds its share of the input sequentially, with a rounding for each addition.
     expected.bound *= 8.0 + numbers.len() as f64 / 524_288.0;
     Ok(expected)
@@ -82,17 +98,19 @@ pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
     Ok(Expected::exactly(Value::F64(dot)))
 }
 
-/// The bytes of host memory for expected results: the tallies, and for each result up to two values of 8 bytes and
-/// their two expected values.
+/// The bytes of host memory for expected results: the copy in another order, if any, the tallies, and for each result
+/// up to two values of 8 bytes and their two expected values.
 pub fn bytes_expected<T: Number>(extent: &Extent) -> u128 {
-    let (results, threads) = (extent.results() as u128, rayon::current_num_threads() as u128);
-    let tallies = match extent.axis {
-        Axis::All => extent.elements().div_ceil(EACH) as u128,
+    let (form, copy) =
+        extent.form().map_or_else(|| (extent.by_result().1, bytes_of::<T>(extent.elements())), |form| (form, 0));
+    let (results, threads) = (form.results() as u128, rayon::current_num_threads() as u128);
+    let tallies = match form.axis {
+        Axis::All => form.elements().div_ceil(EACH) as u128,
         Axis::Rows | Axis::Skewed => results,
-        Axis::Columns => results * if extent.columns > COLUMNS_EACH { 2 } else { threads + 1 },
+        Axis::Columns => results * if form.columns > COLUMNS_EACH { 2 } else { threads + 1 },
         Axis::Middle(batches) => 2 * results + batches as u128,
     };
-    tallies * size_of::<Tally<T::Wide>>() as u128 + results * 2 * (size_of::<Expected>() as u128 + 8)
+    copy + tallies * size_of::<Tally<T::Wide>>() as u128 + results * 2 * (size_of::<Expected>() as u128 + 8)
 }
 
 /// A message about the first wrong result.
@@ -152,6 +170,8 @@ mod tests {
     use super::super::data::numbers;
     use super::super::operators::Data;
     use super::*;
+    use crate::axes::AxisList;
+    use warpfold::Layout;
 
     fn value(expected: &Expected) -> f64 {
         expected.value.to_f64()
@@ -159,11 +179,10 @@ mod tests {
 
     #[test]
     fn threads_count_the_same_as_one_thread() {
-        let rows_of_few = Extent { rows: 40_000, columns: 3, axis: Axis::Columns };
-        let many_columns = Extent { rows: 3, columns: 40_000, axis: Axis::Columns };
-        let middle = Extent { rows: 300, columns: 5, axis: Axis::Middle(7) };
-        for extent in [rows_of_few, many_columns, middle] {
-            let Extent { rows, columns, .. } = extent;
+        let middle = Layout::contiguous(&[7, 300, 5]).unwrap();
+        let middle = Extent::along(middle, Some(&AxisList(vec![1]))).unwrap();
+        for extent in [Extent::columns(40_000, 3), Extent::columns(3, 40_000), middle] {
+            let Form { rows, columns, .. } = extent.form().unwrap();
             let numbers = numbers::<i32>(Data::Whole, 0, extent.elements()).unwrap();
             let of = |result: usize| {
                 let matrix = &numbers[result / columns * rows * columns..][..rows * columns];
@@ -181,6 +200,23 @@ mod tests {
                 assert_eq!(value(&extremes[2 * i + 1]), f64::from(of(i).map(|(_, x)| x).max().unwrap()));
             }
         }
+    }
+
+    #[test]
+    fn axes_that_alternate_are_reduced_in_c_order() {
+        let of = |operator, layout, axes: &[isize], numbers: &[i64]| -> Vec<f64> {
+            let extent = Extent::along(layout, Some(&AxisList(axes.to_vec()))).unwrap();
+            expected(operator, &extent, &[], numbers).unwrap().iter().map(value).collect()
+        };
+        // At [i, j, k] the element is 100 i + 10 j + k.
+        let c = [0, 1, 10, 11, 100, 101, 110, 111, 200, 201, 210, 211];
+        let layout = Layout::contiguous(&[3, 2, 2]).unwrap();
+        assert_eq!(of(Operator::Sum, layout, &[0, 2], &c), [603.0, 663.0]);
+        let fortran = [0, 100, 200, 10, 110, 210, 1, 101, 201, 11, 111, 211];
+        let layout = strided::fortran(&[3, 2, 2]).unwrap();
+        assert_eq!(of(Operator::Sum, layout, &[0, 2], &fortran), [603.0, 663.0]);
+        assert_eq!(of(Operator::ArgMax, layout, &[1], &fortran), [1.0; 6]);
+        assert_eq!(of(Operator::ArgMax, layout, &[0, 1, 2], &fortran), [11.0]);
     }
 
     #[test]

@@ -1,161 +1,227 @@
-//! The extents of a reduction: rows, columns, and the reduced axis.
+//! What is reduced: an array along some of its axes, or segments by offsets.
 
 use std::fmt;
-use std::str::FromStr;
 
-use serde::Serialize;
-use warpfold::{Error, Shape};
+use warpfold::{Axes, Error, Layout, MAX_RANK};
 
-use crate::options::count;
+use super::form::{Axis, Form};
+use crate::axes::AxisList;
 
-/// Rows and columns, and the axis that is reduced.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// An array, and the axes along which it is reduced; or segments by offsets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Extent {
-    pub rows: usize,
-    pub columns: usize,
-    pub axis: Axis,
+    /// The layout of the array. For segments its extents are their number and their mean length.
+    layout: Layout,
+    reduced: Reduced,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Axis {
-    /// One result.
-    All,
-    /// A result for each row.
-    Rows,
-    /// A result for each column.
-    Columns,
-    /// A result for each segment by offsets. `rows` is the number of segments, and `columns` their mean length.
-    Skewed,
-    /// A result for each column of each matrix in a batch. The value is the number of matrices.
-    #[serde(skip)]
-    Middle(usize),
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reduced {
+    /// Axis `i` is reduced if bit `i` is 1.
+    Axes(u32),
+    Segments,
 }
 
 impl Extent {
-    pub const fn all(len: usize) -> Self {
-        Self { rows: 1, columns: len, axis: Axis::All }
+    /// The whole of a vector.
+    pub fn all(len: usize) -> Self {
+        Self::of(&[len], &[0])
     }
 
-    /// One axis of an array in C order.
+    /// Each row of a matrix.
+    pub fn rows(rows: usize, columns: usize) -> Self {
+        Self::of(&[rows, columns], &[1])
+    }
+
+    /// Each column of a matrix.
+    pub fn columns(rows: usize, columns: usize) -> Self {
+        Self::of(&[rows, columns], &[0])
+    }
+
+    /// Segments by offsets.
+    pub fn segments(count: usize, mean: usize) -> Self {
+        Self { reduced: Reduced::Segments, ..Self::of(&[count, mean], &[]) }
+    }
+
+    fn of(extents: &[usize], axes: &[isize]) -> Self {
+        let layout = Layout::contiguous(extents).expect("the lists of cases have no other extents");
+        Self::along(layout, Some(&AxisList(axes.to_vec()))).expect("the lists of cases have no other axes")
+    }
+
+    /// An array along some of its axes; `None` are all.
     ///
     /// # Errors
-    /// Those of [`Shape::axis`].
-    pub fn of_axis(extents: &[usize], axis: usize) -> Result<Self, Error> {
-        Shape::axis(extents, axis)?;
-        let (before, after) = (extents[..axis].iter().product(), extents[axis + 1..].iter().product());
-        Ok(match (before, after) {
-            (1, 1) => Self::all(extents[axis]),
-            (_, 1) => Self { rows: before, columns: extents[axis], axis: Axis::Rows },
-            (1, _) => Self { rows: extents[axis], columns: after, axis: Axis::Columns },
-            _ => Self { rows: extents[axis], columns: after, axis: Axis::Middle(before) },
-        })
+    /// There is no such axis, or one is named twice.
+    pub fn along(layout: Layout, axes: Option<&AxisList>) -> Result<Self, Error> {
+        const OPERATION: &str = "--axis";
+        let rank = layout.rank();
+        let Some(AxisList(axes)) = axes else {
+            let all = (0..rank).fold(0, |all, axis| all | 1 << axis);
+            return Ok(Self { layout, reduced: Reduced::Axes(all) });
+        };
+        let mut names = [None; MAX_RANK];
+        let mut reduced = 0;
+        for &name in axes {
+            let from_start = if name < 0 { rank.checked_add_signed(name) } else { Some(name.unsigned_abs()) };
+            let Some(axis) = from_start.filter(|&axis| axis < rank) else {
+                return Err(Error::Axis { operation: OPERATION, axis: name, rank });
+            };
+            if let Some(first) = names[axis].replace(name) {
+                return Err(Error::RepeatedAxis { operation: OPERATION, axis, first, second: name });
+            }
+            reduced |= 1 << axis;
+        }
+        Ok(Self { layout, reduced: Reduced::Axes(reduced) })
+    }
+
+    fn is_reduced(&self, axis: usize) -> bool {
+        matches!(self.reduced, Reduced::Axes(axes) if axes >> axis & 1 == 1)
+    }
+
+    /// The axes that are reduced, or the others.
+    fn axes(&self, is_reduced: bool) -> Vec<isize> {
+        let axes = (0..self.layout.rank()).filter(|&axis| self.is_reduced(axis) == is_reduced);
+        axes.map(|axis| axis as isize).collect()
+    }
+
+    /// The layout and the axes for the library.
+    pub fn array(&self) -> (Layout, Axes) {
+        (self.layout, Axes::from(&self.axes(true)[..]))
+    }
+
+    /// The extents of the array.
+    pub fn extents(&self) -> &[usize] {
+        self.layout.extents()
+    }
+
+    /// The axes that are not reduced.
+    pub fn kept(&self) -> Vec<usize> {
+        self.axes(false).into_iter().map(isize::unsigned_abs).collect()
     }
 
     pub fn elements(&self) -> usize {
-        let batches = if let Axis::Middle(batches) = self.axis { batches } else { 1 };
-        batches * self.rows * self.columns
+        self.layout.len()
     }
 
     /// The number of results.
     pub fn results(&self) -> usize {
-        match self.axis {
-            Axis::All => 1,
-            Axis::Rows | Axis::Skewed => self.rows,
-            Axis::Columns => self.columns,
-            Axis::Middle(batches) => batches * self.columns,
-        }
+        self.extents_of_results(true).iter().product()
     }
 
-    /// The shape. For segments by offsets, which have none, it is the shape of all elements.
-    pub fn shape(&self) -> Result<Shape, Error> {
-        Ok(match self.axis {
-            Axis::Skewed => Shape::all(self.elements()),
-            Axis::All => Shape::all(self.columns),
-            Axis::Rows => Shape::rows(self.rows, self.columns),
-            Axis::Columns => Shape::columns(self.rows, self.columns),
-            Axis::Middle(batches) => Shape::axis(&[batches, self.rows, self.columns], 1)?,
+    /// The extents of the array of results, in which a reduced axis is left out or has an extent of 1.
+    pub fn extents_of_results(&self, keep_dims: bool) -> Vec<usize> {
+        if self.reduced == Reduced::Segments {
+            return vec![self.extents()[0]];
+        }
+        let all = self.extents().iter().enumerate();
+        all.filter_map(|(axis, &extent)| match self.is_reduced(axis) {
+            false => Some(extent),
+            true => keep_dims.then_some(1),
         })
+        .collect()
+    }
+
+    /// The form of the reduction; `None` if it has none without a copy.
+    pub fn form(&self) -> Option<Form> {
+        if self.reduced == Reduced::Segments {
+            let [rows, columns] = [self.extents()[0], self.extents()[1]];
+            return Some(Form { rows, columns, axis: Axis::Skewed });
+        }
+        // In another order the elements of a result are not those of a row or column.
+        let axes = self.extents().iter().enumerate().map(|(axis, &extent)| (self.is_reduced(axis), extent));
+        self.layout.is_contiguous().then(|| Form::of(axes)).flatten()
+    }
+
+    /// The layout of the same elements with those of each result together, and the form of an array in that order.
+    pub fn by_result(&self) -> (Layout, Form) {
+        let axes = [self.axes(false), self.axes(true)].concat();
+        let layout = self.layout.permute_axes(&axes).expect("each axis is named once");
+        let columns = self.axes(true).iter().map(|&axis| self.extents()[axis.unsigned_abs()]).product();
+        (layout, Form { rows: self.results(), columns, axis: Axis::Rows })
     }
 }
 
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let side = |n: usize| if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() };
-        match self.axis {
-            Axis::All => f.pad(&side(self.columns)),
-            Axis::Rows => f.pad(&format!("{} x {} rows", side(self.rows), side(self.columns))),
-            Axis::Columns => f.pad(&format!("{} x {} columns", side(self.rows), side(self.columns))),
-            Axis::Skewed => f.pad(&format!("{} x {} skewed", side(self.rows), side(self.columns))),
-            Axis::Middle(batches) => {
-                f.pad(&format!("{} x {} x {} along axis 1", side(batches), side(self.rows), side(self.columns)))
+        let side =
+            |&n: &usize| if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() };
+        let joined = |words: Vec<String>, by| words.join(by);
+        let mut text = match self.extents() {
+            [] => "a single element".to_owned(),
+            extents => joined(extents.iter().map(side).collect(), " x "),
+        };
+        let axes = self.axes(true);
+        match (self.reduced, &axes[..], self.layout.rank()) {
+            (Reduced::Segments, ..) => text.push_str(" skewed"),
+            (_, axes, rank) if axes.len() == rank => {}
+            (_, [1], 2) => text.push_str(" rows"),
+            (_, [0], 2) => text.push_str(" columns"),
+            (_, [axis], _) => text.push_str(&format!(" along axis {axis}")),
+            (_, axes, _) => {
+                text.push_str(" along axes ");
+                text.push_str(&joined(axes.iter().map(isize::to_string).collect(), " "));
             }
         }
-    }
-}
-
-/// The value of `--shape`: one shape, or lengths in steps of four.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lengths(pub Vec<Extent>);
-
-const MATRIX: &str = "for a matrix write ROWSxCOLUMNS:rows or ROWSxCOLUMNS:columns, and for segments COUNTxMEAN:skewed";
-
-impl FromStr for Lengths {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, String> {
-        if let Some((first, last)) = text.split_once("..") {
-            let (first, last) = (count(first)?, count(last)?);
-            if first == 0 || last < first {
-                return Err("the first length must be more than 0, and the last at least the first".to_owned());
-            }
-            let longer = |len: &usize| len.checked_mul(4).filter(|&len| len <= last);
-            return Ok(Self(std::iter::successors(Some(first), longer).map(Extent::all).collect()));
+        if !self.layout.is_contiguous() {
+            text.push_str(" in Fortran order");
         }
-        let Some((sides, axis)) = text.split_once(':') else {
-            let len = count(text).map_err(|error| format!("{error}; {MATRIX}"))?;
-            return Ok(Self(vec![Extent::all(len)]));
-        };
-        let axis = match axis {
-            "rows" => Axis::Rows,
-            "columns" => Axis::Columns,
-            "skewed" => Axis::Skewed,
-            _ => return Err("expected `rows`, `columns` or `skewed` after the colon".to_owned()),
-        };
-        let (rows, columns) = sides.split_once('x').ok_or(MATRIX)?;
-        let (rows, columns) = (count(rows)?, count(columns)?);
-        if rows.checked_mul(columns).is_none() {
-            return Err("too large for this machine".to_owned());
-        }
-        if axis == Axis::Skewed && (rows == 0 || columns == 0) {
-            return Err("there must be at least one segment, with at least one element on average".to_owned());
-        }
-        Ok(Self(vec![Extent { rows, columns, axis }]))
+        f.pad(&text)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::strided;
+
+    fn along(extents: &[usize], axes: &[isize]) -> Result<Extent, Error> {
+        Extent::along(Layout::contiguous(extents).unwrap(), Some(&AxisList(axes.to_vec())))
+    }
 
     #[test]
-    fn an_axis_means_the_same_as_in_the_library() {
-        for (extents, axis, shown) in [
-            (&[7][..], 0, "7"),
-            (&[3, 5], 0, "3 x 5 columns"),
-            (&[3, 5], 1, "3 x 5 rows"),
-            (&[2, 3, 5], 1, "2 x 3 x 5 along axis 1"),
-            (&[2, 3, 5], 2, "6 x 5 rows"),
-            (&[1, 3, 5, 1], 2, "3 x 5 rows"),
-            (&[0, 3, 5], 1, "0 x 3 x 5 along axis 1"),
+    fn axes_are_shown_and_leave_the_others() {
+        for (extents, axes, shown, others, kept) in [
+            (&[7][..], &[0][..], "7", &[][..], &[1][..]),
+            (&[3, 5], &[0], "3 x 5 columns", &[5], &[1, 5]),
+            (&[3, 1024], &[-1], "3 x 2^10 rows", &[3], &[3, 1]),
+            (&[3, 5], &[1, 0], "3 x 5", &[], &[1, 1]),
+            (&[2, 3, 5], &[1], "2 x 3 x 5 along axis 1", &[2, 5], &[2, 1, 5]),
+            (&[2, 3, 5], &[2, -3], "2 x 3 x 5 along axes 0 2", &[3], &[1, 3, 1]),
+            (&[0, 3], &[0], "0 x 3 columns", &[3], &[1, 3]),
         ] {
-            let extent = Extent::of_axis(extents, axis).unwrap();
-            let (own, library) = (extent.shape().unwrap(), Shape::axis(extents, axis).unwrap());
+            let extent = along(extents, axes).unwrap();
             assert_eq!(extent.to_string(), shown);
-            assert_eq!((own.outputs(), own.elements_each()), (library.outputs(), library.elements_each()), "{shown}");
-            assert_eq!((extent.results(), extent.elements()), (library.outputs(), extents.iter().product()), "{shown}");
+            assert_eq!((&extent.extents_of_results(false)[..], &extent.extents_of_results(true)[..]), (others, kept));
+            assert_eq!(extent.results(), others.iter().product::<usize>(), "{shown}");
         }
-        assert!(Extent::of_axis(&[3, 5], 2).is_err());
-        assert!(Extent::of_axis(&[0, 1 << 40, 1 << 40], 0).is_err());
+        let fortran = strided::fortran(&[2, 3]).unwrap();
+        assert_eq!(Extent::along(fortran, None).unwrap().to_string(), "2 x 3 in Fortran order");
+        assert_eq!(Extent::along(Layout::contiguous(&[]).unwrap(), None).unwrap().to_string(), "a single element");
+        assert_eq!(Extent::segments(3, 5).to_string(), "3 x 5 skewed");
+    }
+
+    #[test]
+    fn axes_that_do_not_exist_are_named() {
+        let error = |extents: &[usize], axes: &[isize]| along(extents, axes).unwrap_err().to_string();
+        for axis in [2, -3, isize::MIN, isize::MAX] {
+            assert!(error(&[2, 3], &[0, axis]).contains(&format!("no axis {axis}: the array has the axes 0 to 1")));
+        }
+        assert!(error(&[], &[0]).contains("the array has none"));
+        assert!(error(&[2, 3, 5], &[-1, 0, 2]).contains("axis 2 is named twice, as -1 and as 2"));
+        assert!(error(&[2, 3], &[0; 33]).contains("named twice"));
+    }
+
+    #[test]
+    fn only_some_reductions_have_a_form() {
+        let form = |extents: &[usize], axes: &[isize]| along(extents, axes).unwrap().form();
+        let of = |rows, columns, axis| Some(Form { rows, columns, axis });
+        assert_eq!(form(&[2, 3, 5], &[1, 2]), of(2, 15, Axis::Rows));
+        assert_eq!(form(&[2, 3, 5], &[0, 2]), None);
+        let extent = along(&[2, 3, 5], &[0, 2]).unwrap();
+        let (layout, form) = extent.by_result();
+        assert_eq!((layout.extents(), layout.strides()), (&[3, 2, 5][..], &[5, 15, 1][..]));
+        assert_eq!(Some(form), of(3, 10, Axis::Rows));
+        assert_eq!(Extent::along(strided::fortran(&[2, 3]).unwrap(), None).unwrap().form(), None);
+        assert_eq!(Extent::along(strided::fortran(&[1, 3]).unwrap(), None).unwrap().form(), of(1, 3, Axis::All));
     }
 }

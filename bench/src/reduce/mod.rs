@@ -7,17 +7,20 @@ mod exact;
 mod expected;
 mod extent;
 mod file;
+mod form;
 mod operators;
 mod parallel;
 mod peers;
 mod rounding;
 mod run;
+mod shapes;
 mod table;
 mod tally;
 
 use std::path::Path;
+use std::slice;
 
-use anyhow::{bail, ensure};
+use anyhow::{Context, bail, ensure};
 use clap::ValueEnum;
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Layout};
@@ -30,6 +33,7 @@ pub use file::FileArguments;
 pub use operators::Operator;
 use peers::Peers;
 use run::Job;
+use shapes::Shapes;
 use table::{Report, Row, Section};
 
 use crate::device::Device;
@@ -83,7 +87,7 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
                     row
                 },
                 |(row, of_case)| {
-                    results = Some((case.operator, of_case));
+                    results = Some((case, of_case));
                     row
                 },
             ));
@@ -96,8 +100,9 @@ pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow
         return Ok(missing.outcome());
     }
     let mut outcome = finish(|out| report.write(out, output), report.is_correct(), output, || report.charts());
-    if let (Some(array), Some((operator, results))) = (&array, results) {
-        arguments.file.write(&mut outcome, results, &array.shape, operator.results_each(), report.is_correct());
+    if let Some((case, results)) = results {
+        let each = case.operator.results_each();
+        arguments.file.write(&mut outcome, results, &case.extent, each, report.is_correct());
     }
     outcome.join(missing.counted(report.cases()));
     Ok(outcome)
@@ -128,12 +133,17 @@ fn of_file(file: &Path, array: &Array, arguments: &ReduceArguments) -> anyhow::R
         !operators.contains(&Operator::Dot),
         "--op dot takes two inputs, and --input is only one: choose another --op"
     );
-    let extent = arguments.file.extent(file, &array.shape)?;
+    let extent = extent(array, file, &arguments.file)?;
     let case = |operator| {
         check_takes(operator, array.dtype)?;
         Ok(Case { operator, dtype: array.dtype, extent, offset: 0, data: None })
     };
     Ok(Table { title: "Reductions", cases: operators.into_iter().map(case).collect::<anyhow::Result<_>>()? })
+}
+
+/// What is reduced of a file's array.
+pub fn extent(array: &Array, file: &Path, arguments: &FileArguments) -> anyhow::Result<Extent> {
+    Extent::along(array.layout, arguments.axis.as_ref()).with_context(|| npy::name(file))
 }
 
 fn operators(arguments: &ReduceArguments) -> Vec<Operator> {
@@ -151,11 +161,10 @@ fn check_takes(operator: Operator, dtype: ElementType) -> anyhow::Result<()> {
 
 /// A case for each combination of operator, type and shape that the command line names.
 fn requested_cases(gpu: &Gpu, arguments: &ReduceArguments) -> anyhow::Result<Table> {
-    let or = |given: Vec<Extent>| {
-        let usual = Extent::all(if gpu.is_cuda() { 1 << 28 } else { 1 << 20 });
-        if given.is_empty() { vec![usual] } else { given }
-    };
-    let extents = or(arguments.shape.iter().flat_map(|lengths| lengths.0.clone()).collect());
+    let usual = Shapes::Arrays(vec![Layout::contiguous(&[if gpu.is_cuda() { 1 << 28 } else { 1 << 20 }])?]);
+    let shapes = if arguments.shape.is_empty() { slice::from_ref(&usual) } else { &arguments.shape };
+    let axes = arguments.file.axis.as_ref();
+    let extents = shapes.iter().map(|shapes| shapes.extents(axes)).collect::<anyhow::Result<Vec<_>>>()?.concat();
     let kinds: Vec<_> =
         if arguments.data.is_empty() { vec![None] } else { arguments.data.iter().copied().map(Some).collect() };
     let mut cases = Vec::new();

@@ -8,7 +8,7 @@ use libloading::Library;
 use warpfold::{Buffer, Error, Gpu, View};
 
 use super::cases::Case;
-use super::extent::{Axis, Extent};
+use super::form::{Axis, Form};
 use super::operators::Operator;
 use crate::element::ElementType;
 use crate::measure::{Plan, Timing};
@@ -202,7 +202,7 @@ impl Peers {
         let Some(library) = &self.cub else { return Ok(None) };
         // `peers/cub.cu` has no reduction of two inputs.
         let Some(work) = Work::of(case.operator).filter(|&work| work != Work::Dot) else { return Ok(None) };
-        let Extent { rows, columns, axis } = case.extent;
+        let Some(Form { rows, columns, axis }) = case.extent.form() else { return Ok(None) };
         let segments = match axis {
             Axis::Columns | Axis::Middle(_) => return Ok(None),
             Axis::All => Segments::None,
@@ -269,7 +269,7 @@ impl Peers {
         case: &Case,
         inputs: &[u64],
     ) -> anyhow::Result<Option<Timing>> {
-        let is_sum = case.operator == Operator::Sum && case.extent.axis == Axis::All;
+        let is_sum = case.operator == Operator::Sum && axis_of(case) == Some(Axis::All);
         let Some(library) = self.cub.as_ref().filter(|_| is_sum && case.data.is_some()) else { return Ok(None) };
         let name = format!("warpfold_cub_reproducible_{}", case.dtype);
         // SAFETY: `peers/cub_reproducible.cu` defines it with this signature, for some types.
@@ -278,7 +278,7 @@ impl Peers {
         let call = |i: usize| {
             let (input, output) = (inputs[i % inputs.len()], output.view().device_address());
             // SAFETY: the memory is the device's; the input has the case's elements, and the output has 8 bytes.
-            unsafe { sum(input as *const c_void, output as *mut c_void, case.extent.columns as i64, stream_of(gpu)) }
+            unsafe { sum(input as *const c_void, output as *mut c_void, case.extent.elements() as i64, stream_of(gpu)) }
         };
         time_of(gpu, plan, call).context("CUB's gpu_to_gpu sum").map(Some)
     }
@@ -298,7 +298,8 @@ impl Peers {
         let (Some(library), Some(work), Some(dtype)) = (&self.cublas, work, float_number(case.dtype)) else {
             return Ok(None);
         };
-        let (call, others) = match (work, case.extent.axis) {
+        let Some(axis) = axis_of(case) else { return Ok(None) };
+        let (call, others) = match (work, axis) {
             (Work::Sum, Axis::Rows | Axis::Columns) => return cublas_sums(library, gpu, plan, case, inputs),
             (Work::Norm, Axis::All) => ("cublasNrm2Ex", None),
             (Work::Dot, Axis::All) => ("cublasDotEx", others),
@@ -314,7 +315,7 @@ impl Peers {
             let input = inputs[i % inputs.len()] as *const c_void;
             let other = others.map_or(std::ptr::null(), |others| others[i % others.len()] as *const c_void);
             // SAFETY: the memory is the device's; each input has the case's elements, and the output has 8 bytes.
-            unsafe { reduce(dtype, input, other, output, case.extent.columns as i64, stream_of(gpu)) }
+            unsafe { reduce(dtype, input, other, output, case.extent.elements() as i64, stream_of(gpu)) }
         });
         Ok(Some(Called::new(call, time.context("cuBLAS")?)))
     }
@@ -332,13 +333,11 @@ impl Peers {
         let (Some(library), Some(work), Some(dtype)) = (&self.cutensor, work, float_number(case.dtype)) else {
             return Ok(None);
         };
-        let Extent { rows, columns, axis } = case.extent;
-        let kept: &[usize] = match axis {
-            Axis::All => &[],
-            Axis::Rows => &[0],
-            Axis::Columns => &[1],
-            Axis::Skewed | Axis::Middle(_) => return Ok(None),
-        };
+        // It has the extents of an array in C order.
+        let (layout, _) = case.extent.array();
+        if axis_of(case) == Some(Axis::Skewed) || !layout.is_contiguous() {
+            return Ok(None);
+        }
         let operator = match work {
             Work::Sum | Work::Mean => 0,
             Work::Min => 1,
@@ -348,8 +347,7 @@ impl Peers {
         };
         let each = case.extent.elements() / case.extent.results().max(1);
         let factor = if work == Work::Mean { 1.0 / each as f64 } else { 1.0 };
-        let (whole, matrix) = ([columns], [rows, columns]);
-        let extents: &[usize] = if axis == Axis::All { &whole } else { &matrix };
+        let (extents, kept) = (layout.extents(), &case.extent.kept()[..]);
         library.reduce(gpu, plan, &Reduction { operator, dtype, factor, extents, kept }, inputs)
     }
 
@@ -391,7 +389,7 @@ fn sums_of<T: warpfold::Element>(
     inputs: &[u64],
     (dtype, function, one): (c_int, &str, T),
 ) -> anyhow::Result<Called<Timing>> {
-    let Extent { rows, columns, axis } = case.extent;
+    let Some(Form { rows, columns, axis }) = case.extent.form() else { bail!("there are no rows and no columns") };
     let of_columns = axis == Axis::Columns;
     // SAFETY: `peers/cublas.cu` defines it with this signature.
     let sums = unsafe { library.get::<Sums>(b"warpfold_cublas_sums") }.context("the library has no such function")?;
@@ -410,15 +408,21 @@ fn sums_of<T: warpfold::Element>(
     Ok(Called::new(format!("{function} with a vector of ones"), time.context("cuBLAS")?))
 }
 
-/// The question for PyTorch, if PyTorch has such a reduction.
+/// Which axis of the form is reduced, if the case has a form.
+fn axis_of(case: &Case) -> Option<Axis> {
+    case.extent.form().map(|form| form.axis)
+}
+
+/// The question for PyTorch, if PyTorch has such a reduction, and `peers/pytorch.py` knows it.
 fn question(case: &Case) -> Option<serde_json::Value> {
     let Case { operator, dtype, extent, offset, data } = case;
+    let Form { rows, columns, axis } = extent.form()?;
     // `torch.dot`, which squares are summed with, takes whole inputs.
-    let work = Work::of(*operator).filter(|&work| work != Work::SumOfSquares || extent.axis == Axis::All)?;
-    (*offset == 0 && data.is_none() && extent.axis != Axis::Skewed).then(|| {
+    let work = Work::of(*operator).filter(|&work| work != Work::SumOfSquares || axis == Axis::All)?;
+    let is_known = matches!(axis, Axis::All | Axis::Rows | Axis::Columns);
+    (*offset == 0 && data.is_none() && is_known).then(|| {
         serde_json::json!({
-            "op": work.name(), "dtype": dtype,
-            "rows": extent.rows, "columns": extent.columns, "axis": extent.axis,
+            "op": work.name(), "dtype": dtype, "rows": rows, "columns": columns, "axis": axis,
         })
     })
 }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use anyhow::bail;
 use half::{bf16, f16};
 use kernels::for_each_builtin;
-use warpfold::{ArrayView, Error, Gpu, PairReduction, Reduction, ops};
+use warpfold::{ArrayView, Error, Gpu, PairReduction, Reduction, Shape, ops};
 
 use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
 use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
-use super::extent::Axis;
+use super::form::{Axis, Form};
 use super::operators::{Data, Operator};
 use super::peers::Peers;
 use super::table::{PeerTimes, Row};
@@ -80,11 +80,16 @@ fn times(gpu: &Gpu, plan: &Plan, start: &mut Start<'_>) -> Result<(Timing, Optio
     }
 }
 
+/// The form of segments by offsets, if the case has some.
+fn segments(job: &Job<'_>) -> Option<Form> {
+    job.case.extent.form().filter(|form| form.axis == Axis::Skewed)
+}
+
 /// Refuses a case whose `inputs` inputs do not fit in the free memory.
 fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) -> anyhow::Result<()> {
     let Case { extent, offset, .. } = job.case;
     let input = (offset as u128 + extent.elements() as u128) * size_of::<T>() as u128;
-    let segment_offsets = if extent.axis == Axis::Skewed { bytes_of::<u64>(extent.rows + 1) } else { 0 };
+    let segment_offsets = segments(job).map_or(0, |form| bytes_of::<u64>(form.rows + 1));
     // A result has at most 16 bytes, and CUB needs two more buffers with 16 and 8 bytes for each result.
     let results = 40 * extent.results() as u128;
     // The elements of a file are already in memory. For segments, each offset comes with a weight of 8 bytes.
@@ -107,9 +112,9 @@ where
 {
     let case = &job.case;
     let Case { operator, extent, offset, .. } = *case;
-    let is_skewed = extent.axis == Axis::Skewed;
+    let segments = segments(job);
     check_memory::<T>(gpu, plan, job, 1)?;
-    let segment_offsets = if is_skewed { skewed_offsets(&extent)? } else { Vec::new() };
+    let segment_offsets = segments.map_or_else(|| Ok(Vec::new()), |form| skewed_offsets(&form))?;
     let all: Cow<'_, [T]> = match job.array {
         Some(array) => array.elements().into(),
         None => match case.data {
@@ -122,13 +127,13 @@ where
     drop(all);
     let mut output = gpu.zeroed::<O::Output>(extent.results())?;
     let segment_offsets = gpu.upload(&segment_offsets)?;
-    let measured = if is_skewed {
-        let mut reducer = gpu.segment_reducer(O::default(), extent.rows, extent.elements())?;
+    let measured = if let Some(form) = segments {
+        let mut reducer = gpu.segment_reducer(O::default(), form.rows, extent.elements())?;
         let measured = times(gpu, plan, &mut |i| reducer.start(inputs.view(i)?, &segment_offsets, &mut output))?;
         reducer.check()?;
         measured
     } else {
-        let (layout, axes) = extent.shape()?.array()?;
+        let (layout, axes) = extent.array();
         let mut reducer = gpu.reducer(O::default(), &layout, axes)?;
         times(gpu, plan, &mut |i| reducer.start(ArrayView::new(inputs.view(i)?, &layout)?, &mut output))?
     };
@@ -165,15 +170,16 @@ where
 {
     let case = &job.case;
     let Case { extent, offset, .. } = *case;
-    anyhow::ensure!(extent.axis == Axis::All, "a dot product takes two whole vectors: give only a length as --shape");
+    let is_whole = extent.form().is_some_and(|form| form.axis == Axis::All);
+    anyhow::ensure!(is_whole, "a dot product takes two whole vectors: give only a length as --shape");
+    let len = extent.elements();
     check_memory::<T>(gpu, plan, job, 2)?;
-    let (a, b): (Vec<T>, Vec<T>) =
-        (numbers(Data::Whole, offset, extent.columns)?, numbers(Data::Whole, offset, extent.columns)?);
+    let (a, b): (Vec<T>, Vec<T>) = (numbers(Data::Whole, offset, len)?, numbers(Data::Whole, offset, len)?);
     let (first, second) = (Inputs::new(gpu, plan, &a, offset)?, Inputs::new(gpu, plan, &b, offset)?);
     let expected = [expected_dot(&a[offset..], &b[offset..])?];
     drop((a, b));
     let mut output = gpu.zeroed::<O::Output>(1)?;
-    let mut reducer = gpu.pair_reducer(O::default(), extent.shape()?)?;
+    let mut reducer = gpu.pair_reducer(O::default(), Shape::all(len))?;
     let measured = times(gpu, plan, &mut |i| reducer.start(first.view(i)?, second.view(i)?, &mut output))?;
     let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
@@ -182,6 +188,6 @@ where
     peer_times.set_cublas(cublas.unwrap_or_else(|error| without("cuBLAS", case, &error)));
     drop((first, second));
     peer_times.set_pytorch(peers.pytorch(case));
-    let row = Row::new(case, 2 * extent.elements() * size_of::<T>(), wrong, measured, peer_times);
+    let row = Row::new(case, 2 * len * size_of::<T>(), wrong, measured, peer_times);
     Ok((row, Array::of_list(found)))
 }

@@ -7,7 +7,7 @@ use plotters::style::RGBColor;
 use serde::Serialize;
 
 use super::cases::{Case, name_of};
-use super::extent::{Axis, Extent};
+use super::extent::Extent;
 use crate::cells::{bandwidth, csv_field, or_dash, time, times, verdict};
 use crate::device::Device;
 use crate::exact::Kind;
@@ -168,7 +168,7 @@ impl Section {
     fn sweep(&self) -> Option<Horizontal> {
         let first = self.rows.first()?;
         let is_one =
-            |row: &Row| row.extent.axis == Axis::All && (&row.operator, &row.dtype) == (&first.operator, &first.dtype);
+            |row: &Row| row.extent.results() == 1 && (&row.operator, &row.dtype) == (&first.operator, &first.dtype);
         if self.rows.len() == 1 || !self.rows.iter().all(is_one) {
             return None;
         }
@@ -249,7 +249,7 @@ impl Report {
             let line = |name, color, time: fn(&Row) -> Option<f64>| {
                 let place = |row: &Row| match row.data {
                     Some(Kind::Exponents(count)) => usize::from(count),
-                    _ => row.extent.columns,
+                    _ => row.extent.elements(),
                 };
                 let point = |row: &Row| Some((place(row), row.bytes? as f64 / time(row)? / 1e3));
                 Line { name, color, points: section.rows.iter().filter_map(point).collect() }
@@ -445,7 +445,7 @@ mod tests {
     /// Rows like those measured on a GPU, for a test that has none.
     fn rows_beside_peers() -> Report {
         let timing = |us: u64| Timing { median: Duration::from_micros(us), fastest: Duration::from_micros(us) };
-        let extent = Extent { rows: 1_000_003, columns: 127, axis: Axis::Rows };
+        let extent = Extent::rows(1_000_003, 127);
         let row = |operator| {
             let mut peers = PeerTimes::default();
             peers.set_cub(Some(Called::new(

@@ -60,7 +60,7 @@ impl Peers {
         let factor = match case.kind {
             Kind::Transpose => 1.0,
             Kind::Scaled => FACTOR,
-            Kind::InPlace | Kind::Permute102 | Kind::Permute210 => return Ok(None),
+            Kind::InPlace | Kind::Permute => return Ok(None),
         };
         let call = match case.size {
             4 => "cublasSgeam",
@@ -68,13 +68,14 @@ impl Peers {
             16 => "cublasZgeam",
             _ => return Ok(None),
         };
-        if case.shape.batch > 1 {
+        let Some([1, rows, columns]) = case.matrices().filter(|_| case.input.is_contiguous()) else { return Ok(None) };
+        if case.input.is_empty() {
             return Ok(None);
         }
         // SAFETY: `peers/cublas.cu` defines it with this signature.
         let transpose = unsafe { library.get::<Transpose>(b"warpfold_cublas_transpose") }
             .context("the library has no such function")?;
-        let (rows, columns) = (case.shape.rows as i64, case.shape.columns as i64);
+        let (rows, columns) = (rows as i64, columns as i64);
         let time = time_of(gpu, plan, |i| {
             let (input, output) = (inputs[i % inputs.len()] as *const c_void, output as *mut c_void);
             // SAFETY: the input and the output are device memory, and both have the case's elements.
@@ -92,16 +93,15 @@ impl Peers {
         inputs: &[u64],
         output: u64,
     ) -> anyhow::Result<Option<Called<Timing>>> {
-        let Some(library) = self.cutensor.as_ref().filter(|_| case.kind != Kind::InPlace) else { return Ok(None) };
+        let is_known = case.kind != Kind::InPlace && case.input.is_contiguous();
+        let Some(library) = self.cutensor.as_ref().filter(|_| is_known) else { return Ok(None) };
         let factor = if case.kind == Kind::Scaled { FACTOR } else { 1.0 };
-        let (extents, axes) = (case.shape.extents(), case.kind.axes().map(isize::unsigned_abs));
-        let what = Permutation { size: case.size, factor, extents: &extents, axes: &axes };
+        let what = Permutation { size: case.size, factor, extents: case.input.extents(), axes: case.axes() };
         library.permute(gpu, plan, &what, inputs, output)
     }
 
     /// PyTorch's time in microseconds.
     pub fn pytorch(&mut self, case: &Case) -> Option<Called<f64>> {
-        // PyTorch has no transpose in place.
-        self.pytorch.as_mut().filter(|_| case.kind != Kind::InPlace)?.time(&case.question())
+        self.pytorch.as_mut()?.time(&case.question()?)
     }
 }

@@ -6,7 +6,6 @@ use comfy_table::Cell;
 use serde::Serialize;
 
 use super::case::Case;
-use super::kind::Kind;
 use crate::cells::{bandwidth, csv_field, or_dash, right, time, times, verdict};
 use crate::device::Device;
 use crate::measure::Timing;
@@ -21,7 +20,10 @@ use crate::table::{Columns, Layout};
 #[derive(Debug, Serialize)]
 pub struct Row {
     pub shape: String,
-    pub kind: Kind,
+    /// The shape and the operation, for tables.
+    #[serde(skip)]
+    name: String,
+    pub kind: String,
     /// Bytes of an element.
     pub size: usize,
     /// `None` without a result.
@@ -66,7 +68,7 @@ impl PeerTimes {
 impl Row {
     pub fn new(case: &Case, wrong: Option<String>, timing: Timing, copy: Option<Timing>, peers: PeerTimes) -> Self {
         let median_us = timing.microseconds();
-        let bytes = 2 * case.shape.elements() * case.size;
+        let bytes = 2 * case.input.len() * case.size;
         Self {
             correct: Some(wrong.is_none()),
             wrong,
@@ -86,8 +88,9 @@ impl Row {
     /// A row that has only the case.
     fn of(case: &Case) -> Self {
         Self {
-            shape: case.shape.to_string(),
-            kind: case.kind,
+            shape: case.shape(),
+            name: case.shape_and_operation(),
+            kind: case.name(),
             size: case.size,
             correct: None,
             wrong: None,
@@ -97,11 +100,6 @@ impl Row {
             copy_us: None,
             peers: PeerTimes::default(),
         }
-    }
-
-    /// The shape, and the operation if it is not a plain transpose.
-    fn name(&self) -> String {
-        format!("{}{}", self.shape, self.kind.suffix())
     }
 
     /// A peer's time divided by warpfold's.
@@ -141,7 +139,7 @@ impl Report {
         let peak = self.device.peak_gigabytes_per_second;
         let bar = |row: &Row| {
             Some(Bar {
-                name: format!("{} of {} B", row.name(), row.size),
+                name: format!("{} of {} B", row.name, row.size),
                 value: row.gigabytes_per_second?,
                 correct: row.correct?,
             })
@@ -174,7 +172,7 @@ impl Report {
         let has = |value: fn(&Row) -> bool| rows().any(value);
         let of_copy = |row: &Row| or_dash(row.times(row.copy_us).map(|ratio| format!("{:.1} %", 100.0 * ratio)));
         let mut columns = Columns::default();
-        columns.add(0, "shape", rows().map(|row| Cell::new(row.name())));
+        columns.add(0, "shape", rows().map(|row| Cell::new(&row.name)));
         columns.add(0, "bytes", rows().map(|row| right(row.size)));
         columns.add(0, "result", rows().map(|row| verdict(row.correct)));
         columns.add(0, "time", rows().map(|row| or_dash(row.median_us.map(time))));
@@ -200,7 +198,7 @@ impl Report {
         for row in &self.rows {
             let messages = [("WRONG", &row.wrong), ("NO RESULT", &row.error)];
             for (what, message) in messages.iter().filter_map(|(what, message)| Some((what, message.as_ref()?))) {
-                writeln!(out, "{what}: {} of {}: {message}", row.name(), counted(row.size, "byte", "bytes"))?;
+                writeln!(out, "{what}: {} of {}: {message}", row.name, counted(row.size, "byte", "bytes"))?;
             }
         }
         layout.write_left_out(out)
@@ -231,7 +229,7 @@ impl Report {
                 out,
                 "{},{},{},{},{},{},{},{},{},{},{},{},{},{}",
                 row.shape,
-                row.kind.name(),
+                csv_field(&row.kind),
                 row.size,
                 row.correct.map(|correct| correct.to_string()).unwrap_or_default(),
                 number(row.median_us),
@@ -254,7 +252,7 @@ impl Report {
 mod tests {
     use std::time::Duration;
 
-    use super::super::shape::Shape;
+    use super::super::kind::Kind;
     use super::*;
     use crate::device::h200;
 
@@ -265,7 +263,8 @@ mod tests {
         peers.set_geam(Some(Called::new("cublasSgeam", timing(200))));
         peers.set_cutensor(Some(Called::new("cutensorPermute", timing(150))));
         peers.set_pytorch(Some(Called::new("Tensor.copy_ of a permuted view", 400.0)));
-        let case = Case { kind: Kind::Transpose, shape: Shape::of(8192, 8192), size: 4 };
+        let input = warpfold::Layout::contiguous(&[8192, 8192]).unwrap();
+        let case = Case::of_matrices(Kind::Transpose, input, 4).unwrap();
         let row = Row::new(&case, None, timing(120), Some(timing(110)), peers);
         Report { device: h200(), cutensor_version: Some("2.8.0".to_owned()), samples: 25, rows: vec![row] }
     }

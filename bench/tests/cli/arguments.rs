@@ -20,12 +20,14 @@ fn the_help_has_examples() {
         assert!(text.contains(part), "`{part}` is not in:\n{text}");
     }
     for (command, example) in [
-        ("sum", "bench sum --input samples.npy --axis -1 --output sums.npy"),
-        ("reduce", "bench reduce --op max --input weights.npy --dtype bf16"),
+        ("sum", "bench sum --input samples.npy --axis 0,-1 --output sums.npy"),
+        ("reduce", "bench reduce --op mean --shape 64x3x224x224 --axis 0,2,3"),
     ] {
         let text = stdout(&bench(&[command, "--help"]));
-        assert!(text.contains(example) && text.contains("--axis <N>"), "{text}");
+        assert!(text.contains(example) && text.contains("--axis <N,...>"), "{text}");
     }
+    let text = stdout(&bench(&["transpose", "--help"]));
+    assert!(text.contains("bench transpose --shape 64x3x224x224 --permute 0231"), "{text}");
     let text = stdout(&bench(&["exact", "--help"]));
     for part in ["bench exact --format json", "in any order and layout", "exit code"] {
         assert!(text.contains(part), "{text}");
@@ -55,17 +57,19 @@ fn invalid_arguments() {
     refused(&["sum", "--input", "a.npy", "--force"], &["--output"]);
     refused(&["sum", "--input", "a.npy", "--axis", "0", "--rung", "sequential"], &["--axis", "--rung"]);
     for line in [
-        "reduce --shape 10x10:rows --output x.npy",
+        "reduce --shape 10x10 --output x.npy",
         "sum --n 10 --axis 0",
         "sum --seed 5 --axis 1",
-        "reduce --offset 3 --shape 100 --axis 7",
+        "reduce --shape 10x10 --axis 1 --keep-dims",
         "reduce --all --output x.npy",
         "sum --n 10 --output x.npy --force",
-        "transpose --rows 5 --cols 5 --force",
+        "transpose --shape 5x5 --force",
         "occupancy sequential --ptx folder",
     ] {
         let arguments: Vec<_> = line.split(' ').collect();
-        let useless = ["--output", "--axis", "--force", "--ptx"].into_iter().find(|option| arguments.contains(option));
+        let useless = ["--output", "--keep-dims", "--axis", "--force", "--ptx"]
+            .into_iter()
+            .find(|option| arguments.contains(option));
         refused(&arguments, &[useless.expect("it has one"), "no effect with", "leave it out"]);
     }
     for option in [["--shape", "5"], ["--offset", "1"], ["--peers", "peers"]] {
@@ -74,7 +78,7 @@ fn invalid_arguments() {
     refused(&["reduce", "--input", "a.npy", "--all"], &["--input", "--all"]);
     refused(&["reduce", "--input", "a.npy", "--dtype", "f32,i8"], &["--input", "one --dtype"]);
     refused(&["ladder", "reduce", "--n", "10", "--block", "100"], &["`100`", "64, 128, 256, 512, 1024"]);
-    refused(&["transpose", "--force"], &["--output"]);
+    refused(&["transpose", "--input", "a.npy", "--force"], &["--force", "--output"]);
     refused(&["transpose", "--n", "5"], &["--n"]);
     refused(&["device", "--rows", "5"], &["--rows"]);
     refused(&["--n", "5", "sum"], &["--n", "after"]);
@@ -123,7 +127,8 @@ fn options_without_effect() {
     ] {
         refused(&[command, &option].concat(), &[option[0], "no effect", "leave it out"]);
     }
-    refused(&["transpose", "--rows", "5", "--cols", "5", "--peers", "peers"], &["--rows", "--peers"]);
+    refused(&["transpose", "--input", "a.npy", "--peers", "peers"], &["--input", "--peers"]);
+    refused(&["transpose", "--rung", "tiled_8", "--size", "8"], &["--rung", "--size"]);
     refused(&["device", "--nvtx"], &["--nvtx", "no effect"]);
     refused(&["profile", "sum", "--nvtx"], &["--nvtx", "no effect"]);
     refused(&["occupancy", "sequential", "--arch", "sm_90", "--check"], &["--check", "no effect"]);
@@ -136,23 +141,24 @@ fn options_without_effect() {
 fn sizes_larger_than_any_memory() {
     let memory = ["needs", "free", "choose"].as_slice();
     refused(&["sum", "--n", "2^50"], &[memory, &["8.0 PiB"]].concat());
-    refused(&["sum", "--n", "2^63"], memory);
+    refused(&["sum", "--n", "2^63"], &["--n", "more elements than any memory"]);
     refused(&["sum", "--n", "2^64"], &["too large"]);
     refused(&["ladder", "reduce", "--n", "2^45"], &[memory, &["--n"]].concat());
     refused(&["ladder", "control-flow", "--n", "2^45"], memory);
     refused(&["ladder", "transpose", "--rows", "2^25", "--cols", "2^25"], &[memory, &["--rows"]].concat());
-    refused(&["transpose", "--rows", "2^40", "--cols", "2^40"], &["larger than any memory"]);
-    refused(&["transpose", "--rows", "2^25", "--cols", "2^25"], memory);
+    refused(&["transpose", "--rung", "tiled_8", "--shape", "2^25x2^25"], &[memory, &["--shape"]].concat());
     for kernel in ["sum", "sequential", "sync_count"] {
         refused(&["profile", kernel, "--n", "2^45"], memory);
     }
     refused(&["profile", "tiled_32", "--rows", "2^22", "--cols", "2^22"], memory);
-    for shape in ["2^45", "2^23x2^23:rows", "2^45x1:rows", "1x2^45:columns", "2^45x1:skewed"] {
-        refused(&["reduce", "--shape", shape, "--dtype", "i8,f64"], &[memory, &["--shape"]].concat());
+    for (shape, axis) in [("2^45", "0"), ("2^23x2^23", "1"), ("2^45x1", "-1"), ("1x2^45", "0")] {
+        let arguments = ["reduce", "--shape", shape, "--axis", axis, "--dtype", "i8,f64"];
+        refused(&arguments, &[memory, &["--shape"]].concat());
     }
+    refused(&["reduce", "--shape", "2^45x1:skewed", "--dtype", "i8,f64"], &[memory, &["--shape"]].concat());
     refused(&["reduce", "--shape", "2^45", "--op", "dot"], memory);
     refused(&["reduce", "--shape", "10", "--offset", "18446744073709551615"], memory);
-    for kind in ["transpose", "scaled", "in-place", "permute-102"] {
+    for kind in ["transpose", "scaled", "in-place"] {
         let arguments = ["transpose", "--shape", "2^23x2^23", "--size", "4,16", "--kind", kind];
         refused(&arguments, &[memory, &["--shape"]].concat());
     }
@@ -169,7 +175,7 @@ fn inputs_that_fit_without_their_expected_results() {
     refused(&["sum", "--n", &elements], &["needs", "free"]);
     refused(&["reduce", "--shape", &elements], &["needs", "free"]);
     refused(&["transpose", "--shape", &format!("1x{elements}")], &["needs", "free"]);
-    refused(&["transpose", "--rows", "1", "--cols", &elements], &["needs", "free"]);
+    refused(&["transpose", "--rung", "tiled_8", "--shape", &format!("1x{elements}")], &["needs", "free"]);
 }
 
 /// If a limit of the process denies memory that the machine has, that is an error, not an abort.

@@ -76,11 +76,17 @@ fn transposes_of_files() {
     let back = files.path("back.npy");
     assert_eq!(bench(&["transpose", "--input", &output, "--output", &back]).status.code(), Some(0));
     assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
-    // A file with one axis, with the shape on the command line.
+    // A rung transposes the matrix of a file, too.
+    let by_rung = ["transpose", "--input", &output, "--rung", "tiled_8", "--output", &back, "--force"];
+    assert_eq!(bench(&by_rung).status.code(), Some(0));
+    assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    let fortran = files.write("f.npy", &npy("<f4", true, "(3, 2)", &floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
+    let by_rung = ["transpose", "--input", &fortran, "--rung", "tiled_8", "--output", &back, "--force"];
+    assert_eq!(bench(&by_rung).status.code(), Some(0));
+    assert!(fs::read(&back).unwrap().ends_with(&floats(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0])));
     let flat = files.write("flat.npy", &npy("<f4", false, "(6,)", &floats(&[1.0; 6])));
-    assert_eq!(bench(&["transpose", "--input", &flat, "--rows", "3", "--cols", "2"]).status.code(), Some(0));
-    refused(&["transpose", "--input", &flat], &["1 axis", "--rows"]);
-    refused(&["transpose", "--input", &flat, "--rows", "4", "--cols", "2"], &["6 elements", "8"]);
+    refused(&["transpose", "--input", &flat], &["flat.npy", "at least 2"]);
+    refused(&["transpose", "--input", &flat, "--rung", "tiled_8"], &["one matrix", "--rung"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod arrays;
+mod axes;
 mod device;
 mod exact;
 mod files;

@@ -3,7 +3,7 @@
 use std::fs::{self, File};
 use std::process::{Command, Output};
 
-use crate::{BENCH, Files, bench, refused, stderr, stdout};
+use crate::{BENCH, Files, bench, npy, refused, stderr, stdout};
 
 /// Runs `bench` in a shell, after `setup`.
 #[cfg(unix)]
@@ -26,7 +26,7 @@ fn outputs_that_cannot_be_written_are_refused_before_any_work() {
     for command in ["reduce", "transpose"] {
         refused(&[command, "--plot", &missing], &["cannot write", "no folder"]);
     }
-    refused(&["transpose", "--rows", "2^13", "--cols", "2^13", "--output", &missing], &["cannot write", "no folder"]);
+    refused(&["transpose", "--input", "a.npy", "--output", &missing], &["cannot write", "no folder"]);
 }
 
 #[test]
@@ -39,9 +39,9 @@ fn tables_fit_in_100_characters_without_a_terminal() {
     for command in [
         ["--n", "1000", "--rows", "20", "--cols", "20"].as_slice(),
         &["sum", "--n", "100"],
-        &["reduce", "--op", "count-nonzero", "--shape", "2^10x2^10:columns"],
-        &["transpose", "--rows", "10", "--cols", "10"],
-        &["transpose", "--kind", "permute-102", "--shape", "300x200x100"],
+        &["reduce", "--op", "count-nonzero", "--shape", "2^10x2^10", "--axis", "0"],
+        &["transpose", "--rung", "tiled_8", "--shape", "10x10"],
+        &["transpose", "--permute", "102", "--shape", "300x200x100"],
     ] {
         let (longest, text) = lengths(command);
         assert!(longest <= 100, "{longest}: {text}");
@@ -70,8 +70,8 @@ fn results_are_printed_if_a_plot_cannot_be_written() {
     assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
     assert!(stderr(&output).contains("cannot write") && stderr(&output).contains(&plot), "{}", stderr(&output));
     assert!(!fs::exists(&plot).unwrap(), "no partial file");
-    let matrix = files.path("t.npy");
-    let arguments = ["transpose", "--rows", "10", "--cols", "10", "--output", &matrix];
+    let input = files.write("a.npy", &npy("|u1", false, "(2, 3)", &[0; 6]));
+    let arguments = ["transpose", "--input", &input, "--output", &files.path("t.npy")];
     let output = bench_after("trap '' XFSZ; ulimit -f 0", &arguments);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     assert!(stdout(&output).contains(" right "), "{}", stdout(&output));
@@ -90,12 +90,12 @@ fn results_that_cannot_be_printed_are_an_error() {
 
 #[test]
 fn other_cases_run_after_a_case_without_a_result() {
-    let arguments = ["reduce", "--op", "min,dot", "--shape", "0,3x4:rows,7"];
+    let arguments = ["reduce", "--op", "min,dot", "--shape", "0,3x4:skewed,7"];
     let table = bench(&arguments);
     assert_eq!(table.status.code(), Some(2), "{}", stderr(&table));
     assert_eq!(stdout(&table).matches(" right ").count(), 4, "{}", stdout(&table));
     assert_eq!(stdout(&table).matches(" none ").count(), 2, "{}", stdout(&table));
-    for part in ["NO RESULT: min of f32, 0: the minimum of no elements", "NO RESULT: dot of f32, 3 x 4 rows: a dot"] {
+    for part in ["NO RESULT: min of f32, 0: the minimum of no elements", "NO RESULT: dot of f32, 3 x 4 skewed: a dot"] {
         assert!(stdout(&table).contains(part), "{part} is not in {}", stdout(&table));
     }
     assert!(stderr(&table).contains("2 of 6 cases have no result"), "{}", stderr(&table));

@@ -64,11 +64,11 @@ const CONTEXTS: [Context; 25] = {
         of(&["sum"], &[N]),
         of(&["sum"], &[("input", "a.npy")]),
         of(&["sum"], &[N, ("rung", "neighbored")]),
-        of(&["reduce"], &[("shape", "6x10:rows")]),
+        of(&["reduce"], &[("shape", "6x10"), ("axis", "0")]),
         of(&["reduce"], &[("input", "a.npy")]),
         of(&["reduce"], &[("all", ""), ("limit", "1")]),
         of(&["reduce"], &[("table", "sums"), ("limit", "1")]),
-        of(&["transpose"], &[("rows", "6"), ("cols", "25")]),
+        of(&["transpose"], &[("rung", "tiled_16"), ("shape", "6x25")]),
         of(&["transpose"], &[("input", "a.npy")]),
         of(&["transpose"], &[("shape", "5x7")]),
         of(&["transpose"], &[("all", ""), ("limit", "1")]),
@@ -80,7 +80,7 @@ const CONTEXTS: [Context; 25] = {
 fn value(context: &Context, option: &str) -> &'static str {
     let command = context.command;
     match option {
-        "all" | "check" | "force" | "nvtx" | "wide" => "",
+        "all" | "check" | "force" | "keep-dims" | "nvtx" | "wide" => "",
         "arch" => "sm_86",
         "axis" => "1",
         "block" => "64",
@@ -100,6 +100,7 @@ fn value(context: &Context, option: &str) -> &'static str {
         "op" => "max",
         "output" => "out.npy",
         "peers" => "peers",
+        "permute" => "10",
         "plot" => "plot.svg",
         "ptx" => "other-ptx",
         "rows" => "3",
@@ -114,7 +115,7 @@ fn value(context: &Context, option: &str) -> &'static str {
         "schedule" => "seed=3",
         "seed" => "5",
         "shape" if command == ["transpose"] => "4x6",
-        "shape" => "3x4:columns",
+        "shape" => "3x4",
         "size" => "8",
         "table" if command == ["transpose"] => "permutations",
         "table" => "rows",
@@ -126,10 +127,11 @@ fn value(context: &Context, option: &str) -> &'static str {
 type HasEffect = fn(&Run) -> bool;
 
 /// The options whose effect is in no report: why, and how it shows in another way.
-const NOT_IN_REPORT: [(&str, &str, HasEffect); 7] = [
+const NOT_IN_REPORT: [(&str, &str, HasEffect); 8] = [
     ("device", "without a driver there is no other device", |run| run.code == 2),
     ("force", "it replaces a file", |run| run.has_results()),
     ("format", "it is the format, here CSV", |run| run.stdout.lines().next().is_some_and(|line| line.contains(','))),
+    ("keep-dims", "it changes the extents in a file", |run| run.has_results()),
     ("nvtx", "a profiler gets the ranges", |run| run.stderr.contains("push ") && run.stderr.contains("pop")),
     ("output", "it writes a file", |run| run.has_results()),
     ("plot", "it writes a file", |run| run.has_plot),

@@ -50,9 +50,11 @@ fn lengths_around_a_warp_and_zero() {
             assert_eq!(output.status.code(), Some(0), "{arguments:?}: {}{}", stdout(&output), stderr(&output));
         }
     }
-    for (rows, columns) in [("0", "5"), ("1", "1"), ("1", "33"), ("33", "1")] {
-        let output = bench(&["transpose", "--rows", rows, "--cols", columns]);
-        assert_eq!(output.status.code(), Some(0), "{rows} x {columns}: {}", stderr(&output));
+    for shape in ["0x5", "1x1", "1x33", "33x1"] {
+        for rung in [[].as_slice(), &["--rung", "tiled_8"]] {
+            let output = bench(&[&["transpose", "--shape", shape], rung].concat());
+            assert_eq!(output.status.code(), Some(0), "{shape}: {}", stderr(&output));
+        }
     }
 }
 
@@ -68,12 +70,12 @@ fn the_sum_of_no_elements_is_zero() {
 
 #[test]
 fn reductions_of_any_kind() {
-    let arguments = ["--op", "sum,argmax,min-max", "--dtype", "f16,i8", "--shape", "4096,30x50:rows,30x50:columns"];
+    let arguments = ["--op", "sum,argmax,min-max", "--dtype", "f16,i8", "--shape", "4096,30x50,30x50:skewed"];
     let table = bench(&[&["reduce"], &arguments[..]].concat());
     assert_eq!(table.status.code(), Some(0), "{}", stderr(&table));
     let text = stdout(&table);
     assert_eq!(text.matches(" right ").count(), 3 * 2 * 3, "{text}");
-    for part in ["argmax", "f16", "2^12", "30 x 50 rows", "30 x 50 columns"] {
+    for part in ["argmax", "f16", "2^12", "30 x 50 ", "30 x 50 skewed"] {
         assert!(text.contains(part), "{part} is not in: {text}");
     }
     let json = bench(&[&["reduce", "--format", "json", "--offset", "1"], &arguments[..]].concat());
@@ -91,19 +93,23 @@ fn every_operator_of_every_type() {
     assert_eq!((&*all[0].0, &*all[0].1), ("sum", DTYPES));
     for (operator, types) in &all {
         // A dot product is over the whole inputs.
-        let shapes = if operator == "dot" { "1,33,5000" } else { "1,33,5000,30x50:rows,30x50:columns,20x30:skewed" };
-        let run = |shapes: &str, offset: &str| {
+        let all: [(_, &[&str]); 3] =
+            [("1,33,5000,20x30:skewed", &[]), ("30x50", &["--axis", "0"]), ("30x50", &["--axis", "1"])];
+        let runs = if operator == "dot" { &[("1,33,5000", &[][..])][..] } else { &all };
+        let run = |shapes: &str, axis: &[&str], offset: &str| {
             let arguments = ["reduce", "--op", operator, "--dtype", types, "--shape", shapes, "--offset", offset];
-            bench(&[&arguments[..], &["--format", "csv"]].concat())
+            bench(&[&arguments[..], axis, &["--format", "csv"]].concat())
         };
-        for offset in ["0", "1"] {
-            let output = run(shapes, offset);
+        for (offset, (shapes, axis)) in
+            ["0", "1"].into_iter().flat_map(|offset| runs.iter().map(move |of| (offset, of)))
+        {
+            let output = run(shapes, axis, offset);
             assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
             let cases = types.split(',').count() * shapes.split(',').count();
             assert_eq!(stdout(&output).matches(",true,").count(), cases, "{operator}: {}", stdout(&output));
         }
         // An operator like `min` has no value for no elements.
-        let empty = run("0", "0");
+        let empty = run("0", &[], "0");
         let is_refused = empty.status.code() == Some(2) && stderr(&empty).contains("of no elements has no value");
         let is_right = stdout(&empty).matches(",true,").count() == types.split(',').count();
         assert!(is_refused || is_right, "{operator}: {}{}", stdout(&empty), stderr(&empty));
@@ -134,7 +140,6 @@ fn the_times_of_a_cpu_are_not_drawn() {
 fn reductions_that_do_not_exist() {
     refused(&["reduce", "--op", "median"], &["median", "argmin"]);
     refused(&["reduce", "--dtype", "f8"], &["f8", "bf16"]);
-    refused(&["reduce", "--shape", "3x4"], &["3x4", "rows"]);
     refused(&["reduce", "--shape", "0", "--op", "min"], &["the minimum of no elements"]);
     refused(&["reduce", "--all", "--op", "sum"], &["--all"]);
     refused(&["reduce", "--table", "sums", "--op", "sum"], &["--table"]);
@@ -147,7 +152,7 @@ fn reductions_that_do_not_exist() {
 fn exact_results_of_every_kind_of_data() {
     const KINDS: &str = "ordinary,wide,subnormal,cancelling,ascending,descending,scales,largest,extremes,nans,\
                          one-large,one-infinity,one-nan,20-exponents,250-exponents";
-    let which = ["reduce", "--data", KINDS, "--dtype", "f32,f16", "--op", "sum,norm", "--shape", "300,3x50:columns"];
+    let which = ["reduce", "--data", KINDS, "--dtype", "f32,f16", "--op", "sum,norm", "--shape", "300,50"];
     let text = stdout(&bench(&[which.as_slice(), &["--format", "csv"]].concat()));
     let lines: Vec<Vec<&str>> = text.lines().map(|line| line.split(',').collect()).collect();
     assert_eq!(lines.len(), 1 + 15 * 2 * 2 * 2);

@@ -115,7 +115,7 @@ fn the_first_signal_ends_a_program_without_results() {
         ("-TERM", ["sum", "--n", "2^28", "--dtype", "f64"].as_slice()),
         ("-INT", &["sum", "--rung", "neighbored", "--n", "2^27"]),
         ("-HUP", &["reduce", "--shape", "2^28"]),
-        ("-INT", &["transpose", "--rows", "2^14", "--cols", "2^14"]),
+        ("-INT", &["transpose", "--shape", "2^14x2^14"]),
         ("-TERM", &["profile", "sequential", "--n", "2^24"]),
     ] {
         let bench = start(command);
@@ -146,7 +146,7 @@ fn one_signal_ends_a_program_whose_output_is_not_read() {
 fn a_second_signal_ends_at_once() {
     // The first case has a result soon, and the second one takes longer than the test.
     for seconds in [1, 2, 4, 8, 16] {
-        let mut bench = start(&["reduce", "--shape", "1,2^24x16:rows"]);
+        let mut bench = start(&["reduce", "--shape", "1x16,2^24x16", "--axis", "1"]);
         sleep(Duration::from_secs(seconds));
         send("-INT", &bench);
         // Within a second, the second signal would be ignored.
