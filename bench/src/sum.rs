@@ -24,8 +24,8 @@ use crate::report::{Measured, Report, Role, Scale, Section};
 
 #[derive(Debug, Args)]
 pub struct SumArguments {
-    /// Sums the array in this NumPy file (.npy, of any type) instead of random numbers; `-` is standard input. NumPy's
-    /// bool is read as u8. NumPy has no bf16: for a file of bf16, give --dtype bf16
+    /// Sums the array in this NumPy file (.npy, of any type, in C or Fortran order) instead of random numbers; `-` is
+    /// standard input. NumPy's bool is read as u8. NumPy has no bf16: for a file of bf16, give --dtype bf16
     #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
     #[command(flatten)]

@@ -16,9 +16,9 @@ use crate::exact::Kind;
 /// The arguments of `bench reduce`.
 #[derive(Debug, Args)]
 pub struct ReduceArguments {
-    /// Reduces the array in this NumPy file (.npy, of any type) instead of random numbers, and prints the results; `-`
-    /// is standard input. NumPy's bool is read as u8, so its sum counts, and its minimum is 0 or 1. NumPy has no bf16:
-    /// for a file of bf16, give --dtype bf16
+    /// Reduces the array in this NumPy file (.npy, of any type, in C or Fortran order) instead of random numbers, and
+    /// prints the results; `-` is standard input. NumPy's bool is read as u8, so its sum counts, and its minimum is 0
+    /// or 1. NumPy has no bf16: for a file of bf16, give --dtype bf16
     #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
     #[command(flatten)]

@@ -145,27 +145,23 @@ impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let side =
             |&n: &usize| if n >= 1024 && n.is_power_of_two() { format!("2^{}", n.ilog2()) } else { n.to_string() };
-        let joined = |words: Vec<String>, by| words.join(by);
-        let mut text = match self.extents() {
+        let sides = match self.extents() {
             [] => "a single element".to_owned(),
-            extents => joined(extents.iter().map(side).collect(), " x "),
+            extents => extents.iter().map(side).collect::<Vec<_>>().join(" x "),
         };
         let axes = self.axes(true);
-        match (self.reduced, &axes[..], self.layout.rank()) {
-            (Reduced::Segments, ..) => text.push_str(" skewed"),
-            (_, axes, rank) if axes.len() == rank => {}
-            (_, [1], 2) => text.push_str(" rows"),
-            (_, [0], 2) => text.push_str(" columns"),
-            (_, [axis], _) => text.push_str(&format!(" along axis {axis}")),
+        let of = match (self.reduced, &axes[..], self.layout.rank()) {
+            (Reduced::Segments, ..) => " skewed".to_owned(),
+            (_, axes, rank) if axes.len() == rank => String::new(),
+            (_, [1], 2) => " rows".to_owned(),
+            (_, [0], 2) => " columns".to_owned(),
+            (_, [axis], _) => format!(" along axis {axis}"),
             (_, axes, _) => {
-                text.push_str(" along axes ");
-                text.push_str(&joined(axes.iter().map(isize::to_string).collect(), " "));
+                format!(" along axes {}", axes.iter().map(isize::to_string).collect::<Vec<_>>().join(" "))
             }
-        }
-        if !self.layout.is_contiguous() {
-            text.push_str(" in Fortran order");
-        }
-        f.pad(&text)
+        };
+        let order = if self.layout.is_contiguous() { "" } else { " in Fortran order" };
+        f.pad(&format!("{sides}{of}{order}"))
     }
 }
 

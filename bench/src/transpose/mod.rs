@@ -26,7 +26,8 @@ use crate::outcome::Outcome;
 
 #[derive(Debug, Args)]
 pub struct TransposeArguments {
-    /// Permutes the array in this NumPy file (.npy, of any type) instead of random elements; `-` is standard input
+    /// Permutes the array in this NumPy file (.npy, of any type, in C or Fortran order) instead of random elements; `-`
+    /// is standard input
     #[arg(long, value_name = "FILE.npy")]
     pub input: Option<PathBuf>,
     /// Writes the result for --input to this NumPy file, with the type of the input
