@@ -138,9 +138,7 @@ mod transpose;
 #[cfg(feature = "simt")]
 mod watch;
 
-pub use reduce::{
-    Axes, ExactElement, ExactSums, PairReducer, PairReduction, Reducer, Reduction, SegmentReducer, Shape,
-};
+pub use reduce::{Axes, ExactElement, ExactSums, IntoInputs, Reducer, Reduces, Reduction, SegmentReducer};
 #[doc(inline)]
 pub use transpose::{ScaledElement, Scaling};
 

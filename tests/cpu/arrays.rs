@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use test_support::arrays::{CHECKS, check_reduced, positions};
+use test_support::pairs::check_pairs;
 use test_support::{executor, times};
 use warpfold::num_complex::Complex32;
 use warpfold::{ArrayView, ArrayViewMut, Error, Gpu, Layout, Plain, Scaling, ops};
@@ -25,6 +26,11 @@ proptest! {
     #[test]
     fn reductions_along_any_axes(most in prop_oneof![1_usize..200, 200_usize..5000], seed: u64) {
         check_reduced(&executor(), seed, most).map_err(TestCaseError::fail)?;
+    }
+
+    #[test]
+    fn dot_products_along_any_axes(most in prop_oneof![1_usize..200, 200_usize..5000], seed: u64) {
+        check_pairs(&executor(), seed, most).map_err(TestCaseError::fail)?;
     }
 
     #[test]
@@ -114,6 +120,84 @@ fn repeated_elements_have_a_limit_too() {
     assert_eq!(gpu.sum(some).unwrap(), 3000.0);
 }
 
+/// Dot products read both inputs where they are: rows with one vector, all rows with all rows, and gaps.
+#[test]
+fn broadcast_inputs_are_not_copied() {
+    let gpu = executor();
+    let kernels = |x: ArrayView<'_, f32>, y: ArrayView<'_, f32>, axis: isize| {
+        let profile = gpu.profile(|| gpu.reduce(ops::Dot, (x, y), axis).map(drop)).unwrap();
+        profile.kernels.iter().map(|kernel| kernel.kernel.clone()).collect::<Vec<_>>()
+    };
+    let numbers: Vec<f32> = (0..6000).map(|i| i as f32).collect();
+    let x = gpu.upload(&numbers).unwrap().reshape(&[60, 100]).unwrap();
+    let vector = x.view().slice(0, 7..8, 1).unwrap().remove_axis(0).unwrap();
+    let (left, right) = (x.view().insert_axis(1).unwrap(), x.view().insert_axis(0).unwrap());
+    let part = x.view().slice(1, ..90, 1).unwrap();
+    let of_rows = [
+        kernels(x.view(), vector, 1),
+        kernels(vector, x.view(), -1),
+        kernels(left, right, 2),
+        kernels(part, vector.slice(0, 10.., 1).unwrap(), 1),
+        kernels(part.reshape(&[6, 10, 90]).unwrap(), part.slice(0, ..10, 1).unwrap(), 2),
+    ];
+    for names in of_rows {
+        assert!(names.len() == 1 && names[0].contains("exact_pairs"), "{names:?}");
+    }
+    // Columns with one vector: only the columns are copied.
+    let column = x.view().slice(1, 3..4, 1).unwrap();
+    let names = kernels(x.view(), column, 0);
+    assert!(names.len() == 3 && names[2].contains("exact_pairs"), "{names:?}");
+    let reducer = gpu.reducer::<_, f32, 2>(ops::Dot, (x.layout(), &Layout::contiguous(&[100]).unwrap()), 1).unwrap();
+    let plan = reducer.to_string();
+    assert_eq!(plan, "60 x 100 of both inputs by rows: 1 block of 32 threads a row");
+}
+
+#[test]
+fn a_reducer_says_how_it_runs() {
+    let gpu = executor();
+    let plan = |extents: &[usize], axes: &[isize]| {
+        let layout = Layout::contiguous(extents).unwrap();
+        gpu.reducer::<_, f32, 1>(ops::Max, &layout, axes).unwrap().to_string()
+    };
+    assert_eq!(plan(&[1000, 16], &[1]), "1000 x 16 by rows: 64 rows a block, 1 lane each");
+    assert_eq!(plan(&[1 << 20], &[0]), "1 x 1048576 by rows: 128 blocks of 256 threads a row");
+    assert_eq!(plan(&[5000, 100], &[0]), "5000 x 100 by columns: tiles of 64 columns, 79 blocks each");
+    assert_eq!(
+        plan(&[6, 5, 7, 4], &[0, 2, 3]),
+        "copy of 5 x 6 x 7 x 4 with strides [28, 140, 4, 1]; 5 x 168 by rows: 5 rows a block, 16 lanes each"
+    );
+}
+
+#[test]
+fn inputs_that_cannot_be_broadcast_are_errors() {
+    let gpu = Gpu::simt();
+    let x = gpu.upload(&[1, 2, 3, 4, 5, 6]).unwrap().reshape(&[2, 3]).unwrap();
+    let y = gpu.upload(&[1, 2]).unwrap();
+    let error = gpu.reduce(ops::Dot, (&x, &y), 1).unwrap_err().to_string();
+    assert!(error.contains("the second input's extent is 2 on axis 0, expected 3 or 1"), "{error}");
+    let error = gpu.dot(&x, &y).unwrap_err().to_string();
+    assert!(error.contains("the second input's list of axes has 1 elements, expected 2"), "{error}");
+    let error = gpu.reduce(ops::Dot, (&x, &x), [1, -1]).unwrap_err().to_string();
+    assert!(error.contains("axis 1 is named twice, as 1 and as -1"), "{error}");
+    let other = Gpu::simt().upload(&[1, 2, 3]).unwrap();
+    assert!(matches!(gpu.reduce(ops::Dot, (&x, &other), 1), Err(Error::OtherDevice { .. })));
+    assert!(matches!(gpu.reduce_all(ops::Dot, (&other, &x)), Err(Error::OtherDevice { .. })));
+    // Beside the inputs in one buffer.
+    let mut buffer = gpu.upload(&[1_i64, 2, 3, 4]).unwrap();
+    let (input, output) = buffer.view_mut().reshape(&[4]).unwrap().split_at(2).unwrap();
+    let (input, output) = (input.as_array_view(), output.slice(0, ..1, 1).unwrap().remove_axis(0).unwrap());
+    gpu.reduce_into(ops::Dot, (input, input), 0, output).unwrap();
+    assert_eq!(gpu.download(&buffer).unwrap(), [1, 2, 5, 4]);
+    // No elements, and no outputs.
+    let none = gpu.zeroed::<f32>(0).unwrap().reshape(&[2, 0]).unwrap();
+    assert_eq!(gpu.download(&gpu.reduce(ops::Dot, (&none, &none), 1).unwrap()).unwrap(), [0.0; 2]);
+    assert!(gpu.reduce(ops::Dot, (&none, &none), 0).unwrap().is_empty());
+    // A pair repeated too often.
+    let one = gpu.upload(&[1.0_f32]).unwrap();
+    let many = one.view().reshape(&[1]).unwrap().broadcast_to(&[(1 << 50) + 1]).unwrap();
+    assert!(matches!(gpu.dot(many, many), Err(Error::TooManyElements(_))));
+}
+
 #[test]
 fn wrong_axes_of_a_reduction_are_errors() {
     let gpu = Gpu::simt();
@@ -136,7 +220,7 @@ fn wrong_axes_of_a_reduction_are_errors() {
     assert!(matches!(gpu.reduce(ops::Max, &none, 1), Err(Error::Empty { .. })));
     assert!(gpu.reduce(ops::Max, &none, 0).unwrap().is_empty());
     // A reducer takes arrays that lie as it was told.
-    let mut reducer = gpu.reducer::<_, i32>(ops::Sum, &Layout::strided(&[2, 3], &[1, 2], 0).unwrap(), 0).unwrap();
+    let mut reducer = gpu.reducer::<_, i32, 1>(ops::Sum, &Layout::strided(&[2, 3], &[1, 2], 0).unwrap(), 0).unwrap();
     let mut sums = gpu.zeroed(3).unwrap();
     let error = reducer.start(&x, &mut sums).unwrap_err().to_string();
     assert!(

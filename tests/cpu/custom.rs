@@ -6,8 +6,9 @@ use test_kernels::operators::Huge;
 use test_support::by_shape::ByShape;
 use test_support::custom::{SHAPES, check, check_layouts, errors, fields_of_reducers, order_of_products};
 use test_support::exact::{ALL, Data};
+use test_support::shape::Shape;
 use test_support::{executor, times};
-use warpfold::{Gpu, Shape};
+use warpfold::Gpu;
 
 #[test]
 fn custom_operators_reduce_every_shape() {

@@ -6,10 +6,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use test_support::by_shape::ByShape;
 use test_support::exact::{self, Data};
+use test_support::shape::Shape;
 use test_support::times;
 use warpfold::exact::ExactSum;
 use warpfold::ops::{Sum, SumOfSquares};
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 use crate::exact_launches::Launched;
 

@@ -10,9 +10,10 @@ use rand::{Rng, SeedableRng};
 use test_support::by_shape::ByShape;
 use test_support::exact::{Data, Exact, RESULTS, numbers};
 use test_support::executor;
+use test_support::shape::Shape;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::Sum;
-use warpfold::{Gpu, Shape, View};
+use warpfold::{Gpu, View};
 
 /// The same check for each type.
 macro_rules! of_each_type {

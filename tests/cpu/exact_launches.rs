@@ -13,9 +13,10 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use test_support::by_shape::ByShape;
 use test_support::exact::{self, Data, Exact, power};
+use test_support::shape::Shape;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Dot, Sum, SumOfSquares};
-use warpfold::{Buffer, Gpu, Shape};
+use warpfold::{Buffer, Gpu};
 
 /// Compares the sums of matrices' columns with the host's. The shape is the batches, rows and columns.
 pub fn check_columns<T: Launched>(gpu: &Gpu, elements: &[T], shape: [usize; 3], plan: [u32; 3]) {

@@ -8,9 +8,10 @@ use rand::{Rng, SeedableRng};
 use test_support::by_shape::ByShape;
 use test_support::exact::power;
 use test_support::executor;
+use test_support::shape::Shape;
+use warpfold::Gpu;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Sum, SumInF64, SumOfSquares};
-use warpfold::{Gpu, Shape};
 
 /// Dynamic shared memory of a launch, in bytes: from none for windows alone to a superaccumulator for each lane.
 const SHARED: [usize; 8] = [0, 100, 1000, 2048, 4096, 8192, 16_384, 25_000];

@@ -5,8 +5,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::by_shape::ByShape;
 use test_support::executor;
+use test_support::shape::Shape;
+use warpfold::Gpu;
 use warpfold::ops::{ArgMax, ArgMin, MinMax, Sum};
-use warpfold::{Gpu, Shape};
 
 fn bytes(len: usize) -> Vec<u8> {
     let mut source = SmallRng::seed_from_u64(len as u64);

@@ -8,11 +8,12 @@ use std::time::Duration;
 
 use cuda_std::prelude::*;
 use test_support::by_shape::ByShape;
+use test_support::shape::Shape;
 use test_support::soak::soak;
 use test_support::strict::Strict;
 use test_support::{executor, times};
 use warpfold::ops::{Dot, Sum};
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 /// Counts its launches.
 #[kernel(block = 1)]

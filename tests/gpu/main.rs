@@ -21,7 +21,9 @@ use test_support::arrays;
 use test_support::by_shape::ByShape;
 use test_support::calls::Calls;
 use test_support::exact::Data;
+use test_support::pairs;
 use test_support::reductions::{PAIRS, dots, large as large_inputs, planned_for_other_devices};
+use test_support::shape::Shape;
 use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
@@ -30,9 +32,10 @@ use test_support::{
 };
 use warpfold::KERNELS;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
+use warpfold::num_complex::Complex32;
 use warpfold::occupancy::Multiprocessor;
 use warpfold::ops::Sum;
-use warpfold::{Error, Gpu, KernelId, Shape};
+use warpfold::{Error, Gpu, KernelId, Scaling};
 
 use self::reductions::{dot_products, lengths, reductions, sums};
 use self::transposes::{permutations, transposes_by_rung, transposes_by_tiles, transposes_in_place, transposes_of};
@@ -336,6 +339,15 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Ok((0..times).try_for_each(of)?)
         }),
     );
+    add(
+        "dot products along any axes".into(),
+        Box::new(|gpu| {
+            let (times, most) = if is_sanitized() { (10, 3000) } else { (400, 300_000) };
+            let of = |i: u32| pairs::check_pairs(gpu, rand::random(), if i.is_multiple_of(2) { 500 } else { most });
+            Ok((0..times).try_for_each(of)?)
+        }),
+    );
+    add("copies of twenty axes".into(), Box::new(copies_of_twenty_axes));
     for checks in &transposes_of_any::EVERY_SIZE {
         let run = move |gpu: &Gpu| {
             let sides = [(2, 3), (19, 7), (33, 40), (130, 257), (1000, 513)];
@@ -448,6 +460,30 @@ fn control_flow(gpu: &Gpu, rung: ControlFlowRung) -> Result<(), Failed> {
 
 fn warps_of_cube(gpu: &Gpu) -> Result<(), Failed> {
     if test_support::warps_of_cube(gpu)? { Ok(()) } else { Err("threads are not in warps as CUDA says".into()) }
+}
+
+/// Axes of two elements in orders in which none can be merged, as tensor networks have them, also scaled.
+fn copies_of_twenty_axes(gpu: &Gpu) -> Result<(), Failed> {
+    let rank = if is_sanitized() { 12 } else { 20 };
+    let numbers: Vec<u32> = (0..1 << rank).collect();
+    let scaled: Vec<Complex32> = numbers.iter().map(|&i| Complex32::new(i as f32, 1.0)).collect();
+    let (x, z) = (gpu.upload(&numbers)?.reshape(&vec![2; rank])?, gpu.upload(&scaled)?.reshape(&vec![2; rank])?);
+    for step in [7, 11, 5] {
+        let axes: Vec<isize> = (0..rank).map(|axis| (axis * step % rank) as isize).collect();
+        let permuted = x.view().permute_axes(&axes)?;
+        let positions = arrays::positions(permuted.layout());
+        let expected: Vec<u32> = positions.iter().map(|&at| at as u32).collect();
+        if gpu.download(&gpu.contiguous(permuted)?)? != expected {
+            return Err(format!("axes {axes:?} are permuted wrongly").into());
+        }
+        let mut output = gpu.zeroed::<Complex32>(1 << rank)?.reshape(&vec![2; rank])?;
+        gpu.copy_scaled(Scaling::by(Complex32::i()).and_conjugate(), z.view().permute_axes(&axes)?, &mut output)?;
+        let expected: Vec<Complex32> = positions.iter().map(|&at| Complex32::i() * scaled[at].conj()).collect();
+        if gpu.download(&output)? != expected {
+            return Err(format!("axes {axes:?} are scaled wrongly").into());
+        }
+    }
+    Ok(())
 }
 
 fn occupancies(gpu: &Gpu) -> Result<(), Failed> {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use half::{bf16, f16};
 use warpfold::exact::{ExactDot, ExactSum, Summand};
-use warpfold::{Array, Buffer, Error, Gpu, Shape, ops};
+use warpfold::{Array, Buffer, Error, Gpu, ops};
 
 use super::numbers::OfBits;
 use crate::element::Number;
@@ -69,8 +69,7 @@ macro_rules! exact {
             }
 
             fn dots(gpu: &Gpu, x: &Array<Self>, y: &Array<Self>) -> Result<(Operation, Vec<Value>), Error> {
-                let rows = Shape::rows(x.extents()[0], x.extents()[1]);
-                Ok((Operation::Dot, values(gpu, gpu.reduce_pairs(ops::Dot, x.buffer(), y.buffer(), rows)?)?))
+                Ok((Operation::Dot, values(gpu, gpu.reduce(ops::Dot, (x, y), 1)?.into_buffer())?))
             }
         }
     )*};

@@ -84,8 +84,16 @@ pub fn expected_by_rung<T: Number>(numbers: &[T]) -> anyhow::Result<Expected> {
     Ok(expected)
 }
 
+/// The dot products of two inputs along axes.
+pub fn expected_dots<T: Number>(extent: &Extent, a: &[T], b: &[T]) -> anyhow::Result<Vec<Expected>> {
+    let (layout, Form { rows, columns, .. }) = extent.by_result();
+    let (a, b) = (strided::in_c_order(a, &layout)?, strided::in_c_order(b, &layout)?);
+    let row = |row: usize| row * columns..(row + 1) * columns;
+    (0..rows).map(|i| expected_dot(&a[row(i)], &b[row(i)])).collect()
+}
+
 /// The dot product of two inputs.
-pub fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
+fn expected_dot<T: Number>(a: &[T], b: &[T]) -> anyhow::Result<Expected> {
     if let Some(dot) = exact::dot(a, b)? {
         return Ok(dot);
     }

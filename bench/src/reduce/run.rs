@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use anyhow::bail;
 use half::{bf16, f16};
 use kernels::for_each_builtin;
-use warpfold::{ArrayView, Error, Gpu, PairReduction, Reduction, Shape, ops};
+use warpfold::{ArrayView, Error, Gpu, Reduces, Reduction, ops};
 
 use super::cases::{Case, name_of};
 use super::data::{numbers, numbers_of_kind, skewed_offsets};
-use super::expected::{bytes_expected, expected, expected_dot, first_wrong};
+use super::expected::{bytes_expected, expected, expected_dots, first_wrong};
 use super::form::{Axis, Form};
 use super::operators::{Data, Operator};
 use super::peers::Peers;
@@ -159,7 +159,7 @@ where
 }
 
 /// Measures a reduction of two inputs.
-fn measure_pairs<O: PairReduction<T> + Default, T: Number>(
+fn measure_pairs<O: Reduces<T, 2> + Default, T: Number>(
     gpu: &Gpu,
     plan: &Plan,
     peers: &mut Peers,
@@ -170,24 +170,30 @@ where
 {
     let case = &job.case;
     let Case { extent, offset, .. } = *case;
-    let is_whole = extent.form().is_some_and(|form| form.axis == Axis::All);
-    anyhow::ensure!(is_whole, "a dot product takes two whole vectors: give only a length as --shape");
+    anyhow::ensure!(segments(job).is_none(), "a dot product takes arrays along axes, and no segments by offsets");
     let len = extent.elements();
     check_memory::<T>(gpu, plan, job, 2)?;
     let (a, b): (Vec<T>, Vec<T>) = (numbers(Data::Whole, offset, len)?, numbers(Data::Whole, offset, len)?);
     let (first, second) = (Inputs::new(gpu, plan, &a, offset)?, Inputs::new(gpu, plan, &b, offset)?);
-    let expected = [expected_dot(&a[offset..], &b[offset..])?];
+    let expected = expected_dots(&extent, &a[offset..], &b[offset..])?;
     drop((a, b));
-    let mut output = gpu.zeroed::<O::Output>(1)?;
-    let mut reducer = gpu.pair_reducer(O::default(), Shape::all(len))?;
-    let measured = times(gpu, plan, &mut |i| reducer.start(first.view(i)?, second.view(i)?, &mut output))?;
+    let mut output = gpu.zeroed::<O::Output>(extent.results())?;
+    let (layout, axes) = extent.array();
+    let mut reducer = gpu.reducer(O::default(), (&layout, &layout), axes)?;
+    let measured = times(gpu, plan, &mut |i| {
+        let inputs = (ArrayView::new(first.view(i)?, &layout)?, ArrayView::new(second.view(i)?, &layout)?);
+        reducer.start(inputs, &mut output)
+    })?;
     let found = ReductionOutput::numbers(gpu.download(&output)?);
     let wrong = first_wrong(&found, &expected);
     let mut peer_times = PeerTimes::default();
-    let cublas = peers.cublas(gpu, plan, case, &first.addresses()?, Some(&second.addresses()?));
-    peer_times.set_cublas(cublas.unwrap_or_else(|error| without("cuBLAS", case, &error)));
-    drop((first, second));
-    peer_times.set_pytorch(peers.pytorch(case));
+    // The peers have the product of whole vectors.
+    if extent.form().is_some_and(|form| form.axis == Axis::All) {
+        let cublas = peers.cublas(gpu, plan, case, &first.addresses()?, Some(&second.addresses()?));
+        peer_times.set_cublas(cublas.unwrap_or_else(|error| without("cuBLAS", case, &error)));
+        drop((first, second));
+        peer_times.set_pytorch(peers.pytorch(case));
+    }
     let row = Row::new(case, 2 * len * size_of::<T>(), wrong, measured, peer_times);
     Ok((row, Array::of_list(found)))
 }

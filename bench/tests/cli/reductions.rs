@@ -92,10 +92,12 @@ fn every_operator_of_every_type() {
     let all = operators();
     assert_eq!((&*all[0].0, &*all[0].1), ("sum", DTYPES));
     for (operator, types) in &all {
-        // A dot product is over the whole inputs.
+        // A dot product takes no segments by offsets.
         let all: [(_, &[&str]); 3] =
             [("1,33,5000,20x30:skewed", &[]), ("30x50", &["--axis", "0"]), ("30x50", &["--axis", "1"])];
-        let runs = if operator == "dot" { &[("1,33,5000", &[][..])][..] } else { &all };
+        let of_pairs: [(_, &[&str]); 3] =
+            [("1,33,5000", &[]), ("30x50", &["--axis", "0"]), ("6x5x4,30x50x1", &["--axis", "0,-1"])];
+        let runs = if operator == "dot" { &of_pairs } else { &all };
         let run = |shapes: &str, axis: &[&str], offset: &str| {
             let arguments = ["reduce", "--op", operator, "--dtype", types, "--shape", shapes, "--offset", offset];
             bench(&[&arguments[..], axis, &["--format", "csv"]].concat())

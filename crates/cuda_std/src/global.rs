@@ -96,6 +96,32 @@ impl<'a, T: Stored> Global<'a, T> {
         self.len == 0
     }
 
+    /// The view without its first `count` elements. Traps if it has fewer.
+    #[inline(always)]
+    #[track_caller]
+    pub fn skip(&self, count: usize) -> Self {
+        if count > self.len {
+            backend::out_of_bounds("the start of a view of global memory", count, self.len);
+        }
+        // SAFETY: the elements are inside this view.
+        unsafe { self.skip_unchecked(count) }
+    }
+
+    /// [`Global::skip`], unchecked on a GPU.
+    ///
+    /// # Safety
+    /// `count` is at most [`Global::len`].
+    #[inline(always)]
+    #[track_caller]
+    pub unsafe fn skip_unchecked(&self, count: usize) -> Self {
+        #[cfg(not(target_arch = "nvptx64"))]
+        if count > self.len {
+            backend::out_of_bounds("the start of a view of global memory", count, self.len);
+        }
+        // SAFETY: the elements are inside this view, as promised by the caller.
+        unsafe { Self::from_raw(self.start.add(count), self.len.wrapping_sub(count)) }
+    }
+
     /// Loads the element at `i`. Traps outside the view.
     #[inline(always)]
     #[track_caller]

@@ -11,7 +11,7 @@ mod ndarray;
 mod owned;
 mod view;
 
-pub(crate) use checks::{check_apart, same_extents};
+pub(crate) use checks::{SECOND_INPUT, TARGET, broadcast, check_apart, same_extents};
 pub use into_view::{IntoArrayView, IntoArrayViewMut};
 pub(crate) use layout::distinct;
 pub use layout::{Layout, MAX_RANK};

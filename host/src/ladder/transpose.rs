@@ -4,7 +4,7 @@ use cuda_std::launch::Kernel;
 use kernels::ladder::transpose::{self as ladder, TransposeArgs, VECTORIZED_TILE, tiles};
 
 use super::{find, grid_of};
-use crate::array::same_extents;
+use crate::array::{TARGET, same_extents};
 use crate::{Array, Error, Gpu};
 
 /// The handle of a transpose kernel.
@@ -147,7 +147,7 @@ impl TransposeRung {
             return Err(Error::Length { operation: OPERATION, what: "the matrix's list of axes", found, expected: 2 });
         };
         let expected = matrix.layout().permute_axes(&[1, 0])?;
-        same_extents(OPERATION, &expected, result.layout())?;
+        same_extents(OPERATION, &expected, result.layout(), TARGET)?;
         if rows == 0 || columns == 0 {
             gpu.use_memory(matrix.buffer().view().memory(), OPERATION)?;
             return gpu.use_memory(result.buffer().view().memory(), OPERATION);

@@ -1,6 +1,6 @@
 //! The axes of a reduction.
 
-use super::planned::OPERATION;
+use super::OPERATION;
 use crate::array::{MAX_RANK, distinct};
 use crate::{Error, Layout};
 

@@ -1,20 +1,19 @@
 //! Calls that reduce and wait for the result, one for each operator.
 
 use cuda_std::element::Element;
-use kernels::ops::{
-    All, Any, ArgMax, ArgMin, CountFinite, CountNan, CountNonzero, Max, Mean, Min, MinMax, Norm, Product, Sum,
-    SumOfSquares,
-};
+use kernels::ops::{All, Any, ArgMax, ArgMin, CountNonzero, Dot, Max, Mean, Min, MinMax, Norm, Product, Sum};
 
-use super::along_axes::AlongAxes;
-use super::planned::OPERATION;
+use super::inputs::IntoInputs;
+use super::plan::check_inputs;
+use super::private::Token;
 use super::reducer::Reducer;
-use super::{Axes, Reduction};
-use crate::array::{IntoArrayView, IntoArrayViewMut, check_apart, same_extents};
+use super::{Axes, OPERATION, Reduces, Reduction};
+use crate::array::{IntoArrayView, IntoArrayViewMut, SECOND_INPUT, TARGET, check_apart, same_extents};
 use crate::{Array, Buffer, Error, Gpu, Layout};
 
 impl Gpu {
-    /// A reduction of arrays of one layout along some axes, with its memory, which can be started any number of times.
+    /// A reduction of arrays of certain layouts along some axes, with its memory, which can be started any number of
+    /// times. `layouts` is the layout of the input, or a pair of layouts for an operator of two inputs.
     ///
     /// ```
     /// use warpfold::{Gpu, Layout, ops};
@@ -29,13 +28,14 @@ impl Gpu {
     ///
     /// # Errors
     /// As for [`Gpu::reduce`], without an input; or memory runs out.
-    pub fn reducer<O: Reduction<T>, T: Element>(
+    pub fn reducer<'l, O: Reduces<T, N>, T: Element, const N: usize>(
         &self,
         operator: O,
-        layout: &Layout,
+        layouts: impl Into<[&'l Layout; N]>,
         axes: impl Into<Axes>,
-    ) -> Result<Reducer<T, O::Output>, Error> {
-        Reducer::new(self, layout, AlongAxes::plan(self, operator, layout, axes.into())?)
+    ) -> Result<Reducer<T, O::Output, N>, Error> {
+        let layouts = layouts.into();
+        Reducer::new(self, layouts, operator.plan(self, layouts, axes.into(), Token)?)
     }
 
     /// Reduces an array along some axes, to a new array of the others.
@@ -55,25 +55,40 @@ impl Gpu {
     /// # Ok::<(), warpfold::Error>(())
     /// ```
     ///
+    /// An operator of two inputs takes a pair, whose extents are broadcast as in NumPy: axes are counted from the last,
+    /// and an axis of one element is repeated. Nothing is copied for that.
+    ///
+    /// ```
+    /// use warpfold::{Gpu, ops};
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// // The dot product of each row with one vector.
+    /// let rows = gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0, 5.0, 6.0])?.reshape(&[3, 2])?;
+    /// let vector = gpu.upload(&[10.0, 1.0])?;
+    /// let products = gpu.reduce(ops::Dot, (&rows, &vector), 1)?;
+    /// assert_eq!(gpu.download(&products)?, [12.0, 34.0, 56.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// An axis does not exist or is named twice, an output has no elements and the operator has no result for that, an
-    /// operator that uses an index is given several axes but not all, the array belongs to another device, memory runs
-    /// out, or earlier work has failed.
-    pub fn reduce<'a, O: Reduction<T>, T: Element>(
+    /// operator that uses an index is given several axes but not all, two inputs cannot be broadcast, an array belongs
+    /// to another device, memory runs out, or earlier work has failed.
+    pub fn reduce<'i, O: Reduces<T, N>, T: Element, const N: usize>(
         &self,
         operator: O,
-        input: impl IntoArrayView<'a, T>,
+        inputs: impl IntoInputs<'i, T, N>,
         axes: impl Into<Axes>,
     ) -> Result<Array<O::Output>, Error> {
-        let input = input.into_array_view();
-        let along = AlongAxes::plan(self, operator, input.layout(), axes.into())?;
-        along.check_input(self, &input)?;
+        let inputs = inputs.into_inputs();
+        let plan = operator.plan(self, inputs.each_ref().map(|input| input.layout()), axes.into(), Token)?;
+        check_inputs(self, &inputs)?;
         // A kernel writes every output.
-        let buffer = Buffer::new(&self.backend(), along.output().len(), "allocate an array")?;
-        let mut output = Array::new(buffer, *along.output());
-        let mut scratch = along.scratch(self, true)?;
-        let mut workspace = self.workspaces().take(self, along.workspace_size())?;
-        along.launch(self, &mut workspace, &mut scratch, input, output.view_mut())?;
+        let buffer = Buffer::new(&self.backend(), plan.output().len(), "allocate an array")?;
+        let mut output = Array::new(buffer, *plan.output());
+        let mut scratch = plan.scratch(self, true)?;
+        let mut workspace = self.workspaces().take(self, plan.workspace_size())?;
+        plan.launch(self, &mut workspace, &mut scratch, inputs, output.view_mut())?;
         self.workspaces().put_back(workspace);
         Ok(output)
     }
@@ -81,41 +96,72 @@ impl Gpu {
     /// [`Gpu::reduce`] to an existing array, of any layout.
     ///
     /// # Errors
-    /// As for [`Gpu::reduce`]; or the output's extents are not those of the result, or it overlaps the input in memory.
-    pub fn reduce_into<'i, 'o, O: Reduction<T>, T: Element>(
+    /// As for [`Gpu::reduce`]; or the output's extents are not those of the result, or it overlaps an input in memory.
+    pub fn reduce_into<'i, 'o, O: Reduces<T, N>, T: Element, const N: usize>(
         &self,
         operator: O,
-        input: impl IntoArrayView<'i, T>,
+        inputs: impl IntoInputs<'i, T, N>,
         axes: impl Into<Axes>,
         output: impl IntoArrayViewMut<'o, O::Output>,
     ) -> Result<(), Error> {
-        let (input, output) = (input.into_array_view(), output.into_array_view_mut());
-        let along = AlongAxes::plan(self, operator, input.layout(), axes.into())?;
-        along.check_input(self, &input)?;
+        let (inputs, output) = (inputs.into_inputs(), output.into_array_view_mut());
+        let plan = operator.plan(self, inputs.each_ref().map(|input| input.layout()), axes.into(), Token)?;
+        check_inputs(self, &inputs)?;
         self.use_memory(output.memory(), OPERATION)?;
-        same_extents(OPERATION, along.output(), output.layout())?;
-        check_apart(OPERATION, &input, &output)?;
-        let mut scratch = along.scratch(self, output.layout().is_contiguous())?;
-        let mut workspace = self.workspaces().take(self, along.workspace_size())?;
-        along.launch(self, &mut workspace, &mut scratch, input, output)?;
+        same_extents(OPERATION, plan.output(), output.layout(), TARGET)?;
+        inputs.iter().try_for_each(|input| check_apart(OPERATION, input, &output))?;
+        let mut scratch = plan.scratch(self, output.layout().is_contiguous())?;
+        let mut workspace = self.workspaces().take(self, plan.workspace_size())?;
+        plan.launch(self, &mut workspace, &mut scratch, inputs, output)?;
         self.workspaces().put_back(workspace);
         Ok(())
     }
 
-    /// Reduces a whole array to one value.
+    /// Reduces a whole array, or a pair of arrays, to one value.
     ///
     /// # Errors
-    /// The array is empty and the operator has no result for no elements, it belongs to another device, memory for the
-    /// workspace (about 80 KiB for most reductions, once for each handle) runs out, or earlier work has failed.
-    pub fn reduce_all<'a, O: Reduction<T>, T: Element>(
+    /// The array is empty and the operator has no result for no elements, two inputs cannot be broadcast, an array
+    /// belongs to another device, memory for the workspace (about 80 KiB for most reductions, once for each handle) runs
+    /// out, or earlier work has failed.
+    pub fn reduce_all<'i, O: Reduces<T, N>, T: Element, const N: usize>(
         &self,
         operator: O,
-        input: impl IntoArrayView<'a, T>,
+        inputs: impl IntoInputs<'i, T, N>,
     ) -> Result<O::Output, Error> {
-        let input = input.into_array_view();
-        let along = AlongAxes::plan(self, operator, input.layout(), Axes::ALL)?;
-        along.check_input(self, &input)?;
-        self.one_result(along.workspace_size(), |workspace, output| along.launch_one(self, workspace, input, output))
+        let inputs = inputs.into_inputs();
+        let plan = operator.plan(self, inputs.each_ref().map(|input| input.layout()), Axes::ALL, Token)?;
+        check_inputs(self, &inputs)?;
+        self.one_result(plan.workspace_size(), |workspace, output| plan.launch_one(self, workspace, inputs, output))
+    }
+
+    /// The dot product of two arrays of the same extents; 0 for no elements. For floats it is exact, rounded once (of
+    /// `f16` and `bf16` to `f32`); for integers it is computed in 64 bits. See [`Dot`]. [`Gpu::reduce`] takes it along
+    /// any axes.
+    ///
+    /// ```
+    /// use warpfold::Gpu;
+    ///
+    /// let gpu = Gpu::first_or_simt()?;
+    /// let (x, y) = (gpu.upload(&[1.0_f32, 2.0, 3.0])?, gpu.upload(&[4.0_f32, 5.0, 6.0])?);
+    /// assert_eq!(gpu.dot(&x, &y)?, 32.0);
+    /// let (x, y) = (gpu.upload(&[1e300_f64, 3.0, -1e300])?, gpu.upload(&[1e300_f64, 4.0, 1e300])?);
+    /// assert_eq!(gpu.dot(&x, &y)?, 12.0);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The extents of `x` and `y` differ; or as for [`Gpu::reduce_all`].
+    pub fn dot<'i, T: Element>(
+        &self,
+        x: impl IntoArrayView<'i, T>,
+        y: impl IntoArrayView<'i, T>,
+    ) -> Result<<Dot as Reduces<T, 2>>::Output, Error>
+    where
+        Dot: Reduces<T, 2>,
+    {
+        let (x, y) = (x.into_array_view(), y.into_array_view());
+        same_extents("dot", x.layout(), y.layout(), SECOND_INPUT)?;
+        self.reduce_all(Dot, (x, y))
     }
 }
 
@@ -181,8 +227,6 @@ calls! {
     /// The mean; NaN for no elements. It is the exact sum divided by the number of elements, rounded once. See
     /// [`Mean`].
     mean by Mean;
-    /// The sum of squares; 0 for no elements. For floats it is exact, rounded once. See [`SumOfSquares`].
-    sum_of_squares by SumOfSquares;
     /// The Euclidean norm; 0 for no elements. Exact, rounded once. See [`Norm`].
     ///
     /// ```
@@ -212,8 +256,4 @@ calls_of_one_type! {
     all by All, u8 as bool |answer| answer != 0;
     /// The number of elements that are not 0. See [`CountNonzero`].
     count_nonzero by CountNonzero, u64 as u64 |count| count;
-    /// The number of elements that are NaN. See [`CountNan`].
-    count_nan by CountNan, u64 as u64 |count| count;
-    /// The number of elements that are neither NaN nor infinite. See [`CountFinite`].
-    count_finite by CountFinite, u64 as u64 |count| count;
 }

@@ -24,9 +24,8 @@
 //! # Ok::<(), warpfold::Error>(())
 //! ```
 //!
-//! [`SegmentReducer`] reduces segments of any lengths, whose offsets are in device memory.
-//! [`Gpu::dot`](crate::Gpu::dot) reduces two inputs to their dot product. [`ExactSums`] are running sums of floats that
-//! stay on the device.
+//! [`SegmentReducer`] reduces segments of any lengths, whose offsets are in device memory. [`Dot`](crate::ops::Dot)
+//! reduces two inputs to their dot product. [`ExactSums`] are running sums of floats that stay on the device.
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even: it
 //! does not depend on the order of the elements, the alignment, the layout, the other rows, or the device. Means and
@@ -51,31 +50,33 @@
 //! first NaN, or else of the first of equal elements; a sum of floats that is 0 is +0.0; integers wrap, in 64 bits, or
 //! in their own type with [`WrappingSum`](crate::ops::WrappingSum).
 
-mod along_axes;
 mod axes;
-mod by_states;
 mod calls;
-mod exact;
+mod exact_sums;
 mod geometry;
+mod inputs;
 mod lane_memory;
-mod pairs;
+mod launch;
+mod method;
 mod plan;
-mod planned;
 mod reducer;
+mod reduces;
 mod segments;
-mod shape;
-mod states;
+mod steps;
 mod workspace;
 
 pub use kernels::reduce::reduction::Reduction;
 
 pub use axes::Axes;
-pub use pairs::{PairReducer, PairReduction};
+pub use exact_sums::{ExactElement, ExactSums};
+pub use inputs::IntoInputs;
 pub use reducer::Reducer;
+pub use reduces::Reduces;
 pub use segments::SegmentReducer;
-pub use shape::Shape;
-pub use states::{ExactElement, ExactSums};
 pub(crate) use workspace::Workspaces;
+
+/// The operation's name, for messages.
+const OPERATION: &str = "reduce";
 
 mod private {
     /// Only this crate can name this type, so only this crate can call the functions that take it.

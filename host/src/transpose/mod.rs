@@ -17,7 +17,7 @@ mod unit;
 
 use cuda_std::element::Stored;
 
-use crate::array::{IntoArrayView, IntoArrayViewMut, check_apart, same_extents};
+use crate::array::{IntoArrayView, IntoArrayViewMut, TARGET, check_apart, same_extents};
 use crate::{Array, ArrayView, ArrayViewMut, Buffer, Error, Gpu, Layout, View, ViewMut};
 
 use canonical::{Axis, Canonical};
@@ -123,7 +123,7 @@ impl Gpu {
     fn check_copy<T: Stored>(&self, from: &ArrayView<'_, T>, to: &ArrayViewMut<'_, T>) -> Result<(), Error> {
         self.use_memory(from.elements().memory(), OPERATION)?;
         self.use_memory(to.memory(), OPERATION)?;
-        same_extents(OPERATION, from.layout(), to.layout())?;
+        same_extents(OPERATION, from.layout(), to.layout(), TARGET)?;
         check_apart(OPERATION, from, to)
     }
 

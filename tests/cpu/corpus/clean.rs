@@ -7,13 +7,14 @@ use test_support::by_shape::ByShape;
 use test_support::reductions::data::Kind;
 use test_support::reductions::shapes::Form;
 use test_support::reductions::{Case as Reduction, PAIRS, dots};
+use test_support::shape::Shape;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes::{
     CHECKS, Case as Transpose, EVERY_SIZE, IN_PLACE_CHECKS, ORDERS, PERMUTE_CHECKS, SCALED_CHECKS,
 };
 use test_support::{device_library, times};
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Error, Gpu, Schedule, Shape, SimtOptions, ops, under_schedules};
+use warpfold::{Error, Gpu, Schedule, SimtOptions, ops, under_schedules};
 
 /// The number of lane orders: `WARPFOLD_SCHEDULES`, or `otherwise`.
 fn orders(otherwise: u64) -> u64 {

@@ -9,9 +9,10 @@ use kernels::reduce::exact::terms::Elements;
 use kernels::reduce::{long_rows, pairs};
 use test_support::by_shape::ByShape;
 use test_support::executor;
+use test_support::shape::Shape;
 use test_support::transposes::{CHECKS, Case, IN_PLACE_CHECKS, PERMUTE_CHECKS, SCALED_CHECKS};
 use warpfold::ops::{Dot, MaxOfFloats, Sum};
-use warpfold::{Gpu, KernelProfile, Shape, ops};
+use warpfold::{Gpu, KernelProfile, ops};
 
 /// Whether all blocks of a kernel launch dependents, or none: the next grid starts only after all have done so.
 fn launches_dependents(kernel: &KernelProfile) -> bool {
@@ -51,8 +52,12 @@ fn of_tiles(gpu: &Gpu, tiles: usize) -> [bool; 2] {
     let arguments = pairs::PairArgs {
         first: ones.view(),
         second: ones.view(),
+        rows: 1,
         len,
         pitch: len,
+        second_pitch: len,
+        group_pitch: len,
+        second_group_pitch: len,
         splits: 1,
         tiles: tiles as u32,
         longer_splits: 0,

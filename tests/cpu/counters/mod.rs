@@ -8,8 +8,9 @@ use approx::abs_diff_eq;
 use cuda_std::prelude::*;
 use cuda_std::tile_state;
 use test_support::by_shape::ByShape;
+use test_support::shape::Shape;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
-use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, Shape, SimtOptions, ops};
+use warpfold::{Error, Gpu, KernelProfile, Profile, Schedule, SimtOptions, ops};
 
 /// A launch and its counters from Nsight Compute.
 struct Measured {

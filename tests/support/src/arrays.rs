@@ -1,6 +1,7 @@
 //! Copies between any two layouts, and reductions along any axes, compared with a plain loop over the indices.
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use cuda_std::bytemuck::{Pod, Zeroable, bytes_of, cast_slice_mut};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
@@ -9,7 +10,7 @@ use warpfold::exact::ExactSum;
 use warpfold::ops::{
     ArgMax, ArgMin, CountNonzero, Max, Mean, Min, MinMax, Norm, PairwiseSum, Product, Sum, SumOfSquares,
 };
-use warpfold::{ArrayView, ArrayViewMut, Axes, Element, Error, Gpu, Layout, Plain, Reduction, Shape};
+use warpfold::{ArrayView, ArrayViewMut, Axes, Element, Error, Gpu, Layout, Plain, Reduction};
 
 /// Copies an array of random layouts, and compares all of the output's memory: what lies between its elements and
 /// around them must not be written. The numbers are the seed and the maximum number of elements.
@@ -385,6 +386,7 @@ macro_rules! same_bits {
 same_bits! {
     f32 as u32, |x| x.to_bits();
     f64 as u64, |x| x.to_bits();
+    half::f16 as u16, |x| x.to_bits();
     i64 as i64, |x| x;
     u64 as u64, |x| x;
     i32 as i32, |x| x;

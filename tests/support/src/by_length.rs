@@ -1,12 +1,13 @@
 //! Orders of reduction that depend only on the length: the same bits alone, among other rows, and at any address.
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use cuda_std::prelude::*;
 use half::{bf16, f16};
 use kernels::ops::Operator;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use warpfold::{Error, Gpu, Reduction, Shape, View, ops};
+use warpfold::{Error, Gpu, Reduction, View, ops};
 
 use crate::order::{Fold, Place};
 use crate::reductions::data::{Kind, Random};

@@ -3,8 +3,9 @@
 use std::fmt::Debug;
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use warpfold::ops::{ArgMax, Sum};
-use warpfold::{Array, Buffer, Error, Gpu, Scaling, Shape};
+use warpfold::{Array, Buffer, Error, Gpu, Scaling};
 
 /// The number of columns of the matrices, a multiple of [`DEPTH`].
 const COLUMNS: usize = 170;

@@ -1,6 +1,7 @@
 //! Custom operators and custom exact sums, in every shape, compared with plain Rust.
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use rand::Rng;
 use rand::rngs::SmallRng;
 use test_kernels::operators::{
@@ -9,7 +10,7 @@ use test_kernels::operators::{
 };
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::Product;
-use warpfold::{Element, Error, Gpu, Reduction, Shape};
+use warpfold::{Element, Error, Gpu, Reduction};
 
 use crate::exact::{Data, numbers};
 

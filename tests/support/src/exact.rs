@@ -3,6 +3,7 @@
 mod data;
 mod segments;
 
+use crate::shape::Shape;
 use bitrep::SumF64;
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
@@ -10,7 +11,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::SumInF64;
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 pub use self::data::*;
 pub use self::segments::*;

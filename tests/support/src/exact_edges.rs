@@ -1,12 +1,13 @@
 //! Exact sums with elements that take each path of the kernels, at each kind of position.
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
+use warpfold::Gpu;
 use warpfold::exact::{ExactDot, ExactSum};
-use warpfold::ops::{Dot, Mean, Norm, Sum, SumOfSquares};
-use warpfold::{Gpu, Shape};
+use warpfold::ops::{Mean, Norm, Sum, SumOfSquares};
 
 use crate::exact::{Data, Exact, RESULTS, numbers, power, same, text};
 
@@ -239,7 +240,7 @@ macro_rules! extremes_in_recordings {
             let mut mean = gpu.reducer_of::<_, $type>(Mean, of_all).map_err(text)?;
             let mut squares = gpu.reducer_of::<_, $type>(SumOfSquares, of_all).map_err(text)?;
             let mut norm = gpu.reducer_of::<_, $type>(Norm, of_all).map_err(text)?;
-            let mut dot = gpu.pair_reducer::<_, $type>(Dot, of_all).map_err(text)?;
+            let mut dot = gpu.dots_of::<$type>(of_all).map_err(text)?;
             let mut rows = gpu.reducer_of::<_, $type>(Sum, Shape::rows(ROWS, LEN / ROWS)).map_err(text)?;
             let mut columns = gpu.reducer_of::<_, $type>(Sum, Shape::columns(LEN / COLUMNS, COLUMNS)).map_err(text)?;
             let mut segments = gpu.segment_reducer::<_, $type>(Sum, OFFSETS.len() - 1, LEN).map_err(text)?;

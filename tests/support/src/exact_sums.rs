@@ -1,12 +1,13 @@
 //! Exact sums that stay on the device, compared with those on the host and with the same elements in one call.
 
 use crate::by_shape::AddByShape;
+use crate::shape::Shape;
 use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use warpfold::exact::{ExactSum, MAX_ELEMENTS, Specials, TooManyElements};
-use warpfold::{Error, ExactElement, ExactSums, Gpu, Shape, View};
+use warpfold::{Error, ExactElement, ExactSums, Gpu, View};
 
 use crate::exact::{ALL, Data, Exact, numbers};
 

@@ -6,10 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use warpfold::ops::Sum;
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 use crate::strict::Strict;
 

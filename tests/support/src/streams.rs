@@ -3,8 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use warpfold::exact::{ExactDot, ExactSum};
-use warpfold::{Buffer, Error, Gpu, Scaling, Shape, ops};
+use warpfold::{Buffer, Error, Gpu, Scaling, ops};
 
 use crate::calls::Calls;
 
@@ -104,7 +105,7 @@ pub fn recordings_of_each_kind(gpu: &Gpu) -> Outcome {
     let offsets = gpu.upload(&[0_u64, 5, 5, 20_000, 60_000]).map_err(failed)?;
     let (mut segments, mut pairs) = (
         gpu.segment_reducer::<_, f32>(ops::Sum, 4, numbers.len()).map_err(failed)?,
-        gpu.pair_reducer::<_, f32>(ops::Dot, Shape::rows(6, 10_000)).map_err(failed)?,
+        gpu.dots_of::<f32>(Shape::rows(6, 10_000)).map_err(failed)?,
     );
     let outputs = |len: usize| gpu.zeroed::<f32>(len);
     let mut all = [4, 6, numbers.len(), numbers.len(), numbers.len()].map(outputs);

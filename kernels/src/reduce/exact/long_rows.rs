@@ -20,6 +20,7 @@ use super::terms::{Float, Inputs, One, Terms, Two};
 use super::warp_sum::{WarpSum, items_of_vector, largest_of_warp, term_count, window_above};
 use crate::ops::{Dot, Sum, SumOfSquares};
 use crate::reduce::long_rows::Split;
+use crate::reduce::pairs::PairRows;
 use crate::reduce::remainder::elements_per_block;
 use crate::reduce::tile_range::TileRange;
 pub use crate::reduce::tuning::exact_long_rows::{MAX_THREADS, PAIRS_IN_FLIGHT, VECTORS_IN_FLIGHT};
@@ -122,6 +123,41 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
     sum_split::<O::Terms, _, VECTORS_IN_FLIGHT>((One(&input), terms), split, len, pitch, splits, shared, results);
 }
 
+/// The arguments of [`exact_pairs`](fn@exact_pairs).
+#[arguments]
+pub struct ExactPairArgs<T: Plain> {
+    /// The elements of one input.
+    pub first: Global<T>,
+    /// The elements of the other.
+    pub second: Global<T>,
+    /// Rows of a group.
+    pub rows: u32,
+    /// Elements of a row.
+    pub len: usize,
+    /// Elements of the first input from the start of a row to that of the next one of its group.
+    pub pitch: usize,
+    /// Likewise, of the second input.
+    pub second_pitch: usize,
+    /// Elements of the first input from the start of a group of rows to that of the next one.
+    pub group_pitch: usize,
+    /// Likewise, of the second input.
+    pub second_group_pitch: usize,
+    /// Blocks that share a row: its splits.
+    pub splits: u32,
+    /// Tiles of a split; the longer splits have one more. A tile has a vector for each thread of the block.
+    pub tiles: u32,
+    /// Longer splits, which come first.
+    pub longer_splits: u32,
+    /// The tile states of the rows' splits; all 0 before and after the launch.
+    pub tile_states: GlobalMut<[u64; 2]>,
+    /// Superaccumulators to which the blocks of a row add; all 0 before and after the launch.
+    pub superaccumulators: GlobalMut<i64>,
+    /// How results are computed from sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, in the format that `finish` selects, and aligned for it.
+    pub output: GlobalMut<u8>,
+}
+
 /// [`pairs`](fn@crate::reduce::pairs::pairs) with exact sums.
 ///
 /// # Safety
@@ -133,25 +169,19 @@ pub unsafe fn exact_long_rows<O: ExactOperator<T>, T: Element>(
     min_blocks = 1,
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(
-    first: Global<T>,
-    second: Global<T>,
-    len: usize,
-    pitch: usize,
-    splits: u32,
-    tiles: u32,
-    longer_splits: u32,
-    tile_states: GlobalMut<[u64; 2]>,
-    superaccumulators: GlobalMut<i64>,
-    finish: u32,
-    output: GlobalMut<u8>,
-) {
+pub unsafe fn exact_pairs<O: ExactPairOperator<T>, T: Element>(args: ExactPairArgs<T>) {
+    let ExactPairArgs { first, second, rows, len, pitch, second_pitch, group_pitch, second_group_pitch, .. } = args;
+    let ExactPairArgs { splits, tiles, longer_splits, tile_states, superaccumulators, finish, output, .. } = args;
     let split = Split::of_block(splits, tiles, longer_splits);
     let shared = Shared { tile_states: &tile_states, superaccumulators: &superaccumulators };
+    let place = PairRows { rows, pitches: [pitch, second_pitch], group_pitches: [group_pitch, second_group_pitch] };
+    // SAFETY: the row is inside both inputs, as promised by the caller.
+    let (first, second) = unsafe { place.of_row(&first, &second, split.row) };
     let inputs = (Two(&first, &second), O::Terms::of_word(0));
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
     let results = unsafe { Results::new(finish, output) };
-    sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, pitch, splits, shared, results);
+    // The inputs begin at the row.
+    sum_split::<O::Terms, _, PAIRS_IN_FLIGHT>(inputs, split, len, 0, splits, shared, results);
 }
 
 /// The memory that the blocks of a row share.

@@ -1,13 +1,14 @@
 //! Types whose sums are exact, and data that are hard to sum.
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use half::{bf16, f16};
 use rand::Rng;
 use rand::rngs::SmallRng;
 use rand::seq::index::sample;
 use warpfold::exact::Summand;
 use warpfold::ops::{Dot, Mean, Norm, Sum, SumOfSquares};
-use warpfold::{Element, Error, Gpu, Shape, View};
+use warpfold::{Element, Error, Gpu, View};
 
 /// Kinds of data: each is a hard case for some path of the kernels.
 #[derive(Clone, Copy, Debug)]
@@ -126,7 +127,7 @@ macro_rules! exact {
             }
             const GREATEST: f64 = (2.0 - 2.0 * power(-$digits)) * power(Self::EXPONENTS.0);
             fn results(gpu: &Gpu, view: View<'_, Self>) -> Result<[Self::Sum; 4], Error> {
-                Ok([gpu.sum(view)?, gpu.mean(view)?, gpu.sum_of_squares(view)?, gpu.norm(view)?])
+                Ok([gpu.sum(view)?, gpu.mean(view)?, gpu.reduce_all(SumOfSquares, view)?, gpu.norm(view)?])
             }
             fn results_of_each(gpu: &Gpu, view: View<'_, Self>, shape: Shape) -> Result<[Vec<Self::Sum>; 4], Error> {
                 Ok([

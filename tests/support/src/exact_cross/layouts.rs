@@ -1,6 +1,6 @@
 //! The shapes of the cross: where the elements of each output lie.
 
-use warpfold::Shape;
+use crate::shape::Shape;
 
 /// A shape, as a row of [`LAYOUTS`].
 pub struct Layout {

@@ -5,7 +5,7 @@ use crate::by_shape::ByShape;
 use half::{bf16, f16};
 use test_kernels::operators::{Huge, Magnitude, Positive, Square};
 use warpfold::ops::{Dot, InElementType, Mean, Norm, PairwiseMean, PairwiseSum, Sum, SumInF64, SumOfSquares};
-use warpfold::{Element, Error, ExactElement, Gpu, PairReduction, Reduction, View};
+use warpfold::{Element, Error, ExactElement, Gpu, Reduces, Reduction, View};
 
 use super::layouts::Form;
 use super::reference::{Format, Outcome};
@@ -178,7 +178,7 @@ where
     Mean: Reduction<T, Output: Into<f64>>,
     SumOfSquares: Reduction<T, Output: Into<f64>>,
     Norm: Reduction<T, Output: Into<f64>>,
-    Dot: PairReduction<T, Output: Into<f64>>,
+    Dot: Reduces<T, 2, Output: Into<f64>>,
 {
     let format = T::OF_SUMS;
     vec![
@@ -209,12 +209,12 @@ where
     Mean: Reduction<T, Output: Into<f64>>,
     SumOfSquares: Reduction<T, Output: Into<f64>>,
     Norm: Reduction<T, Output: Into<f64>>,
-    Dot: PairReduction<T, Output: Into<f64>>,
+    Dot: Reduces<T, 2, Output: Into<f64>>,
     InElementType<Sum>: Reduction<T, Output = T>,
     InElementType<Mean>: Reduction<T, Output = T>,
     InElementType<SumOfSquares>: Reduction<T, Output = T>,
     InElementType<Norm>: Reduction<T, Output = T>,
-    InElementType<Dot>: PairReduction<T, Output = T>,
+    InElementType<Dot>: Reduces<T, 2, Output = T>,
 {
     let mut all = of_every_type();
     all[0].operators.push(of("InElementType(Sum)", InElementType(Sum), Outcome::Sum, own));
@@ -245,7 +245,7 @@ where
 fn of_pairs<T, O>(name: &'static str, operator: O, format: Format) -> Operator<T>
 where
     T: Element,
-    O: PairReduction<T, Output: Into<f64>> + Copy + Send + Sync + 'static,
+    O: Reduces<T, 2, Output: Into<f64>> + Copy + Send + Sync + 'static,
 {
     let run = move |gpu: &Gpu, inputs: Inputs<'_, T>| match inputs.form {
         Form::Rows(shape) => {

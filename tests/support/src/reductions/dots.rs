@@ -1,10 +1,12 @@
 //! Dot products.
 
+use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use half::{bf16, f16};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use warpfold::ops::Dot;
-use warpfold::{Element, Gpu, PairReduction, Shape};
+use warpfold::{Element, Gpu, Reduces};
 
 use super::data::{Kind, Random};
 use super::reference::{Operator, dot};
@@ -41,7 +43,7 @@ checks!(f32 f64 f16 bf16 i8 i16 i32 i64 u8 u16 u32 u64);
 
 fn check<T: Element + Random>(gpu: &Gpu, case: &Case) -> Result<Vec<u8>, String>
 where
-    Dot: PairReduction<T, Output: Values>,
+    Dot: Reduces<T, 2, Output: Values>,
     Value: From<T>,
 {
     let Case { kind, rows, len, pitch, .. } = *case;

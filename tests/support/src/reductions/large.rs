@@ -1,9 +1,10 @@
 //! Reductions of more than 2^31 and 2^32 elements, ten million segments, and inputs of special values.
 
 use crate::by_shape::ByShape;
+use crate::shape::Shape;
 use half::f16;
 use warpfold::ops::{ArgMax, ArgMin, CountNan, CountNonzero, Max, Mean, Min, MinMax, Sum, SumOfSquares};
-use warpfold::{Error, Gpu, Shape};
+use warpfold::{Error, Gpu};
 
 /// The memory that the largest of them need on the device, and also on the host.
 pub const BYTES: usize = 6 << 30;
@@ -186,7 +187,7 @@ pub fn special(gpu: &Gpu, len: usize) -> Result<(), String> {
             same("the sum with signalling NaN", gpu.sum(&scattered)?.to_bits(), one_nan),
             same("the minimum with signalling NaN", gpu.min(&scattered)?.to_bits(), one_nan),
             same("the index of the first signalling NaN", gpu.reduce_all(ArgMax, &scattered)?, first as u64),
-            same("the number of signalling NaN", gpu.count_nan(&scattered)?, count),
+            same("the number of signalling NaN", gpu.reduce_all(CountNan, &scattered)?, count),
             same("the number of nonzero elements", gpu.reduce_all(CountNonzero, &scattered)?, len as u64 - 1),
             same("the first row with a signalling NaN", nan_row, Some(first / 1000)),
         ])

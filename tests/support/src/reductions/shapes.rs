@@ -1,8 +1,9 @@
 //! Shapes of test inputs, and the elements of each output.
 
+use crate::shape::Shape;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use warpfold::{Error, Shape};
+use warpfold::Error;
 
 /// The shape of a reduction.
 #[derive(Clone, Copy, Debug)]

@@ -22,15 +22,14 @@ use kernels::reduce::exact::terms;
 use columns::Columns;
 
 use super::axes::Axes;
-use super::exact::Lanes;
-use super::geometry::{Allowed, Geometry, Order};
+use super::geometry::{Allowed, Geometry, Kind, LaunchShape, Order};
 use super::lane_memory::lane_memory_bytes;
-use super::plan::Blocks;
-use super::planned::{check_input, grid};
+use super::launch::{Lanes, RowLanes, grid};
+use super::method::{Blocks, Method};
 use super::private::Token;
-use super::shape::{Kind, Shape};
+use super::steps::Steps;
 use crate::array::IntoArrayView;
-use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, Layout, View, ViewMut};
+use crate::{AnyBlock, Buffer, Error, Gpu, Kernel, View, ViewMut};
 
 /// The operation's name, for messages.
 const OPERATION: &str = "add to exact sums";
@@ -84,6 +83,27 @@ exact_elements! {
     bf16 to f32;
     f32 to f32;
     f64 to f64;
+}
+
+/// How additions to sums are launched. It does not change the sums.
+type AddMethod = Method<RowLanes, Columns>;
+
+impl AddMethod {
+    /// The method for elements of `size` bytes, at least one for each sum.
+    fn of(kind: Kind, size: usize, multiprocessors: usize) -> Self {
+        match kind {
+            Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::can_reduce(len, size) => {
+                Self::Rows { rows, len, pitch, lanes: RowLanes::of(len, pitch, size) }
+            }
+            Kind::Rows { rows, len, pitch } => {
+                Self::long_rows(rows, len, pitch, Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, multiprocessors))
+            }
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                let tiles = Columns::of(batches, rows, columns, multiprocessors);
+                Self::columns(batches, rows, columns, (pitch, batch_pitch), tiles)
+            }
+        }
+    }
 }
 
 /// Words of a state besides its limbs.
@@ -235,66 +255,53 @@ impl<T: ExactElement> ExactSums<T> {
         let (input, axes) = (input.into_array_view(), axes.into());
         let layout = *input.layout();
         let allowed = Allowed { order: Order::Any, columns: true, in_place: true, size: size_of::<T>() };
-        let geometry = Geometry::new(&layout, &axes.of(&layout)?, allowed)?;
+        let geometry = Geometry::<1, Kind>::new(&layout, &axes.of(&layout)?, allowed)?;
         self.gpu.use_memory(input.elements().memory(), OPERATION)?;
         self.check_len("the array's outputs", geometry.outputs())?;
-        let elements = geometry.shape().elements_each() as u64;
+        let elements = geometry.kind.elements_each() as u64;
         let max_count = self.max_count_with(elements)?;
         if self.len > 0 && elements > 0 {
-            self.add_parts(&geometry, input.elements(), layout.offset())?;
+            self.add_parts(&geometry, (input.elements(), layout.offset()))?;
         }
         self.max_count = max_count;
         Ok(())
     }
 
-    /// Launches the additions of all parts. `first` is the input's offset.
-    fn add_parts(&mut self, geometry: &Geometry, input: View<'_, T>, first: usize) -> Result<(), Error> {
-        let copied = geometry.copy.map_or(0, |copy| copy.len());
-        let mut part = match copied {
-            0 => None,
-            len => Some(Buffer::<T>::new(&self.gpu.backend(), len, "allocate memory for a copy")?),
-        };
+    /// Launches the additions of all parts. The input is a view, and the offset of its layout.
+    fn add_parts(&mut self, geometry: &Geometry<1, Kind>, input: (View<'_, T>, usize)) -> Result<(), Error> {
+        let gpu = self.gpu.clone();
+        let mut parts = Steps::of(geometry).parts(&gpu)?;
         for geometry in [Some(geometry), geometry.rest.as_deref()].into_iter().flatten() {
-            for launch in &geometry.launches {
-                let at = first.wrapping_add_signed(launch.input);
-                let (Some(copy), Some(part)) = (geometry.copy, part.as_mut()) else {
-                    self.launch_add(input.skip(at)?, geometry.shape(), launch.result)?;
-                    continue;
-                };
-                let (from, to) = (copy.with_offset(at), Layout::contiguous(copy.extents())?);
-                self.gpu.copy_bytes_of(size_of::<T>(), input.cast(), &from, part.view_mut().cast(), &to)?;
-                self.launch_add(part.view(), geometry.shape(), launch.result)?;
-            }
+            let method = AddMethod::of(geometry.kind, size_of::<T>(), gpu.multiprocessors());
+            Steps::of(geometry).run(&gpu, [input], &mut parts, |[input], first, outputs| {
+                self.launch_add(&method, input, first, outputs)
+            })?;
         }
         Ok(())
     }
 
     /// Adds to the sums from `first` on.
-    fn launch_add(&mut self, input: View<'_, T>, shape: Shape, first: usize) -> Result<(), Error> {
-        check_input(&self.gpu, shape, input)?;
+    fn launch_add(
+        &mut self,
+        method: &AddMethod,
+        input: View<'_, T>,
+        first: usize,
+        outputs: usize,
+    ) -> Result<(), Error> {
         let Self { gpu, kernels, words, .. } = self;
-        let size = size_of::<T>();
-        let states = words.view_mut().slice(first * kernels.words, shape.outputs() * kernels.words)?;
-        match shape.kind {
-            Kind::Rows { rows, len, pitch } if rows > 1 && Lanes::can_reduce(len, size) => {
-                let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
-                let has_singles = !(is_even && input.address().is_multiple_of(16));
-                let Lanes { lanes, vectors, rows_per_block } = Lanes::of(len, size, has_singles);
+        let states = words.view_mut().slice(first * kernels.words, outputs * kernels.words)?;
+        match *method {
+            Method::Nothing => Ok(()),
+            Method::Rows { rows, len, pitch, lanes } => {
+                let (Lanes { lanes, vectors, rows_per_block }, has_singles) = lanes.at(input.address());
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
-                let arguments = exact_states_of_rows::Args {
-                    input,
-                    rows,
-                    len,
-                    pitch,
-                    lanes_log: lanes.ilog2(),
-                    vectors_log: vectors.ilog2(),
-                    has_singles: u32::from(has_singles),
-                    states,
-                };
+                let (lanes_log, vectors_log) = (lanes.ilog2(), vectors.ilog2());
+                let has_singles = u32::from(has_singles);
+                let arguments =
+                    exact_states_of_rows::Args { input, rows, len, pitch, lanes_log, vectors_log, has_singles, states };
                 gpu.launch(kernels.rows, grid, arguments)
             }
-            Kind::Rows { rows, len, pitch } => {
-                let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, gpu.multiprocessors());
+            Method::LongRows { rows, len, pitch, blocks } => {
                 let Blocks { splits, tiles, longer_splits, threads } = blocks;
                 let arguments =
                     exact_states_of_long_rows::Args { input, len, pitch, splits, tiles, longer_splits, states };
@@ -302,9 +309,8 @@ impl<T: ExactElement> ExactSums<T> {
                 let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
                 gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
-            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                let Columns { folded, rows_of_split, tiles, splits } =
-                    Columns::of(batches, rows, columns, gpu.multiprocessors());
+            Method::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
+                let Columns { folded, rows_of_split, tiles, splits } = tiles;
                 let blocks = tiles.saturating_mul(splits).saturating_mul(batches);
                 let grid = grid((blocks, 1), OPERATION)?;
                 // These fit in a `u32`: `folded` is at most a block's threads, the others at most the grid's blocks.

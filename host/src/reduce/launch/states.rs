@@ -1,60 +1,69 @@
 //! Reductions by kernels that combine states.
 
+use std::fmt;
+
 use cuda_std::element::{Element, Plain};
 use kernels::reduce::columns::ColumnArgs;
 use kernels::reduce::long_rows::LongRowArgs;
 use kernels::reduce::reduction::StateKernels;
 use kernels::reduce::rows::{RowArgs, vectors_per_row};
 
-use super::Shape;
-use super::plan::{Blocks, Elements, Plan, tiles_of_columns};
-use super::planned::{Launches, OPERATION, Planned, grid};
-use super::workspace::{Workspace, WorkspaceSize};
+use super::{Launch, Launches, grid};
+use crate::reduce::OPERATION;
+use crate::reduce::geometry::{Kind, LaunchShape};
+use crate::reduce::method::{Blocks, Elements, Method, StateLanes, StateMethod, Tiles};
+use crate::reduce::workspace::{Workspace, WorkspaceSize};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// A shape's reduction by kernels that combine states.
-pub(super) struct ByStates<T: Element, S: Plain, R: Plain> {
+pub(in crate::reduce) struct ByStates<T: Element, S: Plain, R: Plain> {
     kernels: StateKernels<T, S, R>,
-    plan: Plan,
+    method: StateMethod,
 }
 
 impl<T: Element, S: Plain, R: Plain> ByStates<T, S, R> {
-    /// Plans the reduction of a shape, if possible.
-    pub(super) fn plan(
+    /// Plans the reduction, if possible.
+    pub fn plan(
         kernels: StateKernels<T, S, R>,
-        shape: Shape,
+        kind: Kind,
         multiprocessors: usize,
-    ) -> Result<Planned<T, R>, Error> {
-        if shape.elements_each() == 0 && shape.outputs() > 0 && !kernels.has_empty_result() {
+    ) -> Result<Launches<T, R, 1>, Error> {
+        if kind.elements_each() == 0 && kind.outputs() > 0 && !kernels.has_empty_result() {
             return Err(Error::Empty { operator: kernels.name() });
         }
         let elements =
             Elements { size: size_of::<T>(), size_of_state: size_of::<S>(), is_any_order: kernels.is_any_order() };
-        let plan = Plan::of(shape.kind, elements, multiprocessors);
-        Ok(Planned::new(Self { kernels, plan }))
+        let method = StateMethod::of(kind, elements, multiprocessors);
+        Ok(Launches::new(Self { kernels, method }))
     }
 }
 
-impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
+impl<T: Element, S: Plain, R: Plain> fmt::Display for ByStates<T, S, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.method.fmt(f)
+    }
+}
+
+impl<T: Element, S: Plain, R: Plain> Launch<T, R, 1> for ByStates<T, S, R> {
     fn workspace_size(&self) -> WorkspaceSize {
-        self.plan.workspace_size::<S>()
+        self.method.workspace_size::<S>()
     }
 
     fn launch(
         &self,
         gpu: &Gpu,
         workspace: &mut Workspace,
-        input: View<'_, T>,
+        [input]: [View<'_, T>; 1],
         mut output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
-        let Self { kernels, plan } = self;
+        let Self { kernels, method } = self;
         let operator = kernels.operator();
         // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
         let kernels = unsafe { kernels.handles() };
-        let grid = grid(plan.grid(), OPERATION)?;
-        match *plan {
-            Plan::Nothing => Ok(()),
-            Plan::LongRows { rows, len, pitch, blocks } => {
+        let grid = grid(method.grid(), OPERATION)?;
+        match *method {
+            Method::Nothing => Ok(()),
+            Method::LongRows { rows, len, pitch, blocks } => {
                 let bytes_between = if rows > 1 { pitch.saturating_mul(size_of::<T>()) } else { 0 };
                 let is_aligned = input.address().is_multiple_of(16) && bytes_between.is_multiple_of(16);
                 let kernel = match kernels.long_rows_unaligned {
@@ -69,20 +78,21 @@ impl<T: Element, S: Plain, R: Plain> Launches<T, R> for ByStates<T, S, R> {
                     let Blocks { splits, tiles, longer_splits, threads } = blocks;
                     let arguments =
                         LongRowArgs { operator, input, len, pitch, splits, tiles, longer_splits, tile_states, output };
-                    gpu.launch(kernel.with_block(threads), self::grid(blocks.grid(count), OPERATION)?, arguments)?;
+                    gpu.launch(kernel.with_block(threads), super::grid(blocks.grid(count), OPERATION)?, arguments)?;
                 }
                 Ok(())
             }
-            Plan::Rows { rows, len, pitch, lanes, rows_per_block } => {
+            Method::Rows { rows, len, pitch, lanes: StateLanes { lanes, rows_per_block } } => {
                 let vectors_per_row = vectors_per_row(len, size_of::<T>()) as u32;
                 let len = len as u32;
                 let arguments =
                     RowArgs { operator, input, rows, len, pitch, lanes, rows_per_block, vectors_per_row, output };
                 gpu.launch(kernels.rows, grid, arguments)
             }
-            Plan::Columns { rows, columns, pitch, batch_pitch, folded_rows, lanes, splits, .. } => {
+            Method::Columns { rows, columns, pitch, batch_pitch, tiles, .. } => {
+                let (count, Tiles { folded_rows, lanes, splits, .. }) = (tiles.count(columns), tiles);
                 // Fits in a `u32`, because the grid has at least this number of blocks.
-                let tiles = tiles_of_columns(columns * folded_rows as usize, lanes as usize) as u32;
+                let tiles = count as u32;
                 let partials = workspace.partials.view_mut().cast::<S>();
                 let tickets = workspace.tickets.view_mut();
                 let arguments = ColumnArgs {
@@ -122,14 +132,14 @@ mod tests {
         let Kernels::OfStates(kernels) = Reduction::<f64>::kernels(Product) else { panic!("it has no states") };
         // Each row has two splits: one tile, and one element.
         let blocks = Blocks { splits: 2, tiles: 1, longer_splits: 0, threads: 32 };
-        let plan = Plan::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
-        let planned: Planned<f64, f64> = Planned::new(ByStates { kernels, plan });
+        let method = Method::LongRows { rows: ROWS, len: LEN, pitch: LEN, blocks };
+        let launches: Launches<f64, f64, 1> = Launches::new(ByStates { kernels, method });
         let mut numbers = vec![1.0; ROWS * LEN];
         numbers.chunks_mut(LEN).zip(1..).for_each(|(row, number)| row[LEN - 1] = f64::from(number));
         let input = gpu.upload(&numbers).unwrap();
         let mut output = gpu.zeroed(ROWS).unwrap();
-        let mut workspace = Workspace::new(&gpu, planned.workspace_size()).unwrap();
-        planned.launch(&gpu, &mut workspace, input.view(), output.view_mut()).unwrap();
+        let mut workspace = Workspace::new(&gpu, launches.workspace_size()).unwrap();
+        launches.launch(&gpu, &mut workspace, [input.view()], output.view_mut()).unwrap();
         let found = gpu.download(&output).unwrap();
         assert!(found.into_iter().eq((1..=ROWS).map(|number| number as f64)));
     }

@@ -1,7 +1,6 @@
-//! Shapes of reductions.
+//! Rows and columns of a view, for tests of the kernels that take them.
 
-use super::Axes;
-use crate::{Error, Layout};
+use warpfold::{Axes, Error, Layout};
 
 /// The elements of a view that are reduced to each output.
 ///
@@ -14,11 +13,11 @@ use crate::{Error, Layout};
 /// | [`Shape::segments`] | one for each segment | `len` contiguous elements |
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shape {
-    pub(super) kind: Kind,
+    kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+enum Kind {
     /// `rows` contiguous segments of `len` elements, `pitch` apart.
     Rows { rows: usize, len: usize, pitch: usize },
     /// The columns of `batches` matrices, `batch_pitch` apart.
@@ -136,53 +135,5 @@ impl Shape {
             Kind::Rows { len, .. } => len,
             Kind::Columns { rows, .. } => rows,
         }
-    }
-
-    /// The number of elements that a view needs for this shape; `None` if the number overflows.
-    pub(super) fn elements(&self) -> Option<usize> {
-        let extent = |count: usize, pitch: usize, len: usize| match count {
-            0 => Some(0),
-            _ if len == 0 => Some(0),
-            _ => (count - 1).checked_mul(pitch)?.checked_add(len),
-        };
-        match self.kind {
-            Kind::Rows { rows, len, pitch } => extent(rows, pitch, len),
-            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                extent(batches, batch_pitch, extent(rows, pitch, columns)?)
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_axis_is_the_cheapest_kind() {
-        assert_eq!(Shape::axis(&[2, 3, 4], 2).unwrap(), Shape::rows(6, 4));
-        assert_eq!(Shape::axis(&[2, 3], 0).unwrap(), Shape::columns(2, 3));
-        assert_eq!(Shape::axis(&[2, 3, 1, 1], 1).unwrap(), Shape::rows(2, 3));
-        let kind = Kind::Columns { batches: 2, rows: 3, columns: 20, pitch: 20, batch_pitch: 60 };
-        assert_eq!(Shape::axis(&[2, 3, 4, 5], 1).unwrap(), Shape { kind });
-        assert_eq!(Shape::axis(&[7], 0).unwrap(), Shape::all(7));
-    }
-
-    #[test]
-    fn outputs_and_elements() {
-        let shape = Shape::axis(&[2, 3, 4], 1).unwrap();
-        assert_eq!((shape.outputs(), shape.elements_each(), shape.elements()), (8, 3, Some(24)));
-        let pitched = Shape::rows(3, 5).with_pitch(8).unwrap();
-        assert_eq!((pitched.outputs(), pitched.elements()), (3, Some(21)));
-        assert_eq!(Shape::columns(0, 5).elements(), Some(0));
-        assert_eq!(Shape::rows(usize::MAX, 2).elements(), None);
-    }
-
-    #[test]
-    fn an_invalid_shape_is_named() {
-        let message = |error: Error| error.to_string();
-        assert!(message(Shape::axis(&[2, 3], 2).unwrap_err()).contains("the axis is 2"));
-        assert!(message(Shape::axis(&[1 << 40, 1 << 40, 0], 2).unwrap_err()).contains("more elements"));
-        assert!(message(Shape::rows(2, 3).with_pitch(2).unwrap_err()).contains("the pitch is 2"));
     }
 }

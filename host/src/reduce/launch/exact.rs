@@ -1,5 +1,7 @@
 //! Exact sums of floats, and the results computed from them.
 
+use std::fmt;
+
 use cuda_std::element::{Element, Plain};
 use exact_sum::{MAX_ELEMENTS, TooManyElements};
 use kernels::reduce::columns::BLOCK;
@@ -9,107 +11,76 @@ use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
 use kernels::reduce::tuning::exact_rows::{BLOCKS_OF_SEVERAL_STEPS, COALESCED_LANES};
 
-use super::Shape;
-use super::lane_memory::{lane_memory_bytes, required_lane_memory_bytes};
-use super::plan::{Blocks, Concurrency, Tiles};
-use super::planned::{Launches, OPERATION, Planned, grid};
-use super::shape::Kind;
-use super::workspace::{Workspace, WorkspaceSize};
+use super::{Launch, Launches, grid};
+use crate::reduce::OPERATION;
+use crate::reduce::geometry::{Kind, LaunchShape};
+use crate::reduce::lane_memory::{lane_memory_bytes, required_lane_memory_bytes};
+use crate::reduce::method::{Blocks, Concurrency, Method, Tiles};
+use crate::reduce::workspace::{Workspace, WorkspaceSize};
 use crate::{Error, Gpu, View, ViewMut};
 
 /// The reduction of a shape by exact sums.
-pub(super) struct Exact<T: Element, R: Plain> {
+pub(in crate::reduce) struct Exact<T: Element, R: Plain> {
     kernels: ExactKernels<T, R>,
-    plan: Plan,
+    method: ExactMethod,
 }
 
-/// How a shape is launched. It does not change the results.
-#[derive(Clone, Copy)]
-enum Plan {
-    /// There is no output.
-    Nothing,
-    LongRows {
-        rows: usize,
-        len: usize,
-        pitch: usize,
-        blocks: Blocks,
-    },
-    Rows {
-        rows: usize,
-        len: usize,
-        pitch: usize,
-    },
-    Columns {
-        batches: usize,
-        rows: usize,
-        columns: usize,
-        pitch: usize,
-        batch_pitch: usize,
-        tiles: Tiles,
-    },
+/// Checks the number of elements of each sum: an array that repeats its elements may have more than any memory.
+pub(super) fn check_count(shape: &impl LaunchShape) -> Result<(), TooManyElements> {
+    let count = shape.elements_each() as u64;
+    if count > MAX_ELEMENTS { Err(TooManyElements { count }) } else { Ok(()) }
 }
 
-impl Plan {
-    /// The plan of short rows, or of long ones.
-    fn of_rows<T: Element>(rows: usize, len: usize, pitch: usize, multiprocessors: usize) -> Self {
-        let size = size_of::<T>();
+/// How exact sums are launched. It does not change the results.
+type ExactMethod = Method<RowLanes, Tiles>;
+
+impl ExactMethod {
+    /// The method for elements of `size` bytes.
+    fn of(kind: Kind, size: usize, multiprocessors: usize) -> Self {
+        match kind {
+            Kind::Columns { .. } if kind.elements_each() == 0 => {
+                Self::of_rows(kind.outputs(), 0, 0, size, multiprocessors)
+            }
+            Kind::Columns { .. } if kind.outputs() == 0 => Self::Nothing,
+            Kind::Rows { rows, len, pitch } => Self::of_rows(rows, len, pitch, size, multiprocessors),
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                let concurrency =
+                    Concurrency { rows_in_flight: rows_in_flight(size), resident_blocks: MIN_BLOCKS * multiprocessors };
+                let tiles = Tiles::filling(rows, columns, batches, size, concurrency);
+                Self::columns(batches, rows, columns, (pitch, batch_pitch), tiles)
+            }
+        }
+    }
+
+    /// The method of short rows, or of long ones.
+    fn of_rows(rows: usize, len: usize, pitch: usize, size: usize, multiprocessors: usize) -> Self {
         if rows == 0 {
             Self::Nothing
         } else if rows > 1 && len > 0 && Lanes::can_reduce(len, size) {
-            Self::Rows { rows, len, pitch }
+            let lanes = RowLanes::of(len, pitch, size).with_steps(rows, multiprocessors);
+            Self::Rows { rows, len, pitch, lanes }
         } else {
-            // Empty rows have no use for the pitch, which may be any number, so 0 replaces it.
-            let pitch = if len == 0 { 0 } else { pitch };
-            let blocks = Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, multiprocessors);
-            Self::LongRows { rows, len, pitch, blocks }
+            Self::long_rows(rows, len, pitch, Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, multiprocessors))
         }
     }
 }
 
 impl<T: Element, R: Plain> Exact<T, R> {
-    /// Plans the reduction of a shape, if possible.
-    pub(super) fn plan(
-        kernels: ExactKernels<T, R>,
-        shape: Shape,
-        multiprocessors: usize,
-    ) -> Result<Planned<T, R>, Error> {
+    /// Plans the reduction, if possible.
+    pub fn plan(kernels: ExactKernels<T, R>, kind: Kind, multiprocessors: usize) -> Result<Launches<T, R, 1>, Error> {
         if let Some(operator) = kernels.nonzero_at_zero() {
             return Err(Error::TermOfZero { operator });
         }
-        // An array that repeats its elements may have more than any memory.
-        let count = shape.elements_each() as u64;
-        if count > MAX_ELEMENTS {
-            return Err(TooManyElements { count }.into());
+        check_count(&kind)?;
+        if let (Kind::Columns { columns, .. }, false) = (kind, kernels.has_columns()) {
+            let expected = "but the operator's kernels take rows: copy the columns to rows first".to_owned();
+            return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
         }
-        let size = size_of::<T>();
-        let plan = match shape.kind {
-            Kind::Rows { rows, len, pitch } => Plan::of_rows::<T>(rows, len, pitch, multiprocessors),
-            Kind::Columns { .. } if shape.elements_each() == 0 => {
-                Plan::of_rows::<T>(shape.outputs(), 0, 0, multiprocessors)
-            }
-            Kind::Columns { .. } if shape.outputs() == 0 => Plan::Nothing,
-            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
-                if !kernels.has_columns() {
-                    let expected = "but the operator's kernels take rows: copy the columns to rows first".to_owned();
-                    return Err(Error::Shape {
-                        operation: OPERATION,
-                        what: "the number of columns",
-                        found: columns,
-                        expected,
-                    });
-                }
-                let concurrency =
-                    Concurrency { rows_in_flight: rows_in_flight(size), resident_blocks: MIN_BLOCKS * multiprocessors };
-                let tiles = Tiles::filling(rows, columns, batches, size, concurrency);
-                // A single matrix has no use for the batch pitch, which must not make the input look misaligned.
-                let batch_pitch = if batches == 1 { 0 } else { batch_pitch };
-                Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles }
-            }
-        };
-        Ok(Planned::new(Self { kernels, plan }))
+        let method = ExactMethod::of(kind, size_of::<T>(), multiprocessors);
+        Ok(Launches::new(Self { kernels, method }))
     }
 
-    /// Launches the plan's kernel.
+    /// Launches the method's kernel.
     fn reduce(
         &self,
         gpu: &Gpu,
@@ -117,15 +88,15 @@ impl<T: Element, R: Plain> Exact<T, R> {
         input: View<'_, T>,
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        let (finish, term, size) = (self.kernels.finish(), self.kernels.term(), size_of::<T>());
+        let (finish, term) = (self.kernels.finish(), self.kernels.term());
         // SAFETY: the arguments are what the plan says, for views that have the shape's elements and outputs.
         let kernels = unsafe { self.kernels.handles() };
         let Workspace { tile_states, superaccumulators, tickets, .. } = workspace;
         let (tile_states, superaccumulators, tickets) =
             (tile_states.view_mut(), superaccumulators.view_mut(), tickets.view_mut());
-        match self.plan {
-            Plan::Nothing => Ok(()),
-            Plan::LongRows { rows, len, pitch, blocks } => {
+        match self.method {
+            Method::Nothing => Ok(()),
+            Method::LongRows { rows, len, pitch, blocks } => {
                 let Blocks { splits, tiles, longer_splits, threads } = blocks;
                 let arguments = ExactLongRowArgs {
                     input,
@@ -144,11 +115,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
                 gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
-            Plan::Rows { rows, len, pitch } => {
-                let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
-                let has_singles = !(is_even && input.address().is_multiple_of(16));
-                let Lanes { lanes, vectors, rows_per_block } =
-                    Lanes::of(len, size, has_singles).with_steps(rows, gpu.multiprocessors());
+            Method::Rows { rows, len, pitch, lanes } => {
+                let (Lanes { lanes, vectors, rows_per_block }, has_singles) = lanes.at(input.address());
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
                 let rows_of_lane = rows_per_block / (rows::BLOCK / lanes as usize);
                 let (lanes_log, vectors_log, rows_log) = (lanes.ilog2(), vectors.ilog2(), rows_of_lane.ilog2());
@@ -168,7 +136,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 };
                 gpu.launch(kernels.rows, grid, arguments)
             }
-            Plan::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
+            Method::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
                 let Some(kernel) = kernels.columns else { return Ok(()) };
                 let (count, Tiles { folded_rows, lanes, .. }) = (tiles.count(columns), tiles);
                 let (splits, rows_of_split) = tiles.rows_of_split(rows);
@@ -200,13 +168,21 @@ impl<T: Element, R: Plain> Exact<T, R> {
     }
 }
 
-impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
+impl<T: Element, R: Plain> fmt::Display for Exact<T, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.method.fmt(f)
+    }
+}
+
+impl<T: Element, R: Plain> Launch<T, R, 1> for Exact<T, R> {
     fn workspace_size(&self) -> WorkspaceSize {
         let words = self.kernels.words();
-        match self.plan {
-            Plan::Nothing | Plan::Rows { .. } => WorkspaceSize::default(),
-            Plan::LongRows { rows, blocks, .. } => blocks.workspace_size(rows, self.kernels.states_per_split(), words),
-            Plan::Columns { batches, columns, tiles, .. } => {
+        match self.method {
+            Method::Nothing | Method::Rows { .. } => WorkspaceSize::default(),
+            Method::LongRows { rows, blocks, .. } => {
+                blocks.workspace_size(rows, self.kernels.states_per_split(), words)
+            }
+            Method::Columns { batches, columns, tiles, .. } => {
                 let shared = if tiles.splits > 1 { batches } else { 0 };
                 let tickets = shared * if tiles.folded_rows == 1 { tiles.count(columns) } else { 1 };
                 let superaccumulators = shared * columns * words;
@@ -219,16 +195,54 @@ impl<T: Element, R: Plain> Launches<T, R> for Exact<T, R> {
         &self,
         gpu: &Gpu,
         workspace: &mut Workspace,
-        input: View<'_, T>,
+        [input]: [View<'_, T>; 1],
         output: ViewMut<'_, R>,
     ) -> Result<(), Error> {
         self.reduce(gpu, workspace, input, output.cast())
     }
 }
 
-/// How lanes share short rows. It does not change the results.
+/// How lanes share short rows, which depends on where the rows begin. It does not change the results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Lanes {
+pub(in crate::reduce) struct RowLanes {
+    /// For an input that begins at a multiple of 16 bytes, if then all rows do.
+    aligned: Option<Lanes>,
+    unaligned: Lanes,
+}
+
+impl RowLanes {
+    /// The lanes of rows of `len` elements of `size` bytes, `pitch` elements apart.
+    pub fn of(len: usize, pitch: usize, size: usize) -> Self {
+        let is_even = len.is_multiple_of(16 / size) && pitch.saturating_mul(size).is_multiple_of(16);
+        let aligned = is_even.then(|| Lanes::of(len, size, false));
+        Self { aligned, unaligned: Lanes::of(len, size, true) }
+    }
+
+    /// [`Lanes::with_steps`].
+    fn with_steps(self, rows: usize, multiprocessors: usize) -> Self {
+        let with_steps = |lanes: Lanes| lanes.with_steps(rows, multiprocessors);
+        Self { aligned: self.aligned.map(with_steps), unaligned: with_steps(self.unaligned) }
+    }
+
+    /// The lanes for an input at this address, and whether rows may have elements outside of whole vectors.
+    pub fn at(self, address: u64) -> (Lanes, bool) {
+        match self.aligned.filter(|_| address.is_multiple_of(16)) {
+            Some(lanes) => (lanes, false),
+            None => (self.unaligned, true),
+        }
+    }
+}
+
+impl fmt::Display for RowLanes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Lanes { lanes, rows_per_block, .. } = self.aligned.unwrap_or(self.unaligned);
+        write!(f, "{rows_per_block} rows a block, {lanes} lane{} each", if lanes == 1 { "" } else { "s" })
+    }
+}
+
+/// How lanes share short rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reduce) struct Lanes {
     /// Lanes of a row.
     pub lanes: u32,
     /// Vectors of each of these lanes.

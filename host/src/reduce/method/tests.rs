@@ -1,15 +1,15 @@
 use super::*;
 
 /// The plan of an operator whose results do not depend on the order.
-fn plan(kind: Kind, size: usize) -> Plan {
-    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: true }, 132)
+fn plan(kind: Kind, size: usize) -> StateMethod {
+    StateMethod::of(kind, Elements { size, size_of_state: 8, is_any_order: true }, 132)
 }
 
-fn in_order(kind: Kind, size: usize) -> Plan {
-    Plan::of(kind, Elements { size, size_of_state: 8, is_any_order: false }, 132)
+fn in_order(kind: Kind, size: usize) -> StateMethod {
+    StateMethod::of(kind, Elements { size, size_of_state: 8, is_any_order: false }, 132)
 }
 
-fn rows(rows: usize, len: usize, size: usize) -> Plan {
+fn rows(rows: usize, len: usize, size: usize) -> StateMethod {
     plan(Kind::Rows { rows, len, pitch: len }, size)
 }
 
@@ -18,7 +18,7 @@ fn splits_cover_every_tile_once() {
     for size in [1, 2, 4, 8] {
         for len in [1_usize, 100, 5000, 1 << 16, (1 << 20) + 3, 1 << 30, (1 << 32) + 7] {
             for count in [1, 3, 100] {
-                let Plan::LongRows { blocks: Blocks { splits, tiles, longer_splits, threads }, .. } =
+                let StateMethod::LongRows { blocks: Blocks { splits, tiles, longer_splits, threads }, .. } =
                     rows(count, len, size)
                 else {
                     continue;
@@ -56,7 +56,7 @@ fn grids_are_within_the_limits_of_devices() {
 #[test]
 fn a_sum_fills_the_device_once() {
     let splits = |len: usize| match rows(1, len, 4) {
-        Plan::LongRows { blocks, .. } => blocks.splits,
+        StateMethod::LongRows { blocks, .. } => blocks.splits,
         other => panic!("{other:?}"),
     };
     assert_eq!([splits(1 << 10), splits(1 << 14), splits(1 << 16), splits(1 << 18)], [1, 1, 16, 64]);
@@ -81,7 +81,7 @@ fn rows_are_folded_where_blocks_share_them() {
     let folded_rows = |rows: usize, columns: usize| {
         let kind = Kind::Columns { batches: 1, rows, columns, pitch: columns, batch_pitch: rows * columns };
         match plan(kind, 4) {
-            Plan::Columns { folded_rows, .. } => folded_rows,
+            StateMethod::Columns { tiles, .. } => tiles.folded_rows,
             other => panic!("{other:?}"),
         }
     };
@@ -130,17 +130,29 @@ fn a_block_has_the_capacity_of_its_rows() {
 
 #[test]
 fn short_rows_have_a_lane_for_four_vectors() {
-    assert!(matches!(rows(1000, 16, 4), Plan::Rows { lanes: 1, rows_per_block: 64, .. }));
-    assert!(matches!(rows(1 << 24, 1, 4), Plan::Rows { lanes: 1, rows_per_block: 1024, .. }));
-    assert!(matches!(rows(1 << 20, 127, 4), Plan::Rows { lanes: 8, rows_per_block: 8, .. }));
-    assert!(matches!(rows(1 << 20, 512, 4), Plan::Rows { lanes: 32, rows_per_block: 2, .. }));
-    assert!(matches!(rows(1000, 4096, 4), Plan::LongRows { blocks: Blocks { splits: 1, threads: 128, .. }, .. }));
+    assert!(matches!(rows(1000, 16, 4), StateMethod::Rows { lanes: StateLanes { lanes: 1, rows_per_block: 64 }, .. }));
+    assert!(matches!(
+        rows(1 << 24, 1, 4),
+        StateMethod::Rows { lanes: StateLanes { lanes: 1, rows_per_block: 1024 }, .. }
+    ));
+    assert!(matches!(
+        rows(1 << 20, 127, 4),
+        StateMethod::Rows { lanes: StateLanes { lanes: 8, rows_per_block: 8 }, .. }
+    ));
+    assert!(matches!(
+        rows(1 << 20, 512, 4),
+        StateMethod::Rows { lanes: StateLanes { lanes: 32, rows_per_block: 2 }, .. }
+    ));
+    assert!(matches!(
+        rows(1000, 4096, 4),
+        StateMethod::LongRows { blocks: Blocks { splits: 1, threads: 128, .. }, .. }
+    ));
 }
 
 #[test]
 fn very_many_long_rows_have_two_rounds_each() {
     let threads = |count: usize, len: usize, size: usize| match rows(count, len, size) {
-        Plan::LongRows { blocks, .. } => blocks.threads,
+        StateMethod::LongRows { blocks, .. } => blocks.threads,
         other => panic!("{other:?}"),
     };
     assert_eq!([8, 4, 2, 1].map(|size| threads(1 << 14, 1 << 14, size)), [512, 256, 128, 128]);
@@ -153,7 +165,7 @@ fn plans_of_columns_are_what_was_measured() {
     let tiles = |rows, columns, batches, size| {
         let kind = Kind::Columns { batches, rows, columns, pitch: columns, batch_pitch: rows * columns };
         match plan(kind, size) {
-            Plan::Columns { folded_rows, lanes, splits, .. } => (folded_rows, lanes, splits),
+            StateMethod::Columns { tiles, .. } => (tiles.folded_rows, tiles.lanes, tiles.splits),
             other => panic!("{other:?}"),
         }
     };
@@ -173,15 +185,15 @@ fn an_order_depends_on_the_length_alone() {
     for size in [1, 2, 4, 8] {
         for len in [0, 1, 17, 128, 129, 500, 3000, 1 << 15, 1 << 20, (1 << 24) + 5] {
             let of_rows = |rows: usize, pitch: usize| match in_order(Kind::Rows { rows, len, pitch }, size) {
-                Plan::Rows { lanes, .. } => (lanes, None),
-                Plan::LongRows { blocks, .. } => (0, Some(blocks)),
+                StateMethod::Rows { lanes, .. } => (lanes.lanes, None),
+                StateMethod::LongRows { blocks, .. } => (0, Some(blocks)),
                 other => panic!("{other:?}"),
             };
             let of_columns = |batches: usize, columns: usize| {
                 let kind = Kind::Columns { batches, rows: len, columns, pitch: columns, batch_pitch: len * columns };
                 match in_order(kind, size) {
                     // Lanes do not affect the order.
-                    Plan::Columns { folded_rows, splits, .. } => (folded_rows, splits),
+                    StateMethod::Columns { tiles, .. } => (tiles.folded_rows, tiles.splits),
                     other => panic!("{other:?}"),
                 }
             };
@@ -229,7 +241,7 @@ fn splits_of_columns_cover_every_row_once() {
     for rows in 1..400 {
         for folded_rows in [1, 2, 8] {
             for splits in 1..=(rows as u32 / folded_rows).max(1) {
-                let tiles = Tiles { folded_rows, lanes: 16, splits };
+                let tiles = Tiles { folded_rows, lanes: 16, splits, batches_of_block: 1 };
                 let (splits, of_split) = tiles.rows_of_split(rows);
                 assert!(splits <= tiles.splits && of_split.is_multiple_of(folded_rows as usize));
                 let folded = rows - rows % folded_rows as usize;
