@@ -1,11 +1,11 @@
 //! Transposes of square matrices in place.
 
 use cuda_std::element::{Plain, Stored};
-use cuda_std::launch::Kernel;
-use kernels::transpose::tiled::in_place::{InPlaceArgs, aligned_in_place_tiles, elements_of_tile, in_place_tiles};
+use kernels::transpose::tiled::in_place::{InPlaceArgs, elements_of_tile};
 use kernels::transpose::tuning::{MIN_LARGE_TILES, small_in_place_elements};
 
 use super::canonical::{Axis, Canonical, merged};
+use super::kernel_table::{HasKernels, InPlaceKernels, for_unit};
 use super::last_two_exchanged;
 use super::strides::grids;
 use super::unit::Unit;
@@ -96,71 +96,12 @@ impl Gpu {
 
     /// Transposes square matrices of elements that one access moves. The view begins with the first.
     fn transpose_squares(&self, unit: Unit, squares: Squares, matrices: ViewMut<'_, u8>) -> Result<(), Error> {
-        match unit {
-            Unit::One => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let (unaligned, aligned) = unsafe {
-                    (
-                        in_place_tiles::handle::<u8, { elements_of_tile(1) }>(),
-                        [
-                            aligned_in_place_tiles::handle::<u8, { elements_of_tile(1) }>(),
-                            aligned_in_place_tiles::handle::<u8, { small_in_place_elements(1) }>(),
-                        ],
-                    )
-                };
-                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
-            }
-            Unit::Two => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let (unaligned, aligned) = unsafe {
-                    (
-                        in_place_tiles::handle::<u16, { elements_of_tile(2) }>(),
-                        [
-                            aligned_in_place_tiles::handle::<u16, { elements_of_tile(2) }>(),
-                            aligned_in_place_tiles::handle::<u16, { small_in_place_elements(2) }>(),
-                        ],
-                    )
-                };
-                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
-            }
-            Unit::Four => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let (unaligned, aligned) = unsafe {
-                    (
-                        in_place_tiles::handle::<u32, { elements_of_tile(4) }>(),
-                        [
-                            aligned_in_place_tiles::handle::<u32, { elements_of_tile(4) }>(),
-                            aligned_in_place_tiles::handle::<u32, { small_in_place_elements(4) }>(),
-                        ],
-                    )
-                };
-                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
-            }
-            Unit::Eight => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let (unaligned, aligned) = unsafe {
-                    (
-                        in_place_tiles::handle::<u64, { elements_of_tile(8) }>(),
-                        [aligned_in_place_tiles::handle::<u64, { elements_of_tile(8) }>(); 2],
-                    )
-                };
-                self.launch_in_place(unaligned, aligned, squares, matrices.cast())
-            }
-            Unit::Sixteen => {
-                // Elements of 16 bytes are vectors, so they are always aligned.
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let aligned = unsafe { [aligned_in_place_tiles::handle::<u128, { elements_of_tile(16) }>(); 2] };
-                self.launch_in_place(aligned[0], aligned, squares, matrices.cast())
-            }
-        }
+        for_unit!(unit, |U| self.launch_in_place(U::kernels().in_place, squares, matrices.cast::<U>()))
     }
 
-    /// Launches `kernel`, or one of `aligned` if all rows begin and end at multiples of 16 bytes. The second of
-    /// `aligned` has smaller tiles.
     fn launch_in_place<T: Plain>(
         &self,
-        kernel: Kernel<InPlaceArgs<'static, T>>,
-        aligned: [Kernel<InPlaceArgs<'static, T>>; 2],
+        InPlaceKernels { unaligned, aligned }: InPlaceKernels<T>,
         squares: Squares,
         mut matrices: ViewMut<'_, T>,
     ) -> Result<(), Error> {
@@ -172,7 +113,7 @@ impl Gpu {
         };
         let has_small_tiles = pairs(elements_of_tile(size)).saturating_mul(batch) < MIN_LARGE_TILES;
         let (kernel, pairs) = match squares.are_aligned(matrices.address(), size) {
-            false => (kernel, pairs(elements_of_tile(size))),
+            false => (unaligned, pairs(elements_of_tile(size))),
             true if has_small_tiles => (aligned[1], pairs(small_in_place_elements(size))),
             true => (aligned[0], pairs(elements_of_tile(size))),
         };

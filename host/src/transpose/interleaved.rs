@@ -3,10 +3,11 @@
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::tiled::interleaved::{InterleavedArgs, aligned_interleaved_tiles, interleaved_tiles};
+use kernels::transpose::tiled::interleaved::InterleavedArgs;
 use kernels::transpose::tiled::row_map::MAX_WAYS;
 use kernels::transpose::tuning::{long_axis, tile_elements};
 
+use super::kernel_table::{HasKernels, for_unit};
 use super::strides::{MAX_BLOCKS, Strides};
 use super::tiling::Tiling;
 use super::unit::Unit;
@@ -48,54 +49,9 @@ impl Gpu {
         input: View<'_, u8>,
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
-        match unit {
-            Unit::One => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    [
-                        interleaved_tiles::handle::<u8, { tile_elements(1) }>(),
-                        aligned_interleaved_tiles::handle::<u8, { tile_elements(1) }>(),
-                    ]
-                };
-                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
-            }
-            Unit::Two => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    [
-                        interleaved_tiles::handle::<u16, { tile_elements(2) }>(),
-                        aligned_interleaved_tiles::handle::<u16, { tile_elements(2) }>(),
-                    ]
-                };
-                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
-            }
-            Unit::Four => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    [
-                        interleaved_tiles::handle::<u32, { tile_elements(4) }>(),
-                        aligned_interleaved_tiles::handle::<u32, { tile_elements(4) }>(),
-                    ]
-                };
-                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
-            }
-            Unit::Eight => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    [
-                        interleaved_tiles::handle::<u64, { tile_elements(8) }>(),
-                        aligned_interleaved_tiles::handle::<u64, { tile_elements(8) }>(),
-                    ]
-                };
-                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
-            }
-            Unit::Sixteen => {
-                // Elements of 16 bytes are vectors, so they are always aligned.
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe { [aligned_interleaved_tiles::handle::<u128, { tile_elements(16) }>(); 2] };
-                self.launch_interleaved(kernels, matrix, input.cast(), output.cast())
-            }
-        }
+        for_unit!(unit, |U| {
+            self.launch_interleaved(U::kernels().interleaved, matrix, input.cast::<U>(), output.cast())
+        })
     }
 
     /// Launches the first of `kernels`, or the second if all rows begin and end at multiples of 16 bytes.

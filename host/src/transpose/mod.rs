@@ -5,6 +5,7 @@
 mod canonical;
 mod in_place;
 mod interleaved;
+mod kernel_table;
 mod launch;
 mod method;
 mod packed;

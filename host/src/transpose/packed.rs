@@ -1,7 +1,6 @@
 //! The plan and launch of packed transposes: of tall-skinny and short-wide matrices.
 
 use cuda_std::element::Plain;
-use cuda_std::launch::Kernel;
 use kernels::transpose::packed::SECTOR;
 use kernels::transpose::packed::short_wide::{self, max_columns, segment_pitch, vectors_per_segment};
 use kernels::transpose::packed::tall_skinny::{self, max_positions};
@@ -9,14 +8,9 @@ use kernels::transpose::tuning::{
     ASPECT_RATIO, MAX_PACKED_ROW_OF_VECTORS, MAX_SHORT_SIDE, MIN_SECTORS, RESIDENT_PACKED_BLOCKS,
 };
 
+use super::kernel_table::UnalignedKernels;
 use super::strides::Strides;
 use crate::{Error, Gpu, View, ViewMut};
-
-/// The kernels for an element's size.
-pub(super) struct PackedKernels<T: Plain> {
-    pub tall_skinny: Kernel<tall_skinny::tall_skinny::Args<'static, T>>,
-    pub short_wide: Kernel<short_wide::short_wide::Args<'static, T>>,
-}
 
 /// The packed kernel for a matrix with a short side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,7 +55,7 @@ impl Gpu {
     /// Launches the kernel for a tall-skinny or short-wide matrix.
     pub(super) fn transpose_packed<T: Plain>(
         &self,
-        kernels: &PackedKernels<T>,
+        kernels: &UnalignedKernels<T>,
         packed: Packed,
         strides: Strides,
         input: View<'_, T>,

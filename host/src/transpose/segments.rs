@@ -1,10 +1,8 @@
 //! The plan and launch of transposes of matrices of contiguous segments.
 
 use cuda_std::element::Plain;
-use cuda_std::launch::Kernel;
 use kernels::transpose::copy::elements::copy_aligned_segments;
 use kernels::transpose::copy::vectors::copy_segments;
-use kernels::transpose::packed::capacity;
 use kernels::transpose::packed::segment_tiling::PackedTiling;
 use kernels::transpose::packed::segments::packed_segments;
 use kernels::transpose::packed::segments_short_wide::{is_short_wide, packed_segments_short_wide};
@@ -13,6 +11,7 @@ use kernels::transpose::tuning::{
 };
 
 use super::OPERATION;
+use super::kernel_table::{HasKernels, Kernels, LongSegments, UnalignedKernels, for_unit};
 use super::strides::MAX_BLOCKS;
 use super::unit::Unit;
 use crate::{Error, Gpu, View, ViewMut};
@@ -37,83 +36,24 @@ impl Gpu {
         output: ViewMut<'_, u8>,
     ) -> Result<(), Error> {
         let bytes = matrix.len * unit.bytes();
-        let of = |size: usize| SegmentMatrix { len: bytes / size, ..matrix };
-        match (unit, bytes < long_segment(unit.bytes())) {
-            (Unit::One, true) => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    (
-                        packed_segments::handle::<u8, { capacity(1) }>(),
-                        packed_segments_short_wide::handle::<u8, { capacity(1) }>(),
-                    )
-                };
-                self.pack_segments(kernels, of(1), input.cast(), output.cast())
+        let is_short = bytes < long_segment(unit.bytes());
+        // Packed kernels take units of up to 8 bytes.
+        let unit = if is_short && unit == Unit::Sixteen { Unit::Eight } else { unit };
+        let matrix = SegmentMatrix { len: bytes / unit.bytes(), ..matrix };
+        for_unit!(unit, |U| {
+            let (input, output) = (input.cast::<U>(), output.cast::<U>());
+            let Kernels { unaligned, long_segments, .. } = U::kernels();
+            match unaligned.filter(|_| is_short) {
+                Some(kernels) => self.pack_segments(&kernels, matrix, input, output),
+                None => self.copy_segments(long_segments, matrix, input, output),
             }
-            (Unit::Two, true) => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    (
-                        packed_segments::handle::<u16, { capacity(2) }>(),
-                        packed_segments_short_wide::handle::<u16, { capacity(2) }>(),
-                    )
-                };
-                self.pack_segments(kernels, of(2), input.cast(), output.cast())
-            }
-            (Unit::Four, true) => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    (
-                        packed_segments::handle::<u32, { capacity(4) }>(),
-                        packed_segments_short_wide::handle::<u32, { capacity(4) }>(),
-                    )
-                };
-                self.pack_segments(kernels, of(4), input.cast(), output.cast())
-            }
-            (Unit::Eight | Unit::Sixteen, true) => {
-                // SAFETY: only this plan launches the kernels, with arguments made for views that have the shape.
-                let kernels = unsafe {
-                    (
-                        packed_segments::handle::<u64, { capacity(8) }>(),
-                        packed_segments_short_wide::handle::<u64, { capacity(8) }>(),
-                    )
-                };
-                self.pack_segments(kernels, of(8), input.cast(), output.cast())
-            }
-            (Unit::One, false) => {
-                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
-                let kernel = unsafe { copy_segments::handle::<u8>() };
-                self.copy_segments(kernel, of(1), input.cast(), output.cast())
-            }
-            (Unit::Two, false) => {
-                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
-                let kernel = unsafe { copy_segments::handle::<u16>() };
-                self.copy_segments(kernel, of(2), input.cast(), output.cast())
-            }
-            (Unit::Four, false) => {
-                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
-                let kernel = unsafe { copy_aligned_segments::handle::<u32>() };
-                self.copy_aligned_segments(kernel, of(4), input.cast(), output.cast())
-            }
-            (Unit::Eight, false) => {
-                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
-                let kernel = unsafe { copy_aligned_segments::handle::<u64>() };
-                self.copy_aligned_segments(kernel, of(8), input.cast(), output.cast())
-            }
-            (Unit::Sixteen, false) => {
-                // SAFETY: only this plan launches the kernel, with arguments made for views that have the shape.
-                let kernel = unsafe { copy_aligned_segments::handle::<u128>() };
-                self.copy_aligned_segments(kernel, of(16), input.cast(), output.cast())
-            }
-        }
+        })
     }
 
     /// Launches one of the two packed kernels.
     fn pack_segments<T: Plain>(
         &self,
-        (tiles_kernel, short_wide_kernel): (
-            Kernel<packed_segments::Args<'static, T>>,
-            Kernel<packed_segments_short_wide::Args<'static, T>>,
-        ),
+        kernels: &UnalignedKernels<T>,
         SegmentMatrix { rows, columns, len }: SegmentMatrix,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
@@ -132,7 +72,7 @@ impl Gpu {
                 vectors_per_row: short_wide.vectors_per_row as u32,
                 row_pitch: short_wide.row_pitch as u32,
             };
-            return self.launch(short_wide_kernel, grid, arguments);
+            return self.launch(kernels.segments_short_wide, grid, arguments);
         }
         let tiles = PackedTiling::new(rows, columns, len, size, TILES_OF_SEGMENTS).balanced(rows, columns, len, size);
         let down = rows.div_ceil(tiles.height);
@@ -156,32 +96,30 @@ impl Gpu {
             threads_per_row: threads as u32,
             step,
         };
-        self.launch(tiles_kernel, grid, arguments)
+        self.launch(kernels.segments, grid, arguments)
     }
 
-    fn copy_aligned_segments<T: Plain>(
-        &self,
-        kernel: Kernel<copy_aligned_segments::Args<'static, T>>,
-        SegmentMatrix { rows, columns, len }: SegmentMatrix,
-        input: View<'_, T>,
-        output: ViewMut<'_, T>,
-    ) -> Result<(), Error> {
-        let grid = grid((rows * columns * len).div_ceil(COPY_BLOCK * COPY_ELEMENTS))?;
-        self.launch(kernel, grid, copy_aligned_segments::Args { input, output, rows, columns, len })
-    }
-
+    /// Launches the kernel of long segments.
     fn copy_segments<T: Plain>(
         &self,
-        kernel: Kernel<copy_segments::Args<'static, T>>,
+        kernel: LongSegments<T>,
         SegmentMatrix { rows, columns, len }: SegmentMatrix,
         input: View<'_, T>,
         output: ViewMut<'_, T>,
     ) -> Result<(), Error> {
-        let of_vector = 16 / size_of::<T>();
-        let is_aligned = len.is_multiple_of(of_vector) && output.address().is_multiple_of(16);
-        let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
-        let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
-        self.launch(kernel, grid, copy_segments::Args { input, output, rows, columns, len, vectors })
+        match kernel {
+            LongSegments::Units(kernel) => {
+                let grid = grid((rows * columns * len).div_ceil(COPY_BLOCK * COPY_ELEMENTS))?;
+                self.launch(kernel, grid, copy_aligned_segments::Args { input, output, rows, columns, len })
+            }
+            LongSegments::Vectors(kernel) => {
+                let of_vector = 16 / size_of::<T>();
+                let is_aligned = len.is_multiple_of(of_vector) && output.address().is_multiple_of(16);
+                let vectors = len.div_ceil(of_vector) + usize::from(!is_aligned);
+                let grid = grid((rows * columns * vectors).div_ceil(COPY_BLOCK * COPY_VECTORS))?;
+                self.launch(kernel, grid, copy_segments::Args { input, output, rows, columns, len, vectors })
+            }
+        }
     }
 }
 

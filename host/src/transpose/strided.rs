@@ -2,13 +2,12 @@
 
 use cuda_std::element::Plain;
 use cuda_std::launch::Kernel;
-use kernels::transpose::copy::strided::{
-    ELEMENTS_OF_BLOCK, FEW_AXES, MAX_AXES, ScaledCopyArgs, copy_strided, swap_strided,
-};
+use kernels::transpose::copy::strided::{ELEMENTS_OF_BLOCK, FEW_AXES, ScaledCopyArgs, copy_strided, swap_strided};
 use kernels::transpose::digits::{Digit, Digits};
 use kernels::transpose::tuning::COPY_BLOCK;
 
 use super::canonical::{Axis, Canonical};
+use super::kernel_table::{HasKernels, StridedKernel, for_unit};
 use super::scaled::KernelScaling;
 use super::unit::Unit;
 use crate::{Error, Gpu, View, ViewMut};
@@ -70,34 +69,6 @@ impl Axis {
     }
 }
 
-/// What a kernel for each size of a unit does.
-macro_rules! for_unit {
-    ($unit:expr, |$type:ident| $call:expr) => {
-        match $unit {
-            Unit::One => {
-                type $type = u8;
-                $call
-            }
-            Unit::Two => {
-                type $type = u16;
-                $call
-            }
-            Unit::Four => {
-                type $type = u32;
-                $call
-            }
-            Unit::Eight => {
-                type $type = u64;
-                $call
-            }
-            Unit::Sixteen => {
-                type $type = u128;
-                $call
-            }
-        }
-    };
-}
-
 impl Gpu {
     /// Copies units one by one. The views have them, and begin at multiples of the unit.
     pub(super) fn copy_strided(
@@ -108,8 +79,7 @@ impl Gpu {
     ) -> Result<(), Error> {
         for_unit!(copy.unit, |U| {
             let (input, output) = (input.cast::<U>(), output.cast::<U>());
-            // SAFETY: only this function launches the kernels, with axes that the caller promises are inside the views.
-            let (few, many) = unsafe { (copy_strided::handle::<U, FEW_AXES>(), copy_strided::handle::<U, MAX_AXES>()) };
+            let (few, many) = U::kernels().strided;
             match copy.axes.len() <= FEW_AXES {
                 true => self.copy_parts(few, copy, input, output),
                 false => self.copy_parts(many, copy, input, output),
@@ -119,7 +89,7 @@ impl Gpu {
 
     fn copy_parts<U: Plain, const AXES: usize>(
         &self,
-        kernel: Kernel<copy_strided::Args<'static, U, AXES>>,
+        kernel: StridedKernel<U, AXES>,
         copy: &Canonical,
         input: View<'_, U>,
         mut output: ViewMut<'_, U>,
@@ -155,8 +125,7 @@ impl Gpu {
     /// pair of positions in both orders, and no unit is in two pairs. The view has them, and begins at a multiple of
     /// the unit.
     pub(super) fn swap_strided(&self, pairs: &Canonical, elements: ViewMut<'_, u8>) -> Result<(), Error> {
-        // SAFETY: only this function launches the kernels, with pairs that the caller promises are inside the view.
-        for_unit!(pairs.unit, |U| self.swap_parts(unsafe { swap_strided::handle::<U>() }, pairs, elements.cast()))
+        for_unit!(pairs.unit, |U| self.swap_parts(U::kernels().swap, pairs, elements.cast::<U>()))
     }
 
     fn swap_parts<U: Plain>(
@@ -176,6 +145,8 @@ impl Gpu {
 
 #[cfg(test)]
 mod tests {
+    use kernels::transpose::copy::strided::MAX_AXES;
+
     use super::*;
     use crate::transpose::canonical::merged;
 
