@@ -68,7 +68,6 @@ impl<const N: usize> Steps<N> {
             for (input, part) in parts.iter_mut().enumerate() {
                 let (Some(copy), Some(part)) = (&self.copies[input], part) else {
                     views[input] = views[input].skip(at(input))?;
-                    check_len(views[input].len(), self.needed[input])?;
                     continue;
                 };
                 // Several launches may take the same part of one input, with different parts of the other.
@@ -79,8 +78,9 @@ impl<const N: usize> Steps<N> {
                     copied[input] = Some(at(input));
                 }
             }
-            for (view, part) in views.iter_mut().zip(&*parts) {
+            for ((view, part), &needed) in views.iter_mut().zip(&*parts).zip(&self.needed) {
                 part.iter().for_each(|part| *view = part.view());
+                check_len(view.len(), needed)?;
             }
             launch(views, step.result, self.outputs)?;
         }

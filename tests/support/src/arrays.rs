@@ -272,20 +272,34 @@ impl Reduced {
         let to = layout(source, &self.outputs, false).map_err(|error| error.to_string())?;
         let mut poison = vec![O::Output::zeroed(); to.required_len() + GUARD];
         source.fill_bytes(cast_slice_mut(&mut poison));
+        let is_recorded = source.random_bool(0.3);
         let run = || {
             let (input, mut output) = (gpu.upload(elements)?, gpu.upload(&poison)?);
             let view = ArrayView::new(input.view(), &self.from)?;
             let result = gpu.reduce(operator, view, self.axes())?;
             let extents = result.extents().to_vec();
             gpu.reduce_into(operator, view, self.axes(), ArrayViewMut::new(output.view_mut(), &to)?)?;
-            Ok((extents, gpu.download(&result)?, gpu.download(&output)?))
+            let mut recorded = None;
+            if is_recorded {
+                let (mut reducer, mut again) =
+                    (gpu.reducer(operator, &self.from, self.axes())?, gpu.zeroed(result.len())?);
+                let recording = gpu.record(|| reducer.start(view, &mut again))?;
+                recording.start()?;
+                recording.start()?;
+                recorded = Some(gpu.download(&again)?);
+            }
+            Ok((extents, gpu.download(&result)?, gpu.download(&output)?, recorded))
         };
         let case = || format!("the {what} of {}", self.name());
-        let (extents, found, output) = run().map_err(|error: Error| format!("{}: {error}", case()))?;
+        let (extents, found, output, recorded) = run().map_err(|error: Error| format!("{}: {error}", case()))?;
         if extents != self.outputs {
             return Err(format!("{}: the result is of {extents:?}", case()));
         }
         let bits: Vec<E> = found.iter().map(SameBits::bits).collect();
+        let differs = |all: Vec<O::Output>| all.iter().map(SameBits::bits).collect::<Vec<E>>() != wanted;
+        if recorded.is_some_and(differs) {
+            return Err(format!("{}: a recording gives other results", case()));
+        }
         if bits != wanted {
             let at = (0..bits.len()).find(|&at| bits[at] != wanted[at]);
             return Err(format!(

@@ -113,7 +113,7 @@ impl Case {
         kept.iter().map(|a| reduced.iter().map(|b| [at(0, a[0], b[0]), at(1, a[1], b[1])]).collect()).collect()
     }
 
-    /// Reduces to a new array, to one of a random layout whose other memory must not be written, by a reducer, and as a
+    /// Reduces to a new array, to one of a random layout whose other memory must not be written, and by a reducer in a
     /// recording.
     fn check<T, O, E>(
         &self,
@@ -148,7 +148,10 @@ impl Case {
             gpu.reduce_into(operator, (x, y), axes, ArrayViewMut::new(output.view_mut(), &to)?)?;
             let mut reducer = gpu.reducer(operator, (x.layout(), y.layout()), axes)?;
             let mut again = gpu.zeroed(result.len())?;
-            reducer.start((x, y), &mut again)?;
+            // The copies are recorded, too.
+            let recording = gpu.record(|| reducer.start((x, y), &mut again))?;
+            recording.start()?;
+            recording.start()?;
             let again = gpu.download(&again)?;
             Ok((result.extents().to_vec(), gpu.download(&result)?, gpu.download(&output)?, again, reducer.to_string()))
         };
@@ -162,7 +165,7 @@ impl Case {
         let (found_bits, again) = (bits(&found), bits(&again));
         if let Some(at) = (0..wanted.len()).find(|&at| found_bits[at] != wanted[at] || again[at] != wanted[at]) {
             let (found, again, wanted) = (&found_bits[at], &again[at], &wanted[at]);
-            return Err(format!("{}: output {at} is {found:?}, and {again:?} by a reducer, not {wanted:?}", case()));
+            return Err(format!("{}: output {at} is {found:?}, and {again:?} in a recording, not {wanted:?}", case()));
         }
         let mut in_memory = poison.clone();
         positions(&to).into_iter().zip(&found).for_each(|(at, result)| in_memory[at] = *result);
