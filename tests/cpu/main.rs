@@ -7,6 +7,7 @@
 //! | `arrays` | arrays of any layout: copies, and reductions along axes |
 //! | `bits` | the bits of results, compared with stored hashes |
 //! | `by_length` | orders of reduction that depend only on the length |
+//! | `cases` | reductions of any layout along any axes, with results that Python computed |
 //! | `partials` | reductions whose blocks exchange partial results |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
@@ -31,6 +32,7 @@
 mod arrays;
 mod bits;
 mod by_length;
+mod cases;
 mod corpus;
 mod counters;
 mod custom;

@@ -4,6 +4,7 @@ pub mod arrays;
 pub mod by_length;
 pub mod by_shape;
 pub mod calls;
+pub mod cases;
 pub mod custom;
 pub mod depth;
 pub mod device_library;
