@@ -853,7 +853,7 @@ LENGTHS_OF_COLUMNS = [15, 63, 127, 255, 257, 511, 513, 1025, 2050, 3000]
 
 
 def long_lines():
-    """Rows and columns whose order has many levels, and exact sums of many elements of a wide range."""
+    """Rows and columns whose order has many levels, and exact results of many elements of a wide range or near 0."""
     seed = 600_000
     for operator in ORDERED:
         for name in FLOATS:
@@ -874,6 +874,14 @@ def long_lines():
                 yield line(operator, name, (row,), Axes(None, False))
                 columns = Input(kind, seed, (1501, 3), (3, 1), seed % 3)
                 yield line(operator, name, (columns,), Axes((0,), False))
+    # Means below half the smallest subnormal number: zeros with a sign.
+    for operator in ("Mean", "InElementType<Mean>", "Norm"):
+        for name in OPERATORS[operator]:
+            if name in FLOATS:
+                seed += 1
+                for extents, axis in [((9, 201), 1), ((150, 9), 0)]:
+                    tiny = Input("tiny", seed, extents, tuple(c_strides(extents)), 0)
+                    yield line(operator, name, (tiny,), Axes((axis,), False))
 
 
 def lines():
