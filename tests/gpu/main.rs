@@ -20,6 +20,7 @@ use test_kernels::{indices, out_of_bounds};
 use test_support::arrays;
 use test_support::by_shape::ByShape;
 use test_support::calls::Calls;
+use test_support::cases;
 use test_support::exact::Data;
 use test_support::pairs;
 use test_support::reductions::{PAIRS, dots, large as large_inputs, planned_for_other_devices};
@@ -347,6 +348,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             Ok((0..times).try_for_each(of)?)
         }),
     );
+    add("computed cases".into(), Box::new(|gpu| Ok(cases::check_cases(gpu)?)));
     add("copies of twenty axes".into(), Box::new(copies_of_twenty_axes));
     for checks in &transposes_of_any::EVERY_SIZE {
         let run = move |gpu: &Gpu| {

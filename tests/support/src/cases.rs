@@ -5,9 +5,8 @@ use std::fmt::Write;
 
 use half::{bf16, f16};
 use kernels::ops::{Dot, InElementType, Mean, Norm, Sum, SumOfSquares};
-use warpfold::{ArrayView, Axes, Buffer, Element, Error, Gpu, Layout, PairReduction, Plain, Reduction, ops};
+use warpfold::{ArrayView, Axes, Element, Error, Gpu, Layout, Plain, Reduces, Reduction, ops};
 
-use crate::arrays::positions;
 use crate::reductions::value::Values;
 
 /// The file.
@@ -264,44 +263,19 @@ fn bits_of_output<R: Values>(output: &R) -> String {
     numbers.map(|bytes| format!("{:x}", of_number(bytes))).collect::<Vec<_>>().join(":")
 }
 
-/// TODO: replace the body by `gpu.reduce(Dot, (&x, &y), axes)`, as in [`run`], once the library has it; then
-/// `common_extents` is not needed any more. Until then, each output is the dot product of two arrays of its elements.
 fn run_dot<T: CaseElement>(gpu: &Gpu, case: &Case<'_>) -> Result<Outcome, String>
 where
-    Dot: PairReduction<T, Output: Values>,
+    Dot: Reduces<T, 2, Output: Values>,
 {
-    let text = |error: Error| error.to_string();
-    let common = common_extents(&case.inputs);
-    let is_reduced = |axis: usize| match &case.axes.names {
-        None => true,
-        Some(names) => names.iter().any(|&name| name.rem_euclid(common.len() as isize) == axis as isize),
+    let [x, y] = &case.inputs[..] else { return Err("a dot product has two inputs".to_owned()) };
+    let elements = [x.memory::<T>()?, y.memory::<T>()?];
+    let reduce = || {
+        let memory = [gpu.upload(&elements[0])?, gpu.upload(&elements[1])?];
+        let (x, y) = (ArrayView::new(memory[0].view(), &x.layout)?, ArrayView::new(memory[1].view(), &y.layout)?);
+        let result = gpu.reduce(Dot, (x, y), case.axes.axes())?;
+        Ok((result.extents().to_vec(), gpu.download(&result)?))
     };
-    let (reduced, kept): (Vec<usize>, Vec<usize>) = (0..common.len()).partition(|&axis| is_reduced(axis));
-    let outputs: usize = kept.iter().map(|&axis| common[axis]).product();
-    let len: usize = reduced.iter().map(|&axis| common[axis]).product();
-    let order: Vec<isize> = kept.iter().chain(&reduced).map(|&axis| axis as isize).collect();
-    // The elements of each output, one output after the other.
-    let gathered = |input: &Input<'_>| -> Result<Buffer<T>, String> {
-        let layout = input.layout.broadcast_to(&common).and_then(|layout| layout.permute_axes(&order));
-        let elements = input.memory::<T>()?;
-        let in_order: Vec<T> = positions(&layout.map_err(text)?).into_iter().map(|at| elements[at]).collect();
-        gpu.upload(&in_order).map_err(text)
-    };
-    let (x, y) = (gathered(&case.inputs[0])?, gathered(&case.inputs[1])?);
-    let dot = |i: usize| gpu.dot(x.view().slice(i * len, len)?, y.view().slice(i * len, len)?);
-    let extents = (0..common.len()).filter(|axis| case.axes.keep_dims || kept.contains(axis));
-    let extents = extents.map(|axis| if kept.contains(&axis) { common[axis] } else { 1 }).collect();
-    Ok(outcome((0..outputs).map(dot).collect::<Result<Vec<_>, Error>>().map(|results| (extents, results))))
-}
-
-/// The extents to which all inputs are broadcast.
-fn common_extents(inputs: &[Input<'_>]) -> Vec<usize> {
-    let rank = inputs.iter().map(|input| input.layout.rank()).max().unwrap_or(0);
-    let of_axis = |axis: usize| {
-        let own = |input: &Input<'_>| (axis + input.layout.rank()).checked_sub(rank).map(|i| input.layout.extents()[i]);
-        inputs.iter().filter_map(own).find(|&extent| extent != 1).unwrap_or(1)
-    };
-    (0..rank).map(of_axis).collect()
+    Ok(outcome(reduce()))
 }
 
 /// A type of elements.
