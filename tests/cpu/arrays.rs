@@ -164,7 +164,7 @@ fn a_reducer_says_how_it_runs() {
     assert_eq!(plan(&[5000, 100], &[0]), "5000 x 100 by columns: tiles of 64 columns, 79 blocks each");
     assert_eq!(
         plan(&[6, 5, 7, 4], &[0, 2, 3]),
-        "copy of 5 x 6 x 7 x 4 with strides [28, 140, 4, 1]; 5 x 168 by rows: 5 rows a block, 16 lanes each"
+        "copy of 5 x 6 x 7 x 4 with strides [28, 140, 4, 1]; 5 x 168 by rows: 4 rows a block, 16 lanes each"
     );
 }
 
