@@ -470,7 +470,7 @@ fn copies_of_twenty_axes(gpu: &Gpu) -> Result<(), Failed> {
     let numbers: Vec<u32> = (0..1 << rank).collect();
     let scaled: Vec<Complex32> = numbers.iter().map(|&i| Complex32::new(i as f32, 1.0)).collect();
     let (x, z) = (gpu.upload(&numbers)?.reshape(&vec![2; rank])?, gpu.upload(&scaled)?.reshape(&vec![2; rank])?);
-    for step in [7, 11, 5] {
+    for step in [7, 11, 13] {
         let axes: Vec<isize> = (0..rank).map(|axis| (axis * step % rank) as isize).collect();
         let permuted = x.view().permute_axes(&axes)?;
         let positions = arrays::positions(permuted.layout());

@@ -86,7 +86,7 @@ pub const LAYOUTS: &[Layout] = &[
             let columns = outputs / 3;
             let form = Shape::axis(&[3, len, columns], 1).ok()?;
             Some(Placed {
-                // With one column, its elements are contiguous, as those of a row.
+                // A column of width 1 is a row.
                 form: if columns == 1 { Form::Rows(form) } else { Form::Columns(form) },
                 before: 0,
                 len: outputs * len,
@@ -111,7 +111,8 @@ fn rows(shape: Shape, outputs: usize, len: usize, pitch: usize, before: usize) -
 
 fn columns(shape: Shape, outputs: usize, len: usize, pitch: usize, before: usize) -> Placed {
     Placed {
-        form: Form::Columns(shape),
+        // A single column is a row.
+        form: if outputs == 1 { Form::Rows(shape) } else { Form::Columns(shape) },
         before,
         len: (len - 1) * pitch + outputs,
         index: Box::new(move |i, k| k * pitch + i),

@@ -43,8 +43,8 @@ pub const KINDS: [Kind; ALL.len() + 1] = {
     kinds
 };
 
-/// The smallest case of every shape: outputs, and elements of each.
-pub const SHORT: [(usize, usize); 2] = [(1, 3), (3, 5)];
+/// Small cases of every shape: outputs, and elements of each. In the last one, rows and columns have other orders.
+pub const SHORT: [(usize, usize); 3] = [(1, 3), (3, 5), (1, 100)];
 
 /// The lengths of [`extents`]: around vectors, warps, blocks, tiles, and the limits of the kernels for short rows and
 /// short segments.
