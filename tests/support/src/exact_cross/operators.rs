@@ -241,18 +241,18 @@ where
     Operator { name, outcome, format, run: Box::new(run) }
 }
 
-/// A reduction of two inputs, whole or by rows.
+/// A reduction of two inputs: whole, rows or columns.
 fn of_pairs<T, O>(name: &'static str, operator: O, format: Format) -> Operator<T>
 where
     T: Element,
     O: Reduces<T, 2, Output: Into<f64>> + Copy + Send + Sync + 'static,
 {
     let run = move |gpu: &Gpu, inputs: Inputs<'_, T>| match inputs.form {
-        Form::Rows(shape) => {
+        Form::Rows(shape) | Form::Columns(shape) => {
             let results = gpu.reduce_pairs(operator, inputs.x, inputs.y, *shape)?;
             Ok(Some(gpu.download(&results)?.into_iter().map(Into::into).collect()))
         }
-        Form::Columns(_) | Form::Offsets(_) => Ok(None),
+        Form::Offsets(_) => Ok(None),
     };
     Operator { name, outcome: Outcome::Sum, format, run: Box::new(run) }
 }
