@@ -38,6 +38,13 @@ pub enum Error {
         kernel: String,
     },
 
+    /// This process was forked from one that uses CUDA.
+    #[error(
+        "this process was forked from one that uses CUDA, which does not work in the child: start the process by \
+         `spawn` or `forkserver`, or make the first `Gpu` after the fork"
+    )]
+    Forked,
+
     /// There is no such device.
     #[error("there is no CUDA device {ordinal}: {}; {WITHOUT_A_GPU}", devices_found(*count))]
     NoDevice {

@@ -358,6 +358,8 @@ functions! {
     // Graphs.
     (10, 1) "Begins capturing a stream's work into a graph."
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
+    (10, 1) "Exchanges the capture mode of this thread's calls with the one in `mode`."
+    cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
     (10, 0) "Ends the capture of a stream."
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     (11, 4) "Instantiates a graph."

@@ -173,10 +173,17 @@ impl Context {
     /// # Errors
     /// The driver cannot create it.
     pub fn new(device: Device) -> CudaResult<Self> {
-        let context = Contexts::lock().retain(driver()?, device.device);
-        let context = context?;
+        let context = Self::retain(device)?;
         CurrentContext::set_current(&context)?;
         Ok(context)
+    }
+
+    /// Retains the primary context of a device. The current context of this thread stays as it is. (Not in Rust-CUDA.)
+    ///
+    /// # Errors
+    /// The driver cannot create it.
+    pub fn retain(device: Device) -> CudaResult<Self> {
+        Contexts::lock().retain(driver()?, device.device)
     }
 
     /// Destroys a device's primary context and everything in it.
@@ -239,9 +246,13 @@ impl Context {
         self.retained.driver
     }
 
-    /// Makes the context current on this thread until the guard is dropped.
+    /// Makes the context current on this thread until the guard is dropped. Then the context before is current again:
+    /// a library that enters contexts in this way changes nothing for its callers. (Not in Rust-CUDA.)
+    ///
+    /// # Errors
+    /// An error of the driver.
     #[inline]
-    pub(crate) fn enter(&self) -> CudaResult<Entered<'_>> {
+    pub fn enter(&self) -> CudaResult<Entered<'_>> {
         let mut current = ptr::null_mut();
         // SAFETY: writes one handle.
         unsafe { self.driver().cuCtxGetCurrent(&mut current)? };
@@ -259,6 +270,12 @@ impl Context {
     }
 }
 
+impl fmt::Debug for Entered<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entered").field("context", self.context).finish()
+    }
+}
+
 impl fmt::Debug for Context {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Context").field("device", &self.retained.device).field("raw", &self.as_raw()).finish()
@@ -266,7 +283,8 @@ impl fmt::Debug for Context {
 }
 
 /// The guard of [`Context::enter`]. The context is current until the guard is dropped.
-pub(crate) struct Entered<'a> {
+#[must_use = "the context is current until this value is dropped"]
+pub struct Entered<'a> {
     context: &'a Context,
     is_pushed: bool,
     not_send: PhantomData<*const ()>,

@@ -14,9 +14,10 @@
 //! # }
 //! ```
 
+use std::marker::PhantomData;
 use std::ptr;
 
-use cuda_driver::{CUgraph, CUgraphExec, CUstreamCaptureMode};
+use cuda_driver::{CUgraph, CUgraphExec, CUstreamCaptureMode, Driver};
 
 use crate::context::Context;
 use crate::error::{CudaError, CudaResult, DropResult};
@@ -33,6 +34,47 @@ pub enum CaptureMode {
     ThreadLocal,
     /// No thread: such calls are executed immediately.
     Relaxed,
+}
+
+impl CaptureMode {
+    fn to_raw(self) -> CUstreamCaptureMode {
+        match self {
+            Self::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+            Self::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
+            Self::Relaxed => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
+        }
+    }
+}
+
+/// A guard during which this thread's calls are not errors, and do not end a capture, even if another library captures
+/// a stream in another mode. Afterwards the thread's mode is the one before. (Not in Rust-CUDA.)
+#[derive(Debug)]
+#[must_use = "the mode is relaxed until this value is dropped"]
+pub struct RelaxedCapture {
+    driver: &'static Driver,
+    before: CUstreamCaptureMode,
+    /// The mode is the thread's.
+    not_send: PhantomData<*const ()>,
+}
+
+impl RelaxedCapture {
+    /// Begins the guard.
+    ///
+    /// # Errors
+    /// No driver, or an error of the driver.
+    pub fn begin() -> CudaResult<Self> {
+        let (driver, mut mode) = (crate::driver()?, CaptureMode::Relaxed.to_raw());
+        // SAFETY: reads and writes one integer.
+        unsafe { driver.cuThreadExchangeStreamCaptureMode(&mut mode)? };
+        Ok(Self { driver, before: mode, not_send: PhantomData })
+    }
+}
+
+impl Drop for RelaxedCapture {
+    fn drop(&mut self) {
+        // SAFETY: reads and writes one integer. The guard is dropped on its thread, because it is not `Send`.
+        let _ = unsafe { self.driver.cuThreadExchangeStreamCaptureMode(&mut self.before) };
+    }
 }
 
 /// Captured work.
@@ -110,14 +152,9 @@ impl Stream {
     /// # Errors
     /// A capture of the stream has begun already.
     pub fn begin_capture(&self, mode: CaptureMode) -> CudaResult<()> {
-        let mode = match mode {
-            CaptureMode::Global => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
-            CaptureMode::ThreadLocal => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL,
-            CaptureMode::Relaxed => CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED,
-        };
         let entered = self.context().enter()?;
         // SAFETY: the handle is alive.
-        unsafe { entered.driver().cuStreamBeginCapture_v2(self.as_inner(), mode)? };
+        unsafe { entered.driver().cuStreamBeginCapture_v2(self.as_inner(), mode.to_raw())? };
         Ok(())
     }
 

@@ -8,11 +8,11 @@ use cuda_driver::{
     CUfunction, CUfunction_attribute, CUlaunchAttribute, CUlaunchConfig, CUresult, Driver, DriverVersion,
 };
 use cust::CudaFlags;
-use cust::context::{Context, CurrentContext};
+use cust::context::{Context, Entered};
 use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
 use cust::event::{Event, EventFlags};
-use cust::graph::{CaptureMode, GraphExec};
+use cust::graph::{CaptureMode, GraphExec, RelaxedCapture};
 use cust::module::{Module, PtxError};
 use cust::stream::{Stream, StreamFlags};
 
@@ -48,6 +48,8 @@ struct Shared {
     /// Whether the driver supports programmatic dependent launches, including in graphs.
     has_dependent_launches: bool,
     libraries: Vec<&'static Library>,
+    /// The process that made the context.
+    process: u32,
     context: Context,
 }
 
@@ -66,6 +68,8 @@ unsafe impl Send for Loaded {}
 /// Work on the stream is ordered with the legacy default stream, which PyTorch uses.
 const STREAM_FLAGS: StreamFlags = StreamFlags::DEFAULT;
 
+const ENTER: &str = "make the device's context current";
+
 /// The first driver version that supports programmatic dependent launches in graphs.
 const DEPENDENT_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
 
@@ -74,6 +78,8 @@ fn driver() -> Result<&'static Driver, Error> {
     let driver = cuda_driver::load()?;
     match cust::init(CudaFlags::empty()) {
         Ok(()) => Ok(driver),
+        // Only a forked child of a process that uses CUDA gets this code from the first call.
+        Err(CudaError::NotInitialized) => Err(Error::Forked),
         Err(CudaError::NoDevice) => Err(Error::NoDevice { ordinal: 0, count: 0 }),
         Err(code) => Err(failed("start the CUDA driver")(code)),
     }
@@ -91,7 +97,8 @@ impl CudaDevice {
             return Err(Error::NoDevice { ordinal, count });
         }
         let device = Device::get_device(ordinal).map_err(failed("find the CUDA device"))?;
-        let context = Context::new(device).map_err(failed("create a context on the CUDA device"))?;
+        let context = Context::retain(device).map_err(failed("create a context on the CUDA device"))?;
+        let entered = Guest::enter(&context)?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
         let query = |attribute| attribute_of(device, attribute);
         let compute =
@@ -116,6 +123,7 @@ impl CudaDevice {
                 reserved: query(DeviceAttribute::ReservedSharedMemoryPerBlock)? as usize,
             },
         };
+        drop(entered);
         let has_dependent_launches = driver.version() >= DEPENDENT_LAUNCHES;
         let shared = Shared {
             kernels: OnceMap::default(),
@@ -126,19 +134,27 @@ impl CudaDevice {
             driver,
             has_dependent_launches,
             libraries,
+            process: std::process::id(),
             context,
         };
         Ok(Self { stream, recycled: Mutex::default(), is_recorder: false, shared: Arc::new(shared) })
     }
 
-    /// Makes the context current in this thread. Every call that reaches the driver begins with this one.
-    fn enter(&self) -> Result<(), Error> {
-        CurrentContext::set_current(&self.shared.context).map_err(failed("make the device's context current"))
+    /// Makes the context current in this thread, as long as the value lives. Every call that reaches the driver begins
+    /// with this one or with [`CudaDevice::enter_as_guest`].
+    fn enter(&self) -> Result<Entered<'_>, Error> {
+        self.shared.enter()
+    }
+
+    /// [`CudaDevice::enter`] for calls that a capture of another library would not survive, such as allocations.
+    fn enter_as_guest(&self) -> Result<Guest<'_>, Error> {
+        self.shared.check_process()?;
+        Guest::enter(&self.shared.context)
     }
 
     /// The same device with its own stream.
     fn with_own_stream(&self, is_recorder: bool) -> Result<Self, Error> {
-        self.enter()?;
+        let _entered = self.enter_as_guest()?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
         Ok(Self { stream, recycled: Mutex::default(), is_recorder, shared: self.shared.clone() })
     }
@@ -155,9 +171,10 @@ impl CudaDevice {
 
     /// Returns memory that nothing but started work uses to the driver.
     fn free_blocks(&self, blocks: &[Block]) {
-        if blocks.is_empty() || self.enter().is_err() {
+        if blocks.is_empty() {
             return;
         }
+        let Ok(_entered) = self.enter_as_guest() else { return };
         for block in blocks {
             // SAFETY: `allocate` has allocated it, and its last owner has given it up. The driver waits for work that
             // uses the memory. An error here comes from earlier work, and another call reports it.
@@ -166,21 +183,49 @@ impl CudaDevice {
     }
 
     /// [`CudaDevice::enter`] for a call that cannot be recorded: the driver would discard the whole recording.
-    fn enter_unrecorded(&self, operation: &'static str) -> Result<(), Error> {
+    fn enter_unrecorded(&self, operation: &'static str) -> Result<Guest<'_>, Error> {
         if self.is_recorder {
             return Err(Error::Recording { operation });
         }
-        self.enter()
+        self.enter_as_guest()
+    }
+}
+
+/// The context, current in this thread, and calls that a capture of another library does not notice.
+struct Guest<'a> {
+    _relaxed: RelaxedCapture,
+    _entered: Entered<'a>,
+}
+
+impl<'a> Guest<'a> {
+    fn enter(context: &'a Context) -> Result<Self, Error> {
+        let entered = context.enter().map_err(failed(ENTER))?;
+        let relaxed = RelaxedCapture::begin().map_err(failed("relax the capture mode of this thread"))?;
+        Ok(Self { _relaxed: relaxed, _entered: entered })
     }
 }
 
 impl Shared {
+    fn enter(&self) -> Result<Entered<'_>, Error> {
+        self.check_process()?;
+        self.context.enter().map_err(failed(ENTER))
+    }
+
+    /// Refuses a process that has been forked from the one that made the context: CUDA works in none.
+    fn check_process(&self) -> Result<(), Error> {
+        match std::process::id() == self.process {
+            true => Ok(()),
+            false => Err(Error::Forked),
+        }
+    }
+
     /// The kernel, loaded when first used.
     fn kernel(&self, kernel: KernelId) -> Result<Loaded, Error> {
         self.kernels.get(kernel, || self.load(kernel))
     }
 
     fn load(&self, kernel: KernelId) -> Result<Loaded, Error> {
+        let _entered = Guest::enter(&self.context)?;
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
         let library = library.ok_or_else(unknown)?;
@@ -294,7 +339,7 @@ impl Backend for CudaDevice {
     }
 
     fn free_memory(&self) -> Result<usize, Error> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let (mut free, mut total) = (0, 0);
         // SAFETY: writes two sizes.
         unsafe { self.shared.driver.cuMemGetInfo_v2(&mut free, &mut total) }
@@ -306,7 +351,7 @@ impl Backend for CudaDevice {
         if let Some(address) = self.recycled().take(bytes) {
             return Ok((address, false));
         }
-        self.enter_unrecorded(operation)?;
+        let _entered = self.enter_unrecorded(operation)?;
         let mut address = 0;
         // SAFETY: writes the address of new memory.
         let mut allocate = || unsafe { self.shared.driver.cuMemAlloc_v2(&mut address, bytes) };
@@ -326,7 +371,7 @@ impl Backend for CudaDevice {
     }
 
     fn allocate_on_host(&self, bytes: usize, operation: &'static str) -> Result<u64, Error> {
-        self.enter_unrecorded(operation)?;
+        let _entered = self.enter_unrecorded(operation)?;
         let mut address = std::ptr::null_mut();
         // With unified addressing, which every 64-bit system with a supported device has, page-locked memory has the
         // same address on the device.
@@ -345,7 +390,8 @@ impl Backend for CudaDevice {
 
     unsafe fn free_on_host(&self, address: u64, _bytes: usize) {
         // A kernel that writes it may still run. Errors are those of earlier work, which other calls report.
-        if self.enter().is_ok() && self.stream.synchronize().is_ok() {
+        let Ok(_entered) = self.enter_as_guest() else { return };
+        if self.stream.synchronize().is_ok() {
             let address = std::ptr::with_exposed_provenance_mut(address as usize);
             // SAFETY: as promised by the caller; no kernel of this stream runs.
             let _ = unsafe { self.shared.driver.cuMemFreeHost(address) };
@@ -360,7 +406,7 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
-        self.enter_unrecorded("upload")?;
+        let _entered = self.enter_unrecorded("upload")?;
         // SAFETY: as promised by the caller; `from` lives until the stream is done, below.
         unsafe {
             self.shared.driver.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.stream.as_inner())
@@ -370,7 +416,7 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        self.enter_unrecorded("download")?;
+        let _entered = self.enter_unrecorded("download")?;
         // SAFETY: as promised by the caller; `to` lives until the stream is done, below.
         unsafe { self.shared.driver.cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.stream.as_inner()) }
             .map_err(failed("copy from the device"))?;
@@ -378,14 +424,14 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn copy(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error> {
-        self.enter()?;
+        let _entered = self.enter()?;
         // SAFETY: as promised by the caller.
         unsafe { self.shared.driver.cuMemcpyDtoDAsync_v2(to, from, bytes, self.stream.as_inner()) }
             .map_err(failed("copy on the device"))
     }
 
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error> {
-        self.enter()?;
+        let _entered = self.enter()?;
         // SAFETY: as promised by the caller.
         unsafe { self.shared.driver.cuMemsetD8Async(address, byte, bytes, self.stream.as_inner()) }
             .map_err(failed("fill memory of the device"))
@@ -393,7 +439,7 @@ impl Backend for CudaDevice {
 
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), Error> {
         self.shared.limits.check(launch)?;
-        self.enter()?;
+        let _entered = self.enter()?;
         let Loaded { function, is_dependent, .. } = self.shared.kernel(launch.kernel)?;
         let mut arguments = Vec::with_capacity(launch.slots.len());
         let mut slots = launch.slots;
@@ -447,7 +493,7 @@ impl Backend for CudaDevice {
     }
 
     fn resources(&self, kernel: KernelId, threads_per_block: u32) -> Result<Option<KernelOccupancy>, Error> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let function = self.shared.kernel(kernel)?.function;
         let query = |attribute| self.shared.attribute_of_kernel(function, attribute);
         let resources = Resources {
@@ -474,7 +520,7 @@ impl Backend for CudaDevice {
     }
 
     fn synchronize(&self) -> Result<(), Error> {
-        self.enter_unrecorded("synchronize")?;
+        let _entered = self.enter_unrecorded("synchronize")?;
         self.stream.synchronize().map_err(failed("wait for the device"))
     }
 
@@ -495,7 +541,7 @@ impl Backend for CudaDevice {
     }
 
     fn end_recording(&self) -> Result<Box<dyn Recorded>, Error> {
-        self.enter()?;
+        let _entered = self.enter()?;
         let graph = self.stream.end_capture().map_err(failed("end a recording"))?;
         let executable = graph.instantiate().map_err(failed("make a graph of a recording"))?;
         Ok(Box::new(Graph { executable, shared: self.shared.clone() }))
@@ -511,7 +557,7 @@ impl Backend for CudaDevice {
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
-        self.enter_unrecorded("time")?;
+        let _entered = self.enter_unrecorded("time")?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(failed("create a CUDA event"));
         let (start, end) = (event()?, event()?);
         start.record(&self.stream).map_err(failed("record a CUDA event"))?;
@@ -534,7 +580,7 @@ impl Recorded for Graph {
     unsafe fn start(&self, backend: &dyn Backend) -> Result<(), Error> {
         const OPERATION: &str = "start a recording";
         let Some(stream) = backend.stream() else { return Err(Error::OtherDevice { operation: OPERATION }) };
-        CurrentContext::set_current(&self.shared.context).map_err(failed("make the device's context current"))?;
+        let _entered = self.shared.enter()?;
         // SAFETY: the graph is complete, and its memory exists, as promised by the caller.
         unsafe { self.shared.driver.cuGraphLaunch(self.executable.as_raw(), stream.cast()) }.map_err(failed(OPERATION))
     }

@@ -8,7 +8,7 @@
 mod memory;
 mod work;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint};
 use std::sync::Mutex;
@@ -23,6 +23,7 @@ const INVALID_HANDLE: u32 = 400;
 const NOT_FOUND: u32 = 500;
 const NOT_READY: u32 = 600;
 const CONTEXT_IS_DESTROYED: u32 = 709;
+const CAPTURE_UNSUPPORTED: u32 = 900;
 const CAPTURE_UNMATCHED: u32 = 903;
 
 type Code = Result<(), u32>;
@@ -58,14 +59,27 @@ struct State {
     last_handle: u64,
     /// The number of waits for the legacy default stream.
     waits: u64,
+    /// Whether another library captures a stream in the global mode: see `fakeCapture`.
+    is_captured: bool,
 }
 
-static STATE: Mutex<State> =
-    Mutex::new(State { is_initialized: false, retained: [0; 2], objects: BTreeMap::new(), last_handle: 1, waits: 0 });
+static STATE: Mutex<State> = Mutex::new(State {
+        is_initialized: false,
+        retained: [0; 2],
+        objects: BTreeMap::new(),
+        last_handle: 1,
+        waits: 0,
+        is_captured: false,
+    });
 
 thread_local! {
     static CURRENT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// The capture mode of this thread's calls: global.
+    static CAPTURE_MODE: Cell<c_uint> = const { Cell::new(0) };
 }
+
+/// The mode of a thread whose calls do not disturb captures.
+const RELAXED: c_uint = 2;
 
 /// The handle of a device's primary context.
 fn context_of(device: usize) -> u64 {
@@ -95,6 +109,11 @@ impl State {
         };
         self.objects.insert(handle, (device, object));
         Ok(handle)
+    }
+
+    /// Refuses a call that a capture of another library would not survive.
+    fn check_capture(&self) -> Code {
+        if self.is_captured && CAPTURE_MODE.get() != RELAXED { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
     /// An object of the current context.
@@ -156,6 +175,19 @@ extern "system" fn fakeReport(report: &mut [u64; 5]) {
     let objects = state.objects.values().filter(|(_, object)| !matches!(object, Object::Function { .. })).count();
     let depth = CURRENT.with_borrow(|stack| stack.iter().filter(|context| **context != 0).count());
     *report = [objects as u64, state.retained[0], state.retained[1], state.waits, depth as u64];
+}
+
+/// Begins or ends the capture of a stream by another library. Meanwhile, allocations of threads whose mode is not
+/// relaxed are errors.
+#[unsafe(no_mangle)]
+extern "system" fn fakeCapture(is_captured: u64) {
+    STATE.lock().unwrap().is_captured = is_captured != 0;
+}
+
+#[unsafe(no_mangle)]
+extern "system" fn cuThreadExchangeStreamCaptureMode(mode: &mut c_uint) -> u32 {
+    *mode = CAPTURE_MODE.replace(*mode);
+    0
 }
 
 #[unsafe(no_mangle)]

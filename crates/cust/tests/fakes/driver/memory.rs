@@ -7,6 +7,7 @@ use super::{INVALID_VALUE, Object, with_state};
 fn allocate(bytes: usize, is_ordered: bool) -> Result<u64, u32> {
     let mut address = 0;
     let code = with_state(|state| {
+        state.check_capture()?;
         // A pattern that no test expects.
         let memory = vec![u128::MAX / 3; bytes.div_ceil(16)].into_boxed_slice();
         memory.as_ptr().expose_provenance();
@@ -24,6 +25,13 @@ fn write<T>(to: &mut T, value: Result<T, u32>) -> u32 {
         }
         Err(code) => code,
     }
+}
+
+fn free(address: u64) -> u32 {
+    with_state(|state| {
+        state.check_capture()?;
+        state.remove(address)
+    })
 }
 
 #[unsafe(no_mangle)]
@@ -51,12 +59,12 @@ extern "system" fn cuMemAllocAsync(address: &mut u64, bytes: usize, stream: u64)
 
 #[unsafe(no_mangle)]
 extern "system" fn cuMemFree_v2(address: u64) -> u32 {
-    with_state(|state| state.remove(address))
+    free(address)
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuMemFreeHost(address: u64) -> u32 {
-    with_state(|state| state.remove(address))
+    free(address)
 }
 
 #[unsafe(no_mangle)]
