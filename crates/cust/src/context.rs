@@ -178,7 +178,7 @@ impl Context {
         Ok(context)
     }
 
-    /// Retains the primary context of a device. The current context of this thread stays as it is. (Not in Rust-CUDA.)
+    /// Retains the primary context of a device. The current context of this thread stays as it is.
     ///
     /// # Errors
     /// The driver cannot create it.
@@ -247,7 +247,7 @@ impl Context {
     }
 
     /// Makes the context current on this thread until the guard is dropped. Then the context before is current again:
-    /// a library that enters contexts in this way changes nothing for its callers. (Not in Rust-CUDA.)
+    /// a library that enters contexts in this way changes nothing for its callers.
     ///
     /// # Errors
     /// An error of the driver.

@@ -47,7 +47,7 @@ impl CaptureMode {
 }
 
 /// A guard during which this thread's calls are not errors, and do not end a capture, even if another library captures
-/// a stream in another mode. Afterwards the thread's mode is the one before. (Not in Rust-CUDA.)
+/// a stream in another mode. Afterwards the thread's mode is the one before.
 #[derive(Debug)]
 #[must_use = "the mode is relaxed until this value is dropped"]
 pub struct RelaxedCapture {
