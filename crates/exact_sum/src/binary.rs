@@ -54,6 +54,8 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn subtract_words(a: Self::Word, b: Self::Word) -> Self::Word;
     /// `sum - count * each`, wrapping, as a signed number.
     fn signed_difference(sum: Self::Word, each: Self::Word, count: u32) -> i64;
+    /// The larger of the two magnitudes. NaN exceeds infinities, which exceed all other numbers.
+    fn larger(self, other: Self) -> Self;
     /// The smallest `e` such that the magnitude is below `2^e`: one more than the number's exponent. At most
     /// [`Binary::MIN_EXPONENT`] for 0 and subnormal numbers; above [`Binary::MAX_EXPONENT`] for NaN and infinities.
     fn exponent_bound(self) -> i32;
@@ -61,6 +63,8 @@ pub trait Binary: Copy + Debug + Default + Add<Output = Self> + Sub<Output = Sel
     fn decompose(self) -> Option<(i64, u32)>;
     /// [`Binary::decompose`] of a finite number, without branches.
     fn integer_and_position(self) -> (i64, u32);
+    /// The number as an `f64`, exactly.
+    fn to_f64(self) -> f64;
     /// Whether the number is NaN.
     fn is_nan(self) -> bool;
     /// Whether the number is 0 of either sign.
@@ -127,6 +131,12 @@ macro_rules! binary {
                 sum.wrapping_sub(each.wrapping_mul(count as $word)) as $signed as i64
             }
             #[inline(always)]
+            fn larger(self, other: Self) -> Self {
+                // As signed integers, because not all processors compare unsigned ones.
+                let (a, b) = ((self.to_bits() & !Self::SIGN) as $signed, (other.to_bits() & !Self::SIGN) as $signed);
+                Self::from_bits((if a > b { a } else { b }) as $word)
+            }
+            #[inline(always)]
             fn exponent_bound(self) -> i32 {
                 ((self.to_bits() & !Self::SIGN) >> $mantissa) as i32 - ($bias - 1)
             }
@@ -144,6 +154,10 @@ macro_rules! binary {
                 // All ones if the number is negative.
                 let sign = i64::from(bits as $signed >> ($word::BITS - 1));
                 ((mantissa ^ sign) - sign, (exponent - hidden) as u32)
+            }
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.into()
             }
             #[inline(always)]
             fn is_nan(self) -> bool {

@@ -17,6 +17,8 @@
 
 #[cfg(feature = "host")]
 extern crate alloc;
+#[cfg(any(feature = "std", test))]
+extern crate std;
 
 mod accumulator;
 mod binary;
@@ -24,10 +26,14 @@ mod binary;
 pub mod bytes;
 mod compact;
 mod digit;
+mod elements;
 mod highest_bits;
 pub mod integers;
 mod limbs;
 pub mod round;
+mod simd;
+mod slices;
+mod stream;
 mod sum;
 mod sum_as_limbs;
 mod window;
@@ -36,6 +42,7 @@ pub use accumulator::Accumulator;
 pub use binary::Binary;
 pub use compact::{Compact, Outcome, Specials};
 pub use digit::{digit, digit_of_i128};
+pub use elements::{DifferentLengths, Elements, ElementsError, Matrix};
 pub use highest_bits::HighestBits;
 pub use limbs::{Leading, Limbs};
 pub use round::Rounded;

@@ -66,6 +66,36 @@ pub trait Summand: Copy {
     const CODE: u8;
     /// Converts, exactly.
     fn to_binary(self) -> Self::Binary;
+    /// The elements as they are, if [`Summand::Binary`] is their type.
+    fn as_binary(elements: &[Self]) -> Option<&[Self::Binary]>;
+    /// The element with these bytes, little-endian.
+    ///
+    /// # Panics
+    /// If there are fewer bytes than an element has. Further bytes are ignored.
+    fn from_le_bytes(bytes: &[u8]) -> Self;
+    /// Converts contiguous elements from their bytes, little-endian, until one of the slices ends.
+    fn convert_le_bytes(bytes: &[u8], to: &mut [Self::Binary]);
+}
+
+/// Converts, exactly, without branches.
+#[inline(always)]
+fn f16_to_f32(number: f16) -> f32 {
+    let bits = u32::from(number.to_bits());
+    let (sign, magnitude) = ((bits & 0x8000) << 16, bits & 0x7FFF);
+    // Of a normal number, the exponent's bias changes from 15 to 127.
+    let normal = (magnitude << 13) + (112 << 23);
+    // Subnormal numbers are multiples of 2^-24.
+    let subnormal = (magnitude as i32 as f32 * f32::from_bits((127 - 24) << 23)).to_bits();
+    let special = (magnitude << 13) | 0x7F80_0000;
+    let magnitude = if magnitude < 0x0400 { subnormal } else { normal };
+    let magnitude = if bits & 0x7C00 == 0x7C00 { special } else { magnitude };
+    f32::from_bits(sign | magnitude)
+}
+
+/// Converts, exactly.
+#[inline(always)]
+fn bf16_to_f32(number: bf16) -> f32 {
+    f32::from_bits(u32::from(number.to_bits()) << 16)
 }
 
 /// The exponent of a format's smallest subnormal number.
@@ -93,25 +123,42 @@ pub const DOUBLE_LIMBS: usize = limbs_for(width::<f64>());
 pub const DOUBLE_PRODUCT_LIMBS: usize = limbs_for(2 * width::<f64>());
 
 macro_rules! summands {
-    ($($type:ident as $binary:ident, $limbs:ident, $products:ident, $code:literal, $to:expr;)*) => {$(
+    ($($type:ident as $binary:ident, $limbs:ident, $products:ident, $code:literal, $to:expr, $as:expr;)*) => {$(
         impl Summand for $type {
             type Binary = $binary;
             type Sum = $binary;
             type Limbs = Limbs<$limbs>;
             type ProductLimbs = Limbs<$products>;
             const CODE: u8 = $code;
+            #[inline(always)]
             fn to_binary(self) -> $binary {
                 ($to)(self)
+            }
+            #[inline(always)]
+            fn as_binary(elements: &[Self]) -> Option<&[$binary]> {
+                ($as)(elements)
+            }
+            #[inline(always)]
+            fn from_le_bytes(bytes: &[u8]) -> Self {
+                let (element, _) = bytes.split_first_chunk().expect("enough bytes for an element");
+                Self::from_le_bytes(*element)
+            }
+            #[inline(always)]
+            fn convert_le_bytes(bytes: &[u8], to: &mut [$binary]) {
+                let (elements, _) = bytes.as_chunks();
+                for (to, element) in to.iter_mut().zip(elements) {
+                    *to = Self::from_le_bytes(*element).to_binary();
+                }
             }
         }
     )*};
 }
 
 summands! {
-    f16 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 1, f16::to_f32;
-    bf16 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 2, bf16::to_f32;
-    f32 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 3, |x| x;
-    f64 as f64, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, 4, |x| x;
+    f16 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 1, f16_to_f32, |_| None;
+    bf16 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 2, bf16_to_f32, |_| None;
+    f32 as f32, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, 3, |x| x, Some;
+    f64 as f64, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, 4, |x| x, Some;
 }
 
 /// The error of a sum of too many elements.
@@ -138,12 +185,37 @@ pub(crate) struct State<L> {
 }
 
 impl<L: Superaccumulator> State<L> {
-    /// Counts one more element.
-    fn count_element(&mut self) {
-        self.count += 1;
-        if self.count > MAX_ELEMENTS {
-            panic!("{}", TooManyElements { count: self.count });
+    /// Counts further elements.
+    pub fn count_elements(&mut self, len: usize) {
+        let count = self.count.saturating_add(len as u64);
+        if count > MAX_ELEMENTS {
+            panic!("{}", TooManyElements { count });
         }
+        self.count = count;
+    }
+
+    /// Adds an element, without counting it.
+    #[inline]
+    pub fn add<F: Binary>(&mut self, element: F) {
+        match element.decompose() {
+            Some((mantissa, position)) => self.limbs.add(mantissa.into(), position),
+            None => self.specials = self.specials.union(special(element)),
+        }
+    }
+
+    /// Adds the product of two elements, without counting it.
+    #[inline]
+    pub fn add_product<F: Binary>(&mut self, x: F, y: F) {
+        if let (Some((x, above)), Some((y, further))) = (x.decompose(), y.decompose()) {
+            self.limbs.add(i128::from(x) * i128::from(y), above + further);
+            return;
+        }
+        let special = if x.is_nan() || y.is_nan() || x.is_zero() || y.is_zero() {
+            Specials::nan()
+        } else {
+            Specials::infinity(x.is_negative() != y.is_negative())
+        };
+        self.specials = self.specials.union(special);
     }
 
     fn merge(&mut self, other: &Self) -> Result<(), TooManyElements> {
@@ -224,12 +296,8 @@ impl<T: Summand> ExactSum<T> {
     /// # Panics
     /// If the sum would have more than [`MAX_ELEMENTS`] elements, which only merged sums reach in practice.
     pub fn add(&mut self, element: T) {
-        let element = element.to_binary();
-        self.state.count_element();
-        match element.decompose() {
-            Some((mantissa, position)) => self.state.limbs.add(mantissa.into(), position),
-            None => self.state.specials = self.state.specials.union(special(element)),
-        }
+        self.state.count_elements(1);
+        self.state.add(element.to_binary());
     }
 
     /// Adds the elements of another sum.
@@ -310,18 +378,8 @@ impl<T: Summand> ExactDot<T> {
     /// # Panics
     /// If the sum would have more than [`MAX_ELEMENTS`] products, which only merged sums reach in practice.
     pub fn add(&mut self, x: T, y: T) {
-        let (x, y) = (x.to_binary(), y.to_binary());
-        self.state.count_element();
-        if let (Some((x, above)), Some((y, further))) = (x.decompose(), y.decompose()) {
-            self.state.limbs.add(i128::from(x) * i128::from(y), above + further);
-            return;
-        }
-        let special = if x.is_nan() || y.is_nan() || x.is_zero() || y.is_zero() {
-            Specials::nan()
-        } else {
-            Specials::infinity(x.is_negative() != y.is_negative())
-        };
-        self.state.specials = self.state.specials.union(special);
+        self.state.count_elements(1);
+        self.state.add_product(x.to_binary(), y.to_binary());
     }
 
     /// Adds the products of another sum.
@@ -359,7 +417,8 @@ impl<T: Summand> ExactDot<T> {
     }
 }
 
-fn special<F: Binary>(element: F) -> Specials {
+/// The set of a non-finite element.
+pub(crate) fn special<F: Binary>(element: F) -> Specials {
     if element.is_nan() { Specials::nan() } else { Specials::infinity(element.is_negative()) }
 }
 

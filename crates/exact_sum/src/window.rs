@@ -145,8 +145,8 @@ pub struct Bins<F: Binary> {
     pub upper: F::Word,
     /// The wrapping sum of `bits(lower constant + residual)`.
     pub lower: F::Word,
-    outside: F::Word,
-    residual: F::Word,
+    pub(crate) outside: F::Word,
+    pub(crate) residual: F::Word,
 }
 
 impl<F: Binary> Bins<F> {

@@ -1,6 +1,6 @@
 //! All results of some elements in all formats, compared with the reference.
 
-use exact_sum::{ExactDot, ExactSum, Summand};
+use exact_sum::{Elements, ExactDot, ExactSum, Summand};
 use half::{bf16, f16};
 
 use super::integers::{Exact, Format};
@@ -23,11 +23,25 @@ pub fn check<T: Summand + Into<f64>>(x: &[T], y: &[T]) {
     let pairs = || x.iter().copied().zip(y.iter().copied());
     let found =
         Sums { sum: x.iter().copied().collect(), squares: x.iter().map(|&x| (x, x)).collect(), dot: pairs().collect() };
+    check_slices(x, y, &found);
     let sum = Exact::sum(x.iter().map(|&x| x.into()));
     let squares = Exact::dot(x.iter().map(|&x| (x.into(), x.into())));
     let dot = Exact::dot(pairs().map(|(x, y)| (x.into(), y.into())));
     let some: Vec<f64> = x.iter().take(20).map(|&x| x.into()).collect();
     compare(&found, [sum, squares, dot], &some);
+}
+
+/// Compares the sums of slices with those of single elements.
+fn check_slices<T: Summand>(x: &[T], y: &[T], found: &Sums<T>) {
+    let (mut sum, mut squares, mut dot) = (ExactSum::new(), ExactDot::new(), ExactDot::new());
+    let len = x.len().min(y.len());
+    sum.add_slice(x);
+    squares.add_squares(x);
+    dot.add_slices(&x[..len], &y[..len]).unwrap();
+    assert!(sum == found.sum && sum.specials() == found.sum.specials(), "a slice of {len} elements");
+    assert!(squares == found.squares && dot == found.dot, "slices of {len} elements");
+    let rounded = Elements::from(x).sum::<f64>();
+    assert_eq!(rounded.to_bits(), sum.rounded::<f64>().to_bits(), "a slice of {len} elements");
 }
 
 /// Compares all results of `count` equal elements with the reference.

@@ -1,0 +1,85 @@
+//! Which instructions a processor has, and whether its floating-point unit is in its default mode.
+
+use core::hint::black_box;
+
+/// Instructions that code is compiled for.
+pub(crate) trait Instructions {
+    /// Whether there is a fused multiply-add.
+    const HAS_FMA: bool;
+}
+
+/// The instructions of the compilation's target.
+pub(crate) struct Baseline;
+
+impl Instructions for Baseline {
+    const HAS_FMA: bool = false;
+}
+
+/// AVX2, FMA and BMI, which all processors with AVX2 have.
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+pub(crate) struct Avx2;
+
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+impl Instructions for Avx2 {
+    const HAS_FMA: bool = true;
+}
+
+/// Code that is compiled once for each set of instructions. All that it calls in loops must be `#[inline(always)]`.
+pub(crate) trait Task {
+    type Output;
+    fn run<I: Instructions>(self) -> Self::Output;
+}
+
+/// Runs a task with the best instructions that the processor has.
+#[inline]
+pub(crate) fn dispatch<T: Task>(task: T) -> T::Output {
+    #[cfg(all(feature = "std", target_arch = "x86_64"))]
+    if has_avx2() {
+        // SAFETY: The processor has the instructions.
+        return unsafe { run_avx2(task) };
+    }
+    task.run::<Baseline>()
+}
+
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+#[inline]
+pub(crate) fn has_avx2() -> bool {
+    use std::is_x86_feature_detected as has;
+    has!("avx2") && has!("fma") && has!("bmi1") && has!("bmi2")
+}
+
+#[cfg(all(feature = "std", target_arch = "x86_64"))]
+#[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+pub(crate) fn run_avx2<T: Task>(task: T) -> T::Output {
+    task.run::<Avx2>()
+}
+
+/// What the rounded product `x * y` lacks, exactly, where neither it nor a part of it underflows or overflows.
+#[inline(always)]
+pub(crate) fn error_of_product<I: Instructions>(x: f64, y: f64) -> f64 {
+    let product = x * y;
+    #[cfg(feature = "std")]
+    if I::HAS_FMA {
+        return x.mul_add(y, -product);
+    }
+    // Source: Dekker, "A floating-point technique for extending the available precision", 1971.
+    let split = |number: f64| {
+        let scaled = number * 134_217_729.0;
+        let high = scaled - (scaled - number);
+        (high, number - high)
+    };
+    let ((x_high, x_low), (y_high, y_low)) = (split(x), split(y));
+    x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
+}
+
+/// Whether the floating-point unit rounds to nearest, and neither takes subnormal numbers for 0 nor replaces them by
+/// it. Libraries that were compiled for fast arithmetic are known to change the mode of the threads that load them.
+#[inline]
+pub(crate) fn is_mode_default() -> bool {
+    let (one, least) = black_box((1.0_f64, f64::from_bits(1)));
+    let (quarter, three_quarters) = black_box((f64::EPSILON * 0.25, f64::EPSILON * 0.75));
+    // Rounded down, then up. In the last sum, the operands and the result are subnormal.
+    (one + quarter).to_bits() == 1.0_f64.to_bits()
+        && (one + three_quarters).to_bits() == (1.0 + f64::EPSILON).to_bits()
+        && (least + least).to_bits() == 2
+}

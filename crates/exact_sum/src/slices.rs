@@ -1,0 +1,286 @@
+//! Sums and dot products of slices, of strided elements and of bytes.
+
+use core::marker::PhantomData;
+use core::ops::Range;
+
+use crate::binary::Binary;
+use crate::elements::{BLOCK, Buffer, DifferentLengths, Elements, ElementsError};
+use crate::limbs::Leading;
+use crate::round::Rounded;
+use crate::simd::{Instructions, Task, dispatch, error_of_product, is_mode_default};
+use crate::stream::{Block, Sink, Stream, extract_all, largest, window_for};
+use crate::sum::{ExactDot, ExactSum, State, Summand, Superaccumulator, unit};
+use crate::window::Window;
+
+#[cfg(test)]
+mod tests;
+
+/// The blocks of `len` elements: each block's first index, and its length.
+#[inline(always)]
+fn blocks(len: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..len).step_by(BLOCK).map(move |at| (at, BLOCK.min(len - at)))
+}
+
+impl<T: Summand> ExactSum<T> {
+    /// Adds the elements of a slice. The sum is that of adding each with [`ExactSum::add`], but this takes little more
+    /// time than a plain sum.
+    ///
+    /// # Panics
+    /// If the sum would have more than [`MAX_ELEMENTS`](crate::MAX_ELEMENTS) elements; it is then unchanged.
+    pub fn add_slice(&mut self, elements: &[T]) {
+        self.add_elements(elements.into());
+    }
+
+    /// Adds elements from their bytes, little-endian, at any address.
+    ///
+    /// # Errors
+    /// If the number of bytes is not a multiple of the element's size; the sum is then unchanged.
+    ///
+    /// # Panics
+    /// As [`ExactSum::add_slice`].
+    pub fn add_unaligned_bytes(&mut self, bytes: &[u8]) -> Result<(), ElementsError> {
+        self.add_elements(Elements::from_bytes(bytes)?);
+        Ok(())
+    }
+
+    /// Adds elements at any stride, aligned or not.
+    ///
+    /// # Panics
+    /// As [`ExactSum::add_slice`].
+    pub fn add_elements(&mut self, elements: Elements<'_, T>) {
+        self.state.count_elements(elements.len());
+        if elements.len() <= FEW || !is_mode_default() {
+            elements.iter().for_each(|element| self.state.add(element.to_binary()));
+        } else {
+            dispatch(SumTask { elements, state: &mut self.state });
+        }
+    }
+}
+
+/// Up to this many elements are added one after the other.
+const FEW: usize = 8;
+
+struct SumTask<'a, T: Summand> {
+    elements: Elements<'a, T>,
+    state: &'a mut State<T::Limbs>,
+}
+
+impl<T: Summand> Task for SumTask<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Instructions>(self) {
+        let mut sink = Sink { state: self.state, offset: 0 };
+        let mut stream = Stream::new();
+        let mut buffer = Buffer::<_, BLOCK>::None;
+        for (at, len) in blocks(self.elements.len()) {
+            stream.add(self.elements.block(at, len, &mut buffer), &mut sink);
+        }
+        stream.flush(&mut sink);
+    }
+}
+
+impl<T: Summand> ExactDot<T> {
+    /// Adds the products of the elements of two slices. The sum is that of adding each pair with [`ExactDot::add`].
+    ///
+    /// # Errors
+    /// If the lengths differ; the sum is then unchanged.
+    ///
+    /// # Panics
+    /// If the sum would have more than [`MAX_ELEMENTS`](crate::MAX_ELEMENTS) products; it is then unchanged.
+    pub fn add_slices(&mut self, x: &[T], y: &[T]) -> Result<(), DifferentLengths> {
+        self.add_elements(x.into(), y.into())
+    }
+
+    /// Adds the products of elements at any strides, aligned or not.
+    ///
+    /// # Errors
+    /// If the lengths differ; the sum is then unchanged.
+    ///
+    /// # Panics
+    /// As [`ExactDot::add_slices`].
+    pub fn add_elements(&mut self, x: Elements<'_, T>, y: Elements<'_, T>) -> Result<(), DifferentLengths> {
+        if x.len() != y.len() {
+            return Err(DifferentLengths { first: x.len(), second: y.len() });
+        }
+        self.state.count_elements(x.len());
+        if x.len() <= FEW || !is_mode_default() {
+            let pairs = x.iter().zip(y.iter());
+            pairs.for_each(|(x, y)| self.state.add_product(x.to_binary(), y.to_binary()));
+        } else {
+            dispatch(DotTask { x, y: Some(y), state: &mut self.state });
+        }
+        Ok(())
+    }
+
+    /// Adds the squares of the elements of a slice.
+    ///
+    /// # Panics
+    /// As [`ExactDot::add_slices`].
+    pub fn add_squares(&mut self, elements: &[T]) {
+        self.add_squares_of(elements.into());
+    }
+
+    /// Adds the squares of elements at any stride, aligned or not.
+    ///
+    /// # Panics
+    /// As [`ExactDot::add_slices`].
+    pub fn add_squares_of(&mut self, elements: Elements<'_, T>) {
+        self.state.count_elements(elements.len());
+        if elements.len() <= FEW || !is_mode_default() {
+            elements.iter().map(T::to_binary).for_each(|element| self.state.add_product(element, element));
+        } else {
+            dispatch(DotTask { x: elements, y: None, state: &mut self.state });
+        }
+    }
+}
+
+/// Adds the products of `x` and `y`, or the squares of `x`.
+struct DotTask<'a, T: Summand> {
+    x: Elements<'a, T>,
+    y: Option<Elements<'a, T>>,
+    state: &'a mut State<T::ProductLimbs>,
+}
+
+impl<T: Summand> Task for DotTask<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Instructions>(self) {
+        // Products are summed as `f64`.
+        let offset = unit::<f64>() - 2 * unit::<T::Binary>();
+        let mut sink = Sink { state: self.state, offset };
+        let (mut products, mut errors) = (Stream::<f64>::new(), Stream::<f64>::new());
+        let (mut x_buffer, mut y_buffer) = (Buffer::<_, BLOCK>::None, Buffer::<_, BLOCK>::None);
+        for (at, len) in blocks(self.x.len()) {
+            let x = self.x.block(at, len, &mut x_buffer);
+            let y = match &self.y {
+                Some(y) => y.block(at, len, &mut y_buffer),
+                None => x,
+            };
+            if T::Binary::MANTISSA < f64::MANTISSA {
+                // The products are exact, and have the same specials as the pairs.
+                products.add(Products { x, y }, &mut sink);
+            } else if are_exact(x, y) {
+                products.add(Products { x, y }, &mut sink);
+                errors.add(Errors::<_, I> { x, y, instructions: PhantomData }, &mut sink);
+            } else {
+                add_pairs(x, y, sink.state);
+            }
+        }
+        products.flush(&mut sink);
+        errors.flush(&mut sink);
+    }
+}
+
+/// The products of pairs, rounded to `f64`.
+#[derive(Clone, Copy)]
+struct Products<'a, F> {
+    x: &'a [F],
+    y: &'a [F],
+}
+
+impl<F: Binary> Block<f64> for Products<'_, F> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.x.len()
+    }
+    #[inline(always)]
+    fn part(self, range: Range<usize>) -> Self {
+        Self { x: &self.x[range.clone()], y: &self.y[range] }
+    }
+    #[inline(always)]
+    fn iter(self) -> impl Iterator<Item = f64> {
+        self.x.iter().zip(self.y).map(|(x, y)| x.to_f64() * y.to_f64())
+    }
+}
+
+/// What the [`Products`] of pairs lack.
+struct Errors<'a, F, I> {
+    x: &'a [F],
+    y: &'a [F],
+    instructions: PhantomData<I>,
+}
+
+impl<F, I> Clone for Errors<'_, F, I> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<F, I> Copy for Errors<'_, F, I> {}
+
+impl<F: Binary, I: Instructions> Block<f64> for Errors<'_, F, I> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.x.len()
+    }
+    #[inline(always)]
+    fn part(self, range: Range<usize>) -> Self {
+        Self { x: &self.x[range.clone()], y: &self.y[range], ..self }
+    }
+    #[inline(always)]
+    fn iter(self) -> impl Iterator<Item = f64> {
+        self.x.iter().zip(self.y).map(|(x, y)| error_of_product::<I>(x.to_f64(), y.to_f64()))
+    }
+}
+
+/// Whether [`Products`] and [`Errors`] are exact.
+#[inline(always)]
+fn are_exact<F: Binary>(x: &[F], y: &[F]) -> bool {
+    // 2^-900: errors, and the products of the halves of the factors, are multiples of 2^-1006. 2^900: nothing overflows
+    // when it is split.
+    let (least, most) = (f64::from_bits((1023 - 900) << 52), f64::from_bits((1023 + 900) << 52));
+    x.iter().zip(y).fold(true, |is_exact, (x, y)| {
+        let (x, y) = (x.to_f64(), y.to_f64());
+        let product = (x * y).abs();
+        let is_split = (x.abs() <= most) & (y.abs() <= most) & (product <= most);
+        is_exact & is_split & ((product >= least) | (x == 0.0) | (y == 0.0))
+    })
+}
+
+/// Adds products one after the other.
+#[inline(never)]
+fn add_pairs<F: Binary, L: Superaccumulator>(x: &[F], y: &[F], state: &mut State<L>) {
+    x.iter().zip(y).for_each(|(&x, &y)| state.add_product(x, y));
+}
+
+impl<T: Summand> Elements<'_, T> {
+    /// The exact sum, rounded once: [`ExactSum::rounded`] of an [`ExactSum`] of these elements. For few elements this is
+    /// faster.
+    pub fn sum<R: Rounded>(self) -> R {
+        let sum = match self.len() {
+            len if len > BLOCK || !is_mode_default() => None,
+            0..SHORT => dispatch(WindowTask::<T, SHORT>(self)),
+            _ => dispatch(WindowTask::<T, BLOCK>(self)),
+        };
+        if let Some((value, position)) = sum {
+            let exponent = position as i32 + unit::<T::Binary>();
+            return match R::LEAST <= unit::<T::Binary>() && exponent <= 250 {
+                true => R::round_i128(value, exponent),
+                false => R::round(Leading::of(value, 0), exponent),
+            };
+        }
+        let mut sum = ExactSum::new();
+        sum.add_elements(self);
+        sum.rounded()
+    }
+}
+
+/// Fewer elements than this have a buffer of their own, because it takes time to fill a longer one.
+const SHORT: usize = 65;
+
+/// The sum of up to `N` elements in one window, if it is exact: an integer and its position.
+struct WindowTask<'a, T, const N: usize>(Elements<'a, T>);
+
+impl<T: Summand, const N: usize> Task for WindowTask<'_, T, N> {
+    type Output = Option<(i128, u32)>;
+
+    #[inline(always)]
+    fn run<I: Instructions>(self) -> Self::Output {
+        let mut buffer = Buffer::<_, N>::None;
+        let block = self.0.block(0, self.0.len(), &mut buffer);
+        let window = Window::new(window_for(largest(block)));
+        extract_all(&window, block).map(|sum| (sum, window.position()))
+    }
+}
