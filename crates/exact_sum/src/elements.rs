@@ -263,6 +263,25 @@ impl<'a, T: Summand> Matrix<'a, T> {
     }
 }
 
+#[cfg(feature = "host")]
+impl<T: Summand> Matrix<'_, T> {
+    /// The matrix whose rows are `fold` rows of this one; without the last rows, if these are fewer. If that is no view,
+    /// because rows are not next to each other, a matrix without rows.
+    pub(crate) fn folded(self, fold: usize) -> Self {
+        let Elements { memory, stride, len, .. } = self.first;
+        let is_contiguous = stride == memory.size() as isize && self.row_stride == stride * len as isize;
+        match fold {
+            1 => self,
+            _ if is_contiguous => Self {
+                first: Elements { len: len * fold, ..self.first },
+                row_stride: self.row_stride * fold as isize,
+                rows: self.rows / fold,
+            },
+            _ => Self { rows: 0, ..self },
+        }
+    }
+}
+
 /// The reason that memory has no such elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

@@ -11,6 +11,8 @@
 //! | [`Compact`] | the state that threads and blocks exchange: an integer and its position |
 //! | [`HighestBits`] | what one rounding needs of a sum whose parts come from the highest downwards |
 //! | [`Limbs`] | a superaccumulator: holds any sum, for values that fit nowhere else |
+//! | [`Elements`], [`Matrix`] | views of elements in memory, at any stride and address |
+//! | `ColumnSums` | the exact sum of each column of a matrix |
 //! | [`round`] | the single rounding, also of a mean and of a norm |
 //! | [`integers`] | means and norms of integers |
 #![no_std]
@@ -24,6 +26,8 @@ mod accumulator;
 mod binary;
 #[cfg(feature = "host")]
 pub mod bytes;
+#[cfg(feature = "host")]
+mod columns;
 mod compact;
 mod digit;
 mod elements;
@@ -40,6 +44,8 @@ mod window;
 
 pub use accumulator::Accumulator;
 pub use binary::Binary;
+#[cfg(feature = "host")]
+pub use columns::ColumnSums;
 pub use compact::{Compact, Outcome, Specials};
 pub use digit::{digit, digit_of_i128};
 pub use elements::{DifferentLengths, Elements, ElementsError, Matrix};

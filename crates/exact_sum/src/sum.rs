@@ -197,9 +197,18 @@ impl<L: Superaccumulator> State<L> {
     /// Adds an element, without counting it.
     #[inline]
     pub fn add<F: Binary>(&mut self, element: F) {
-        match element.decompose() {
-            Some((mantissa, position)) => self.limbs.add(mantissa.into(), position),
-            None => self.specials = self.specials.union(special(element)),
+        let Some((integer, position)) = element.decompose() else {
+            self.specials = self.specials.union(special(element));
+            return;
+        };
+        let (limb, shift) = ((position / 32) as usize, position % 32);
+        let above = integer >> (32 - shift);
+        self.limbs.add_to_limb(limb, i64::from((integer << shift) as u32));
+        if F::MANTISSA < 32 {
+            self.limbs.add_to_limb(limb + 1, above);
+        } else {
+            self.limbs.add_to_limb(limb + 1, i64::from(above as u32));
+            self.limbs.add_to_limb(limb + 2, above >> 32);
         }
     }
 

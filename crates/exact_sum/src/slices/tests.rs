@@ -98,7 +98,10 @@ fn check_rounded<T: Element>(x: &[T]) {
     if let Some((value, position)) = WindowTask::<T, BLOCK>(all.first(BLOCK)).run::<Baseline>() {
         let first: ExactSum<T> = x.iter().take(BLOCK).copied().collect();
         let exponent = position as i32 + unit::<T::Binary>();
-        assert_eq!(<f64 as Rounded>::round(Leading::of(value, 0), exponent).to_bits(), first.rounded::<f64>().to_bits());
+        assert_eq!(
+            <f64 as Rounded>::round(Leading::of(value, 0), exponent).to_bits(),
+            first.rounded::<f64>().to_bits()
+        );
     }
 }
 
@@ -168,8 +171,10 @@ fn every_length_at_every_alignment<T: Element>() {
             };
             let (left, right) = (at % 9, (at + len) % 9);
             let (x_bytes, y_bytes) = (bytes(x, left), bytes(y, right));
-            let (x_bytes, y_bytes) =
-                (Elements::<T>::from_bytes(&x_bytes[left..]).unwrap(), Elements::<T>::from_bytes(&y_bytes[right..]).unwrap());
+            let (x_bytes, y_bytes) = (
+                Elements::<T>::from_bytes(&x_bytes[left..]).unwrap(),
+                Elements::<T>::from_bytes(&y_bytes[right..]).unwrap(),
+            );
             assert_eq!(by_methods(x_bytes, y_bytes), one_by_one(x, y), "{x:?}");
             assert_eq!(by_baseline(x_bytes, y_bytes), one_by_one(x, y), "{x:?}");
             assert_eq!(x_bytes.sum::<f64>().to_bits(), Elements::from(x).sum::<f64>().to_bits());
