@@ -4,24 +4,37 @@ use core::hint::black_box;
 
 /// Instructions that code is compiled for.
 pub(crate) trait Instructions {
-    /// Whether there is a fused multiply-add.
-    const HAS_FMA: bool;
+    /// What the rounded product `x * y` lacks, exactly, where neither it nor a part of it underflows or overflows.
+    fn error_of_product(x: f64, y: f64) -> f64;
 }
 
 /// The instructions of the compilation's target.
 pub(crate) struct Baseline;
 
 impl Instructions for Baseline {
-    const HAS_FMA: bool = false;
+    #[inline(always)]
+    fn error_of_product(x: f64, y: f64) -> f64 {
+        // Source: Dekker, "A floating-point technique for extending the available precision", 1971.
+        let split = |number: f64| {
+            let scaled = number * 134_217_729.0;
+            let high = scaled - (scaled - number);
+            (high, number - high)
+        };
+        let (product, (x_high, x_low), (y_high, y_low)) = (x * y, split(x), split(y));
+        x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
+    }
 }
 
-/// AVX2, FMA and BMI, which all processors with AVX2 have.
+/// AVX2, and FMA and BMI, which processors with AVX2 have.
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 pub(crate) struct Avx2;
 
 #[cfg(all(feature = "std", target_arch = "x86_64"))]
 impl Instructions for Avx2 {
-    const HAS_FMA: bool = true;
+    #[inline(always)]
+    fn error_of_product(x: f64, y: f64) -> f64 {
+        x.mul_add(y, -(x * y))
+    }
 }
 
 /// Code that is compiled once for each set of instructions. All that it calls in loops must be `#[inline(always)]`.
@@ -54,28 +67,14 @@ pub(crate) fn run_avx2<T: Task>(task: T) -> T::Output {
     task.run::<Avx2>()
 }
 
-/// What the rounded product `x * y` lacks, exactly, where neither it nor a part of it underflows or overflows.
-#[inline(always)]
-pub(crate) fn error_of_product<I: Instructions>(x: f64, y: f64) -> f64 {
-    let product = x * y;
-    #[cfg(feature = "std")]
-    if I::HAS_FMA {
-        return x.mul_add(y, -product);
-    }
-    // Source: Dekker, "A floating-point technique for extending the available precision", 1971.
-    let split = |number: f64| {
-        let scaled = number * 134_217_729.0;
-        let high = scaled - (scaled - number);
-        (high, number - high)
-    };
-    let ((x_high, x_low), (y_high, y_low)) = (split(x), split(y));
-    x_low * y_low - (((product - x_high * y_high) - x_low * y_high) - x_high * y_low)
-}
-
 /// Whether the floating-point unit rounds to nearest, and neither takes subnormal numbers for 0 nor replaces them by
 /// it. Libraries that were compiled for fast arithmetic are known to change the mode of the threads that load them.
 #[inline]
 pub(crate) fn is_mode_default() -> bool {
+    if cfg!(all(target_arch = "x86", not(target_feature = "sse2"))) {
+        // The x87 unit has more bits than the formats.
+        return false;
+    }
     let (one, least) = black_box((1.0_f64, f64::from_bits(1)));
     let (quarter, three_quarters) = black_box((f64::EPSILON * 0.25, f64::EPSILON * 0.75));
     // Rounded down, then up. In the last sum, the operands and the result are subnormal.

@@ -7,7 +7,7 @@ use crate::binary::Binary;
 use crate::elements::{BLOCK, Buffer, DifferentLengths, Elements, ElementsError};
 use crate::limbs::Leading;
 use crate::round::Rounded;
-use crate::simd::{Instructions, Task, dispatch, error_of_product, is_mode_default};
+use crate::simd::{Instructions, Task, dispatch, is_mode_default};
 use crate::stream::{Block, Sink, Stream, extract_all, largest, window_for};
 use crate::sum::{ExactDot, ExactSum, State, Summand, Superaccumulator, unit};
 use crate::window::Window;
@@ -221,7 +221,7 @@ impl<F: Binary, I: Instructions> Block<f64> for Errors<'_, F, I> {
     }
     #[inline(always)]
     fn iter(self) -> impl Iterator<Item = f64> {
-        self.x.iter().zip(self.y).map(|(x, y)| error_of_product::<I>(x.to_f64(), y.to_f64()))
+        self.x.iter().zip(self.y).map(|(x, y)| I::error_of_product(x.to_f64(), y.to_f64()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Changes to the input that leave a sum unchanged, or change it in a known way.
 
-use exact_sum::{ExactDot, ExactSum};
+use exact_sum::{Elements, ExactDot, ExactSum};
 use proptest::prelude::*;
 
 /// Properties of sums and of dot products of a type. In the scaling tests, exponents of elements and of factors are
@@ -67,6 +67,22 @@ macro_rules! properties {
                 prop_assert_eq!((sum, dot), whole);
                 prop_assert_eq!(sum.to_bytes(), whole.0.to_bytes());
                 prop_assert_eq!(dot.to_bytes(), whole.1.to_bytes());
+            }
+
+            #[test]
+            fn slices_have_the_sums_of_their_elements(first in pairs(), then in pairs(), stride in 1_usize..4) {
+                let (mut sum, mut dot) = sums(&first);
+                let (x, y): (Vec<_>, Vec<_>) = then.iter().copied().unzip();
+                sum.add_slice(&x);
+                dot.add_slices(&x, &y).unwrap();
+                dot.add_squares(&x);
+                let squares: Pairs = x.iter().map(|x| (*x, *x)).collect();
+                prop_assert_eq!(sum, sums(&[&first[..], &then].concat()).0);
+                prop_assert_eq!(dot.to_bytes(), sums(&[&first[..], &then, &squares].concat()).1.to_bytes());
+                let few: Vec<_> = x.iter().copied().step_by(stride).collect();
+                let elements = Elements::strided(&x, 0, stride as isize, few.len()).unwrap();
+                let expected = few.iter().copied().collect::<ExactSum<_>>().value();
+                prop_assert_eq!(elements.sum::<$type>().to_bits(), expected.to_bits());
             }
 
             #[test]
