@@ -139,10 +139,13 @@ impl<'a, T: Summand> Elements<'a, T> {
     where
         'a: 'b,
     {
-        let is_contiguous = self.stride == self.memory.size() as isize;
+        let size = self.memory.size();
+        // The compiler vectorizes loops over contiguous elements, and over every other element.
+        let (is_contiguous, is_halved) = (self.stride == size as isize, self.stride == 2 * size as isize);
+        let start = self.start.wrapping_add_signed(self.stride.wrapping_mul(at as isize));
         match self.memory {
             Memory::Slice(slice) if is_contiguous => {
-                let slice = &slice[self.start + at..][..len];
+                let slice = &slice[start..][..len];
                 if let Some(block) = T::as_binary(slice) {
                     return block;
                 }
@@ -152,22 +155,39 @@ impl<'a, T: Summand> Elements<'a, T> {
                 }
                 buffer
             }
-            Memory::Bytes(bytes) if is_contiguous => {
-                let size = size_of::<T>();
-                let bytes = &bytes[self.start + at * size..][..len * size];
+            memory => {
                 let buffer = &mut buffer.get_or_insert([T::Binary::default(); N])[..len];
-                T::convert_le_bytes(bytes, buffer);
-                buffer
-            }
-            Memory::Slice(_) | Memory::Bytes(_) => {
-                let buffer = &mut buffer.get_or_insert([T::Binary::default(); N])[..len];
-                for (index, to) in buffer.iter_mut().enumerate() {
+                let converted = match memory {
+                    _ if !(is_contiguous || is_halved) || len == 0 => 0,
+                    Memory::Slice(slice) => {
+                        let (pairs, _) = slice[start..].as_chunks::<2>();
+                        buffer.iter_mut().zip(pairs).map(|(to, [from, _])| *to = from.to_binary()).count()
+                    }
+                    Memory::Bytes(bytes) => match (size, is_halved) {
+                        (2, false) => convert::<T, 2>(&bytes[start..], buffer),
+                        (2, true) | (4, false) => convert::<T, 4>(&bytes[start..], buffer),
+                        (4, true) | (8, false) => convert::<T, 8>(&bytes[start..], buffer),
+                        (8, true) => convert::<T, 16>(&bytes[start..], buffer),
+                        _ => 0,
+                    },
+                };
+                for (index, to) in buffer.iter_mut().enumerate().skip(converted) {
                     *to = self.get(at + index).to_binary();
                 }
                 buffer
             }
         }
     }
+}
+
+/// Converts the elements at the beginning of each `N` bytes, until these or `to` end. Returns how many.
+#[inline(always)]
+fn convert<T: Summand, const N: usize>(bytes: &[u8], to: &mut [T::Binary]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    for (to, chunk) in to.iter_mut().zip(chunks) {
+        *to = T::from_le_bytes(chunk).to_binary();
+    }
+    chunks.len().min(to.len())
 }
 
 /// A view of rows of elements at strides: an array of two axes, or bytes at any address.
@@ -239,6 +259,13 @@ impl<'a, T: Summand> Matrix<'a, T> {
         Self::new(Memory::Bytes(bytes), start, shape, strides)
     }
 
+    /// The matrix whose rows are the columns of this one.
+    #[must_use]
+    pub fn transposed(self) -> Self {
+        let first = Elements { stride: self.row_stride, len: self.rows, ..self.first };
+        Self { first, row_stride: self.first.stride, rows: self.first.len }
+    }
+
     /// The number of rows.
     #[inline]
     pub fn rows(&self) -> usize {
@@ -265,6 +292,16 @@ impl<'a, T: Summand> Matrix<'a, T> {
 
 #[cfg(feature = "host")]
 impl<T: Summand> Matrix<'_, T> {
+    /// Whether several rows are closer together than the elements of a row.
+    pub(crate) fn has_adjacent_rows(&self) -> bool {
+        self.rows > 1 && self.first.len > 1 && self.row_stride.unsigned_abs() < self.first.stride.unsigned_abs()
+    }
+
+    /// `len` rows from `first` on.
+    pub(crate) fn some_rows(self, first: usize, len: usize) -> Self {
+        Self { first: self.row(first), rows: len, ..self }
+    }
+
     /// The matrix whose rows are `fold` rows of this one; without the last rows, if these are fewer. If that is no view,
     /// because rows are not next to each other, a matrix without rows.
     pub(crate) fn folded(self, fold: usize) -> Self {

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 use core::ops::Range;
 
 use crate::binary::Binary;
-use crate::elements::{BLOCK, Buffer, DifferentLengths, Elements, ElementsError};
+use crate::elements::{BLOCK, Buffer, DifferentLengths, Elements, ElementsError, Matrix};
 use crate::limbs::Leading;
 use crate::round::Rounded;
 use crate::simd::{Instructions, Task, dispatch, is_mode_default};
@@ -254,16 +254,82 @@ impl<T: Summand> Elements<'_, T> {
             0..SHORT => dispatch(WindowTask::<T, SHORT>(self)),
             _ => dispatch(WindowTask::<T, BLOCK>(self)),
         };
-        if let Some((value, position)) = sum {
-            let exponent = position as i32 + unit::<T::Binary>();
-            return match R::LEAST <= unit::<T::Binary>() && exponent <= 250 {
-                true => R::round_i128(value, exponent),
-                false => R::round(Leading::of(value, 0), exponent),
-            };
+        match sum {
+            Some(sum) => round::<T, R>(sum),
+            None => self.sum_of_any(),
         }
+    }
+
+    /// The sum, by an [`ExactSum`].
+    #[inline(never)]
+    fn sum_of_any<R: Rounded>(self) -> R {
         let mut sum = ExactSum::new();
         sum.add_elements(self);
         sum.rounded()
+    }
+}
+
+/// Rounds an integer at a position.
+#[inline(always)]
+fn round<T: Summand, R: Rounded>((value, position): (i128, u32)) -> R {
+    let exponent = position as i32 + unit::<T::Binary>();
+    match R::LEAST <= unit::<T::Binary>() && exponent <= 250 {
+        true => R::round_i128(value, exponent),
+        false => R::round(Leading::of(value, 0), exponent),
+    }
+}
+
+impl<T: Summand> Matrix<'_, T> {
+    /// The exact sum of each row, rounded once. Of a [transposed](Matrix::transposed) matrix these are the sums of the
+    /// columns. Elements are read in the order of the smaller stride.
+    ///
+    /// # Errors
+    /// If there are not as many sums as rows; they are then unchanged.
+    pub fn sum_rows<R: Rounded>(self, sums: &mut [R]) -> Result<(), DifferentLengths> {
+        if sums.len() != self.rows() {
+            return Err(DifferentLengths { first: sums.len(), second: self.rows() });
+        }
+        #[cfg(feature = "host")]
+        if self.has_adjacent_rows() {
+            for first in (0..self.rows()).step_by(COLUMNS) {
+                let sums = &mut sums[first..self.rows().min(first + COLUMNS)];
+                let mut columns = crate::ColumnSums::<T>::new(sums.len());
+                columns.add_rows(self.some_rows(first, sums.len()).transposed())?;
+                sums.iter_mut().enumerate().for_each(|(column, sum)| *sum = columns.rounded(column));
+            }
+            return Ok(());
+        }
+        if self.columns() >= SHORT || !is_mode_default() {
+            sums.iter_mut().enumerate().for_each(|(row, sum)| *sum = self.row(row).sum());
+        } else {
+            dispatch(RowsTask { matrix: self, sums });
+        }
+        Ok(())
+    }
+}
+
+/// Columns that are summed at a time: their sums fit in the cache.
+#[cfg(feature = "host")]
+const COLUMNS: usize = 1 << 12;
+
+/// The sums of rows of fewer than [`SHORT`] elements.
+struct RowsTask<'a, 'b, T, R> {
+    matrix: Matrix<'a, T>,
+    sums: &'b mut [R],
+}
+
+impl<T: Summand, R: Rounded> Task for RowsTask<'_, '_, T, R> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<I: Instructions>(self) {
+        for (row, sum) in self.sums.iter_mut().enumerate() {
+            let row = self.matrix.row(row);
+            *sum = match WindowTask::<T, SHORT>(row).run::<I>() {
+                Some(sum) => round::<T, R>(sum),
+                None => row.sum_of_any(),
+            };
+        }
     }
 }
 

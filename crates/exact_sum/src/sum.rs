@@ -73,8 +73,6 @@ pub trait Summand: Copy {
     /// # Panics
     /// If there are fewer bytes than an element has. Further bytes are ignored.
     fn from_le_bytes(bytes: &[u8]) -> Self;
-    /// Converts contiguous elements from their bytes, little-endian, until one of the slices ends.
-    fn convert_le_bytes(bytes: &[u8], to: &mut [Self::Binary]);
 }
 
 /// Converts, exactly, without branches.
@@ -142,13 +140,6 @@ macro_rules! summands {
             fn from_le_bytes(bytes: &[u8]) -> Self {
                 let (element, _) = bytes.split_first_chunk().expect("enough bytes for an element");
                 Self::from_le_bytes(*element)
-            }
-            #[inline(always)]
-            fn convert_le_bytes(bytes: &[u8], to: &mut [$binary]) {
-                let (elements, _) = bytes.as_chunks();
-                for (to, element) in to.iter_mut().zip(elements) {
-                    *to = Self::from_le_bytes(*element).to_binary();
-                }
             }
         }
     )*};

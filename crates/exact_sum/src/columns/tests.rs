@@ -54,6 +54,15 @@ fn check_columns<T: Summand + core::fmt::Debug>(of: impl Fn(f64) -> T) {
             let start = (rows - 1 - part) * columns;
             sums.add_rows(Matrix::strided(&all, start, [rows - part, columns], backwards).unwrap()).unwrap();
             compare(&sums, &expected, rows);
+            let mut found = vec![0.0_f64; columns];
+            whole.transposed().sum_rows(&mut found).unwrap();
+            assert!(found.iter().zip(&expected).all(|(x, sum)| x.to_bits() == sum.rounded::<f64>().to_bits()));
+            let mut found = vec![0.0_f32; rows];
+            whole.sum_rows(&mut found).unwrap();
+            for (row, found) in found.iter().enumerate() {
+                let sum: ExactSum<T> = all[row * columns..][..columns].iter().copied().collect();
+                assert_eq!(found.to_bits(), sum.rounded::<f32>().to_bits(), "row {row} of {columns}");
+            }
             // The transpose.
             if columns > 0 {
                 let mut sums = ColumnSums::new(rows);
@@ -128,6 +137,8 @@ fn matrices_of_another_shape_are_refused() {
     {
         assert!(Matrix::strided(&all, start, shape, strides).is_err());
     }
+    let error = Matrix::from_slice(&all, 4).unwrap().sum_rows(&mut [0.0_f32; 4]).unwrap_err();
+    assert_eq!(error, DifferentLengths { first: 4, second: 3 });
     assert!(Matrix::strided(&all, 11, [3, 4], [-4, -1]).is_ok());
     assert!(Matrix::<f32>::strided_bytes(&[0; 48], 45, [1, 1], [0, 0]).is_err());
 }
