@@ -106,12 +106,6 @@ impl<'a, T: Summand> Elements<'a, T> {
         self.len == 0
     }
 
-    /// Keeps at most the first `len` elements.
-    #[cfg(test)]
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.len = self.len.min(len);
-    }
-
     /// The elements.
     pub fn iter(self) -> impl Iterator<Item = T> + use<'a, T> {
         (0..self.len).map(move |index| self.get(index))
@@ -205,9 +199,9 @@ impl<'a, T: Summand> Matrix<'a, T> {
         [rows, columns]: [usize; 2],
         [row_stride, column_stride]: [isize; 2],
     ) -> Result<Self, ElementsError> {
-        let matrix = Self { first: Elements { memory, start, stride: column_stride, len: columns }, row_stride, rows };
         if rows == 0 || columns == 0 {
-            return Ok(matrix);
+            // Without elements, all rows are at the beginning of the memory, wherever they would be.
+            return Ok(Self { first: Elements { memory, start: 0, stride: 0, len: columns }, row_stride: 0, rows });
         }
         // The lowest and the highest element, each the first or the last along either axis.
         let along = |count: usize, stride: isize| (count - 1) as i128 * stride as i128;
@@ -217,7 +211,7 @@ impl<'a, T: Summand> Matrix<'a, T> {
         if lowest < 0 || highest + memory.size() as i128 > memory.len() as i128 {
             return Err(ElementsError::OutOfBounds { len: memory.len() });
         }
-        Ok(matrix)
+        Ok(Self { first: Elements { memory, start, stride: column_stride, len: columns }, row_stride, rows })
     }
 
     /// The contiguous rows of a slice.
@@ -302,8 +296,8 @@ impl<T: Summand> Matrix<'_, T> {
         Self { first: self.row(first), rows: len, ..self }
     }
 
-    /// The matrix whose rows are `fold` rows of this one; without the last rows, if these are fewer. If that is no view,
-    /// because rows are not next to each other, a matrix without rows.
+    /// The matrix whose rows are `fold` rows of this one; without the last rows, if these are fewer. If rows are not
+    /// next to each other, so that no view has them, a matrix without rows.
     pub(crate) fn folded(self, fold: usize) -> Self {
         let Elements { memory, stride, len, .. } = self.first;
         let is_contiguous = stride == memory.size() as isize && self.row_stride == stride * len as isize;

@@ -246,11 +246,11 @@ fn add_pairs<F: Binary, L: Superaccumulator>(x: &[F], y: &[F], state: &mut State
 }
 
 impl<T: Summand> Elements<'_, T> {
-    /// The exact sum, rounded once: [`ExactSum::rounded`] of an [`ExactSum`] of these elements. For few elements this is
-    /// faster.
+    /// The exact sum, rounded once: [`ExactSum::rounded`] of an [`ExactSum`] of these elements. For a few thousand
+    /// elements or fewer this is faster.
     pub fn sum<R: Rounded>(self) -> R {
         let sum = match self.len() {
-            len if len > BLOCK || !is_mode_default() => None,
+            len if len > LONG || !is_mode_default() => None,
             0..SHORT => dispatch(WindowTask::<T, SHORT>(self)),
             _ => dispatch(WindowTask::<T, BLOCK>(self)),
         };
@@ -299,10 +299,12 @@ impl<T: Summand> Matrix<'_, T> {
             }
             return Ok(());
         }
-        if self.columns() >= SHORT || !is_mode_default() {
+        if self.columns() > LONG || !is_mode_default() {
             sums.iter_mut().enumerate().for_each(|(row, sum)| *sum = self.row(row).sum());
+        } else if self.columns() < SHORT {
+            dispatch(RowsTask::<T, R, SHORT> { matrix: self, sums });
         } else {
-            dispatch(RowsTask { matrix: self, sums });
+            dispatch(RowsTask::<T, R, BLOCK> { matrix: self, sums });
         }
         Ok(())
     }
@@ -312,20 +314,21 @@ impl<T: Summand> Matrix<'_, T> {
 #[cfg(feature = "host")]
 const COLUMNS: usize = 1 << 12;
 
-/// The sums of rows of fewer than [`SHORT`] elements.
-struct RowsTask<'a, 'b, T, R> {
+/// The sums of rows of at most [`LONG`] elements, with a buffer for `N` of them.
+struct RowsTask<'a, 'b, T, R, const N: usize> {
     matrix: Matrix<'a, T>,
     sums: &'b mut [R],
 }
 
-impl<T: Summand, R: Rounded> Task for RowsTask<'_, '_, T, R> {
+impl<T: Summand, R: Rounded, const N: usize> Task for RowsTask<'_, '_, T, R, N> {
     type Output = ();
 
     #[inline(always)]
     fn run<I: Instructions>(self) {
+        let (mut buffer, mut window) = (Buffer::<_, N>::None, None);
         for (row, sum) in self.sums.iter_mut().enumerate() {
             let row = self.matrix.row(row);
-            *sum = match WindowTask::<T, SHORT>(row).run::<I>() {
+            *sum = match sum_in_window(row, &mut buffer, &mut window) {
                 Some(sum) => round::<T, R>(sum),
                 None => row.sum_of_any(),
             };
@@ -333,10 +336,37 @@ impl<T: Summand, R: Rounded> Task for RowsTask<'_, '_, T, R> {
     }
 }
 
+/// The sum of elements in one window, if it is exact: an integer and its position. The given window is tried first, if
+/// there is one, then that of the first block, which replaces it.
+#[inline(always)]
+fn sum_in_window<T: Summand, const N: usize>(
+    elements: Elements<'_, T>,
+    buffer: &mut Buffer<T::Binary, N>,
+    window: &mut Option<Window<T::Binary>>,
+) -> Option<(i128, u32)> {
+    let first = elements.block(0, elements.len().min(N), buffer);
+    let of_first = match window {
+        Some(window) => extract_all(window, first),
+        None => None,
+    };
+    let mut sum = match of_first {
+        Some(sum) => sum,
+        None => extract_all(window.insert(Window::new(window_for(largest(first)))), first)?,
+    };
+    let window = window.as_ref()?;
+    for at in (N..elements.len()).step_by(N) {
+        sum += extract_all(window, elements.block(at, N.min(elements.len() - at), buffer))?;
+    }
+    Some((sum, window.position()))
+}
+
+/// More elements than this are summed by a superaccumulator at once.
+const LONG: usize = 16 * BLOCK;
+
 /// Fewer elements than this have a buffer of their own, because it takes time to fill a longer one.
 const SHORT: usize = 65;
 
-/// The sum of up to `N` elements in one window, if it is exact: an integer and its position.
+/// The sum of elements in one window, if it is exact: an integer and its position.
 struct WindowTask<'a, T, const N: usize>(Elements<'a, T>);
 
 impl<T: Summand, const N: usize> Task for WindowTask<'_, T, N> {
@@ -344,9 +374,6 @@ impl<T: Summand, const N: usize> Task for WindowTask<'_, T, N> {
 
     #[inline(always)]
     fn run<I: Instructions>(self) -> Self::Output {
-        let mut buffer = Buffer::<_, N>::None;
-        let block = self.0.block(0, self.0.len(), &mut buffer);
-        let window = Window::new(window_for(largest(block)));
-        extract_all(&window, block).map(|sum| (sum, window.position()))
+        sum_in_window::<T, N>(self.0, &mut None, &mut None)
     }
 }

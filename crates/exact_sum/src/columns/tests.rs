@@ -21,8 +21,20 @@ fn number(kind: u32, state: &mut u64) -> f64 {
 
 fn check_columns<T: Summand + core::fmt::Debug>(of: impl Fn(f64) -> T) {
     let mut state = 1;
-    let shapes =
-        [(0, 3), (1, 1), (3, 0), (7, 1), (1500, 1), (130, 4), (9, 31), (70, 33), (12, 64), (11, 65), (5, 1000)];
+    let shapes = [
+        (0, 3),
+        (1, 1),
+        (3, 0),
+        (7, 1),
+        (1500, 1),
+        (130, 4),
+        (9, 31),
+        (70, 33),
+        (12, 64),
+        (11, 65),
+        (5, 1000),
+        (2, 2500),
+    ];
     let shapes = if cfg!(miri) { &[(9, 31), (6, 65)][..] } else { &shapes[..] };
     for &(rows, columns) in shapes {
         for kind in 0..4 {
@@ -136,6 +148,17 @@ fn matrices_of_another_shape_are_refused() {
         [(0, [3, 4], [5, 1]), (1, [3, 4], [4, 1]), (0, [2, 2], [-1, 1]), (0, [1, 13], [0, 1])]
     {
         assert!(Matrix::strided(&all, start, shape, strides).is_err());
+    }
+    // Without elements no row is out of bounds.
+    for matrix in [
+        Matrix::strided(&all, 100, [3, 0], [50, 1]).unwrap(),
+        Matrix::strided(&all, 100, [0, 3], [1, 50]).unwrap().transposed(),
+    ] {
+        let mut sums = [1.0_f32; 3];
+        matrix.sum_rows(&mut sums).unwrap();
+        assert_eq!(sums.map(f32::to_bits), [0; 3]);
+        assert!(ColumnSums::new(0).add_rows(matrix).is_ok());
+        assert_eq!(matrix.row(2).sum::<f64>().to_bits(), 0);
     }
     let error = Matrix::from_slice(&all, 4).unwrap().sum_rows(&mut [0.0_f32; 4]).unwrap_err();
     assert_eq!(error, DifferentLengths { first: 4, second: 3 });
