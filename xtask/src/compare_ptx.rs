@@ -89,15 +89,25 @@ fn changed(old: &BTreeMap<String, String>, new: &BTreeMap<String, String>) -> Ve
     names.into_iter().filter(|name| old.get(*name) != new.get(*name)).cloned().collect()
 }
 
-/// An entry's text without the numbers that depend on the other entries of its module: labels are `$L__BB12_3`, where
-/// 12 is the place of the entry.
+/// The beginnings of names whose numbers depend on other entries of the module, or on lines of the source: labels
+/// (`$L__BB12_3`, where 12 is the place of the entry), local memory, and shared arrays.
+const NUMBERED: [&str; 3] = ["$L__BB", "__local_depot", "shared_"];
+
+/// An entry's text with these names numbered in their order.
 fn plain(text: &str) -> String {
-    let mut parts = text.split("$L__BB");
-    let first = parts.next().unwrap_or_default().to_owned();
-    parts.fold(first, |plain, part| {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit());
-        plain + "$L" + rest
-    })
+    let (mut plain, mut rest, mut names) = (String::new(), text, Vec::new());
+    while let Some((at, beginning)) = NUMBERED.iter().filter_map(|name| Some((rest.find(name)?, *name))).min() {
+        let (before, name) = rest.split_at(at);
+        let digits = name[beginning.len()..].find(|c: char| !c.is_ascii_digit());
+        let (name, after) = name.split_at(digits.map_or(name.len(), |digits| beginning.len() + digits));
+        let number = names.iter().position(|other| *other == name).unwrap_or(names.len());
+        if number == names.len() {
+            names.push(name);
+        }
+        plain += &format!("{before}{beginning}{number}");
+        rest = after;
+    }
+    plain + rest
 }
 
 /// The number of instructions of an entry's body.
@@ -118,6 +128,9 @@ mod tests {
     fn labels_and_declarations_do_not_count() {
         assert_eq!(plain(ENTRY), plain(&ENTRY.replace("BB7_", "BB12_")));
         assert_ne!(plain(ENTRY), plain(&ENTRY.replace("BB7_2", "BB7_3")));
+        let shared = |a: u32, b: u32| format!(".shared .b8 shared_{a}[8];\nmov shared_{b};\nmov __local_depot{a};");
+        assert_eq!(plain(&shared(17, 5)), plain(&shared(4, 80)));
+        assert_ne!(plain(&shared(17, 5)), plain(&shared(17, 17)));
         assert_eq!(instructions(ENTRY), 2);
     }
 

@@ -51,8 +51,8 @@
 //! - [`stream::StreamFlags::NON_BLOCKING`] has an effect. Rust-CUDA ignores it.
 //! - [`stream::Stream::add_callback`] requires `'static` closures, because they run later.
 //! - A binary in place of PTX is an error. Unsafe functions load binaries.
-//! - New, for libraries: [`context::Context::retain`] and [`context::Context::enter`] leave the thread's current context
-//!   as it is, and [`graph::RelaxedCapture`] leaves other libraries' captures alone.
+//! - New, for libraries: [`context::Context::retain`] and [`context::Context::enter`] leave the thread's current
+//!   context as it is, and [`graph::RelaxedCapture`] leaves other libraries' captures alone.
 //! - Missing: textures, surfaces and arrays, external memory, the linker, the legacy context API, `UnifiedBox`,
 //!   `LockedBox`, `DeviceVariable`, `Symbol`, and graphs that are built node by node.
 

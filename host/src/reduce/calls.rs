@@ -121,8 +121,8 @@ impl Gpu {
     ///
     /// # Errors
     /// The array is empty and the operator has no result for no elements, two inputs cannot be broadcast, an array
-    /// belongs to another device, memory for the workspace (about 80 KiB for most reductions, once for each handle) runs
-    /// out, or earlier work has failed.
+    /// belongs to another device, memory for the workspace (about 80 KiB for most reductions, once for each handle)
+    /// runs out, or earlier work has failed.
     pub fn reduce_all<'i, O: Reduces<T, N>, T: Element, const N: usize>(
         &self,
         operator: O,

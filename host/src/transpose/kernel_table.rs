@@ -118,8 +118,16 @@ macro_rules! kernels_of {
                         ],
                         tiles: TileKernels {
                             many_waves: [
-                                tiles::handle::<$type, { tile_elements(SIZE) }, { blocks_in_many_waves(SIZE, true) }>(),
-                                tiles::handle::<$type, { tile_elements(SIZE) }, { blocks_in_many_waves(SIZE, false) }>(),
+                                tiles::handle::<
+                                    $type,
+                                    { tile_elements(SIZE) },
+                                    { blocks_in_many_waves(SIZE, true) },
+                                >(),
+                                tiles::handle::<
+                                    $type,
+                                    { tile_elements(SIZE) },
+                                    { blocks_in_many_waves(SIZE, false) },
+                                >(),
                             ],
                             one_wave: tiles::handle::<$type, { tile_elements(SIZE) }, { blocks_in_one_wave(SIZE) }>(),
                             small: tiles::handle::<
