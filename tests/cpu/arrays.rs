@@ -9,7 +9,7 @@ use warpfold::{ArrayView, ArrayViewMut, Error, Gpu, Layout, Plain, Scaling, ops}
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: times(400, 3000),
+        cases: times(150, 3000),
         failure_persistence: None,
         ..ProptestConfig::default()
     })]
@@ -166,6 +166,27 @@ fn a_reducer_says_how_it_runs() {
         plan(&[6, 5, 7, 4], &[0, 2, 3]),
         "copy of 5 x 6 x 7 x 4 with strides [28, 140, 4, 1]; 5 x 168 by rows: 4 rows a block, 16 lanes each"
     );
+}
+
+/// Halves of one buffer whose elements alternate: apart, but in the same range of addresses. Nothing is written.
+#[test]
+fn an_input_and_an_output_in_one_range_of_memory_are_errors() {
+    let gpu = executor();
+    let numbers: Vec<i64> = (1..=8).collect();
+    let mut buffer = gpu.upload(&numbers).unwrap();
+    let other = gpu.upload(&[1_i64; 4]).unwrap();
+    let mut refused = |call: &dyn Fn(ArrayView<'_, i64>, ArrayViewMut<'_, i64>) -> Result<(), Error>| {
+        let pairs = buffer.view_mut().reshape(&[4, 2]).unwrap().permute_axes(&[1, 0]).unwrap();
+        let (even, odd) = pairs.split_at(1).unwrap();
+        let result = call(even.as_array_view().remove_axis(0).unwrap(), odd.remove_axis(0).unwrap());
+        assert!(matches!(result, Err(Error::SharedMemory { .. })), "{result:?}");
+        assert_eq!(gpu.download(&buffer).unwrap(), numbers);
+    };
+    let none: &[isize] = &[];
+    refused(&|even, odd| gpu.copy_array(even, odd));
+    refused(&|even, odd| gpu.reduce_into(ops::Sum, even, none, odd));
+    refused(&|even, odd| gpu.reduce_into(ops::Dot, (even, &other), none, odd));
+    refused(&|even, odd| gpu.reduce_into(ops::Dot, (&other, even), none, odd));
 }
 
 #[test]

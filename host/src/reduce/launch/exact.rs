@@ -72,10 +72,6 @@ impl<T: Element, R: Plain> Exact<T, R> {
             return Err(Error::TermOfZero { operator });
         }
         check_count(&kind)?;
-        if let (Kind::Columns { columns, .. }, false) = (kind, kernels.has_columns()) {
-            let expected = "but the operator's kernels take rows: copy the columns to rows first".to_owned();
-            return Err(Error::Shape { operation: OPERATION, what: "the number of columns", found: columns, expected });
-        }
         let method = ExactMethod::of(kind, size_of::<T>(), multiprocessors);
         Ok(Launches::new(Self { kernels, method }))
     }
@@ -137,7 +133,11 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Method::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
-                let Some(kernel) = kernels.columns else { return Ok(()) };
+                let Some(kernel) = kernels.columns else {
+                    // The geometry takes rows for such an operator.
+                    let (what, expected) = ("the number of columns", "but the operator's kernels take rows".to_owned());
+                    return Err(Error::Shape { operation: OPERATION, what, found: columns, expected });
+                };
                 let (count, Tiles { folded_rows, lanes, .. }) = (tiles.count(columns), tiles);
                 let (splits, rows_of_split) = tiles.rows_of_split(rows);
                 let blocks = count.saturating_mul(splits as usize).saturating_mul(batches);
