@@ -44,12 +44,12 @@ fn fake_driver() -> &'static Path {
     })
 }
 
-/// Begins or ends a capture by another library, in the fake driver.
-fn capture(is_captured: bool) {
+/// Begins or ends a capture by another library, in the fake driver. Returns how many calls captures have not survived.
+fn capture(is_captured: bool) -> u64 {
     let function = cuda_driver::load().unwrap().function("fakeCapture").expect("the fake driver");
     // SAFETY: the fake driver's function has this type.
-    let function: extern "system" fn(u64) = unsafe { std::mem::transmute(function) };
-    function(is_captured.into());
+    let function: extern "system" fn(u64) -> u64 = unsafe { std::mem::transmute(function) };
+    function(is_captured.into())
 }
 
 /// The handle of this thread's current context.
@@ -120,7 +120,7 @@ fn a_capture_of_another_library_survives() {
     }
     drop(Gpu::new(0).unwrap());
     capture(true);
-    call_everything(|_| {});
+    call_everything(|call| assert_eq!(capture(true), 0, "after {call}"));
     // The thread's mode is the one before: a call of the other library would be refused.
     let theirs = Context::new(Device::get_device(0).unwrap()).unwrap();
     assert!(cust::memory::DeviceBuffer::from_slice(&[1_u32]).is_err());

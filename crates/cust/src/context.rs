@@ -15,6 +15,7 @@ use crate::CudaApiVersion;
 use crate::device::Device;
 use crate::driver;
 use crate::error::{CudaError, CudaResult, DropResult};
+use crate::graph::RelaxedCapture;
 
 bitflags::bitflags! {
     /// How threads wait for a device, and what a context allocates.
@@ -121,6 +122,8 @@ impl Drop for Retained {
     fn drop(&mut self) {
         // The lock prevents another thread from looking up this context while it is destroyed.
         let mut contexts = Contexts::lock();
+        // As in `Context::enter_to_destroy`. Without it, the release may still succeed.
+        let _relaxed = RelaxedCapture::begin();
         // SAFETY: the context was retained once for this value, and no object uses it any more.
         let _ = unsafe { self.driver.cuDevicePrimaryCtxRelease_v2(self.device) };
         contexts.0.retain(|(_, context)| context.strong_count() > 0);
@@ -262,6 +265,12 @@ impl Context {
             unsafe { self.driver().cuCtxPushCurrent_v2(self.as_raw())? };
         }
         Ok(Entered { context: self, is_pushed, not_send: PhantomData })
+    }
+
+    /// [`Context::enter`] to destroy an object, which may happen at any time: a capture of another library must survive
+    /// it.
+    pub(crate) fn enter_to_destroy(&self) -> CudaResult<(Entered<'_>, RelaxedCapture)> {
+        Ok((self.enter()?, RelaxedCapture::begin()?))
     }
 
     /// Whether both are the same context.

@@ -136,7 +136,7 @@ impl Event {
         if self.raw.is_null() {
             return Ok(());
         }
-        let entered = self.context.enter()?;
+        let (entered, _relaxed) = self.context.enter_to_destroy()?;
         // SAFETY: the handle is alive, and is not used again. The driver destroys the event after it has completed.
         unsafe { entered.driver().cuEventDestroy_v2(self.raw)? };
         self.raw = ptr::null_mut();

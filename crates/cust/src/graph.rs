@@ -138,7 +138,7 @@ impl Graph {
         if self.raw.is_null() {
             return Ok(());
         }
-        let entered = self.context.enter()?;
+        let (entered, _relaxed) = self.context.enter_to_destroy()?;
         // SAFETY: the handle is alive, and is not used again.
         unsafe { entered.driver().cuGraphDestroy(self.raw)? };
         self.raw = ptr::null_mut();
@@ -232,7 +232,7 @@ impl GraphExec {
         if self.raw.is_null() {
             return Ok(());
         }
-        let entered = self.context.enter()?;
+        let (entered, _relaxed) = self.context.enter_to_destroy()?;
         // SAFETY: the handle is alive, and is not used again. The driver destroys the graph after its launches.
         unsafe { entered.driver().cuGraphExecDestroy(self.raw)? };
         self.raw = ptr::null_mut();

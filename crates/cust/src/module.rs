@@ -239,7 +239,7 @@ impl Module {
         if self.raw.is_null() {
             return Ok(());
         }
-        let entered = self.context.enter()?;
+        let (entered, _relaxed) = self.context.enter_to_destroy()?;
         // SAFETY: the handle is alive, and is not used again. The driver waits for running kernels.
         unsafe { entered.driver().cuModuleUnload(self.raw)? };
         self.raw = ptr::null_mut();

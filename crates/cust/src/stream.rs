@@ -201,7 +201,7 @@ impl Stream {
         if self.raw.is_null() {
             return Ok(());
         }
-        let entered = self.context.enter()?;
+        let (entered, _relaxed) = self.context.enter_to_destroy()?;
         // SAFETY: the handle is alive, and is not used again. The driver destroys the stream after its work.
         unsafe { entered.driver().cuStreamDestroy_v2(self.raw)? };
         self.raw = ptr::null_mut();

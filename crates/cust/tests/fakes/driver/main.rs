@@ -61,6 +61,8 @@ struct State {
     waits: u64,
     /// Whether another library captures a stream in the global mode: see `fakeCapture`.
     is_captured: bool,
+    /// The number of calls that such a capture would not have survived.
+    lost_captures: u64,
 }
 
 static STATE: Mutex<State> = Mutex::new(State {
@@ -70,6 +72,7 @@ static STATE: Mutex<State> = Mutex::new(State {
         last_handle: 1,
         waits: 0,
         is_captured: false,
+        lost_captures: 0,
     });
 
 thread_local! {
@@ -111,9 +114,13 @@ impl State {
         Ok(handle)
     }
 
-    /// Refuses a call that a capture of another library would not survive.
-    fn check_capture(&self) -> Code {
-        if self.is_captured && CAPTURE_MODE.get() != RELAXED { Err(CAPTURE_UNSUPPORTED) } else { Ok(()) }
+    /// Refuses a call that a capture of another library does not survive, and counts it: an error of a drop is ignored.
+    fn check_capture(&mut self) -> Code {
+        if !self.is_captured || CAPTURE_MODE.get() == RELAXED {
+            return Ok(());
+        }
+        self.lost_captures += 1;
+        Err(CAPTURE_UNSUPPORTED)
     }
 
     /// An object of the current context.
@@ -129,6 +136,12 @@ impl State {
         self.get(handle)?;
         self.objects.remove(&handle);
         Ok(())
+    }
+
+    /// [`State::remove`] by a call that a capture of another library does not survive.
+    fn destroy(&mut self, handle: u64) -> Code {
+        self.check_capture()?;
+        self.remove(handle)
     }
 
     /// Checks that `bytes` bytes lie in one allocation.
@@ -177,11 +190,13 @@ extern "system" fn fakeReport(report: &mut [u64; 5]) {
     *report = [objects as u64, state.retained[0], state.retained[1], state.waits, depth as u64];
 }
 
-/// Begins or ends the capture of a stream by another library. Meanwhile, allocations of threads whose mode is not
-/// relaxed are errors.
+/// Begins or ends the capture of a stream by another library. Meanwhile, threads whose mode is not relaxed can neither
+/// allocate nor destroy. Returns how many calls have tried, in all captures.
 #[unsafe(no_mangle)]
-extern "system" fn fakeCapture(is_captured: u64) {
-    STATE.lock().unwrap().is_captured = is_captured != 0;
+extern "system" fn fakeCapture(is_captured: u64) -> u64 {
+    let mut state = STATE.lock().unwrap();
+    state.is_captured = is_captured != 0;
+    state.lost_captures
 }
 
 #[unsafe(no_mangle)]
@@ -247,6 +262,7 @@ extern "system" fn cuDevicePrimaryCtxRetain(context: &mut u64, device: c_int) ->
 #[unsafe(no_mangle)]
 extern "system" fn cuDevicePrimaryCtxRelease_v2(device: c_int) -> u32 {
     with_state(|state| {
+        state.check_capture()?;
         let count = &mut state.retained[device as usize];
         *count = count.checked_sub(1).ok_or(INVALID_CONTEXT)?;
         if *count == 0 {

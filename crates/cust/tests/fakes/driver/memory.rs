@@ -28,10 +28,7 @@ fn write<T>(to: &mut T, value: Result<T, u32>) -> u32 {
 }
 
 fn free(address: u64) -> u32 {
-    with_state(|state| {
-        state.check_capture()?;
-        state.remove(address)
-    })
+    with_state(|state| state.destroy(address))
 }
 
 #[unsafe(no_mangle)]

@@ -43,7 +43,7 @@ unsafe extern "system" fn cuModuleLoadDataEx(
 #[unsafe(no_mangle)]
 extern "system" fn cuModuleUnload(module: u64) -> u32 {
     with_state(|state| {
-        state.remove(module)?;
+        state.destroy(module)?;
         let is_other = |object: &Object| !matches!(object, Object::Function { module: of, .. } if *of == module);
         state.objects.retain(|_, (_, object)| is_other(object));
         Ok(())
@@ -135,7 +135,7 @@ extern "system" fn cuStreamGetFlags(stream: u64, flags: &mut c_uint) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuStreamDestroy_v2(stream: u64) -> u32 {
-    with_state(|state| state.remove(stream))
+    with_state(|state| state.destroy(stream))
 }
 
 #[unsafe(no_mangle)]
@@ -218,12 +218,12 @@ extern "system" fn cuGraphLaunch(executable: u64, stream: u64) -> u32 {
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphDestroy(graph: u64) -> u32 {
-    with_state(|state| state.remove(graph))
+    with_state(|state| state.destroy(graph))
 }
 
 #[unsafe(no_mangle)]
 extern "system" fn cuGraphExecDestroy(executable: u64) -> u32 {
-    with_state(|state| state.remove(executable))
+    with_state(|state| state.destroy(executable))
 }
 
 #[unsafe(no_mangle)]
@@ -270,5 +270,5 @@ extern "system" fn cuEventElapsedTime(milliseconds: &mut f32, start: u64, end: u
 
 #[unsafe(no_mangle)]
 extern "system" fn cuEventDestroy_v2(event: u64) -> u32 {
-    with_state(|state| state.remove(event))
+    with_state(|state| state.destroy(event))
 }
