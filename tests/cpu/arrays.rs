@@ -175,7 +175,8 @@ fn an_input_and_an_output_in_one_range_of_memory_are_errors() {
     let numbers: Vec<i64> = (1..=8).collect();
     let mut buffer = gpu.upload(&numbers).unwrap();
     let other = gpu.upload(&[1_i64; 4]).unwrap();
-    let mut refused = |call: &dyn Fn(ArrayView<'_, i64>, ArrayViewMut<'_, i64>) -> Result<(), Error>| {
+    type Call<'a> = &'a dyn Fn(ArrayView<'_, i64>, ArrayViewMut<'_, i64>) -> Result<(), Error>;
+    let mut refused = |call: Call<'_>| {
         let pairs = buffer.view_mut().reshape(&[4, 2]).unwrap().permute_axes(&[1, 0]).unwrap();
         let (even, odd) = pairs.split_at(1).unwrap();
         let result = call(even.as_array_view().remove_axis(0).unwrap(), odd.remove_axis(0).unwrap());
