@@ -6,10 +6,11 @@
 
 use std::any::Any;
 use std::panic::{self, AssertUnwindSafe};
-use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::{ptr, thread};
+use std::thread;
+
+use threads::PerProcess;
 
 use super::fibres::panic_message;
 use super::worker::Worker;
@@ -26,8 +27,6 @@ struct Task {
 }
 
 struct Pool {
-    /// The process that has the threads: a forked child does not.
-    process: u32,
     tasks: Mutex<Sender<Task>>,
     threads: usize,
 }
@@ -67,30 +66,10 @@ pub(crate) fn run(limit: u64, work: &Work<'_>) {
     }
 }
 
-/// The pool of this process. A child that was forked makes its own, and the parent's is leaked in it.
-///
-/// Without a lock, which another thread might have held during the fork.
+/// The pool of this process: the threads of its parent are not in a forked child.
 fn pool() -> &'static Pool {
-    static POOL: AtomicPtr<Pool> = AtomicPtr::new(ptr::null_mut());
-    let current = POOL.load(Ordering::Acquire);
-    // SAFETY: the pointer is null, or that of a pool that is never freed.
-    if let Some(pool) = unsafe { current.as_ref() }
-        && pool.process == std::process::id()
-    {
-        return pool;
-    }
-    let new = Box::into_raw(Box::new(Pool::new()));
-    match POOL.compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: no code frees the pool from here on.
-        Ok(_) => unsafe { &*new },
-        Err(other) => {
-            // The threads end, because nobody can send them tasks any more.
-            // SAFETY: `new` was made above, and is in no other place.
-            drop(unsafe { Box::from_raw(new) });
-            // SAFETY: another thread of this process has stored its pool.
-            unsafe { &*other }
-        }
-    }
+    static POOL: PerProcess<Pool> = PerProcess::new();
+    POOL.get_or_make(Pool::new)
 }
 
 impl Pool {
@@ -102,7 +81,7 @@ impl Pool {
         let receiver = Arc::new(Mutex::new(receiver));
         let threads = (0..wanted).take_while(|&i| start(i, Arc::clone(&receiver))).count();
         assert!(threads > 0, "a process can start a thread");
-        Self { process: std::process::id(), tasks: Mutex::new(sender), threads }
+        Self { tasks: Mutex::new(sender), threads }
     }
 }
 
