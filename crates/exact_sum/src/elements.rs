@@ -1,6 +1,7 @@
 //! Views of elements in memory: contiguous or strided, aligned or not.
 
 use core::fmt;
+use core::ops::Range;
 
 use crate::sum::Summand;
 
@@ -104,6 +105,13 @@ impl<'a, T: Summand> Elements<'a, T> {
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
+    }
+
+    /// The elements of a range within the length.
+    #[inline]
+    pub(crate) fn range(self, range: Range<usize>) -> Self {
+        let start = self.start.wrapping_add_signed(self.stride.wrapping_mul(range.start as isize));
+        Self { start, len: range.len(), ..self }
     }
 
     /// The elements.

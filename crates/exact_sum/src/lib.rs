@@ -34,8 +34,10 @@ mod elements;
 mod highest_bits;
 pub mod integers;
 mod limbs;
+mod parts;
 pub mod round;
-mod simd;
+#[doc(hidden)]
+pub mod simd;
 mod slices;
 mod stream;
 mod sum;

@@ -3,7 +3,7 @@
 use core::hint::black_box;
 
 /// Instructions that code is compiled for.
-pub(crate) trait Instructions {
+pub trait Instructions {
     /// What the rounded product `x * y` lacks, exactly, where neither it nor a part of it underflows or overflows.
     fn error_of_product(x: f64, y: f64) -> f64;
 }
@@ -38,14 +38,16 @@ impl Instructions for Avx2 {
 }
 
 /// Code that is compiled once for each set of instructions. All that it calls in loops must be `#[inline(always)]`.
-pub(crate) trait Task {
+pub trait Task {
+    /// The result.
     type Output;
+    /// Runs with these instructions.
     fn run<I: Instructions>(self) -> Self::Output;
 }
 
 /// Runs a task with the best instructions that the processor has.
 #[inline]
-pub(crate) fn dispatch<T: Task>(task: T) -> T::Output {
+pub fn dispatch<T: Task>(task: T) -> T::Output {
     #[cfg(all(feature = "std", target_arch = "x86_64"))]
     if has_avx2() {
         // SAFETY: The processor has the instructions.

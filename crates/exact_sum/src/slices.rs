@@ -6,7 +6,8 @@ use core::ops::Range;
 use crate::binary::Binary;
 use crate::elements::{BLOCK, Buffer, DifferentLengths, Elements, ElementsError, Matrix};
 use crate::limbs::Leading;
-use crate::round::Rounded;
+use crate::parts;
+use crate::round::{Rounded, divide};
 use crate::simd::{Instructions, Task, dispatch, is_mode_default};
 use crate::stream::{Block, Sink, Stream, extract_all, largest, window_for};
 use crate::sum::{ExactDot, ExactSum, State, Summand, Superaccumulator, unit};
@@ -23,7 +24,7 @@ fn blocks(len: usize) -> impl Iterator<Item = (usize, usize)> {
 
 impl<T: Summand> ExactSum<T> {
     /// Adds the elements of a slice. The sum is that of adding each with [`ExactSum::add`], but this takes little more
-    /// time than a plain sum.
+    /// time than a plain sum. From 2^19 elements on, it takes several threads (`threads::max`; with the feature `std`).
     ///
     /// # Panics
     /// If the sum would have more than [`MAX_ELEMENTS`](crate::MAX_ELEMENTS) elements; it is then unchanged.
@@ -49,11 +50,14 @@ impl<T: Summand> ExactSum<T> {
     /// As [`ExactSum::add_slice`].
     pub fn add_elements(&mut self, elements: Elements<'_, T>) {
         self.state.count_elements(elements.len());
-        if elements.len() <= FEW || !is_mode_default() {
-            elements.iter().for_each(|element| self.state.add(element.to_binary()));
-        } else {
-            dispatch(SumTask { elements, state: &mut self.state });
-        }
+        parts::add(&mut self.state, elements.len(), &|state, range| {
+            let elements = elements.range(range);
+            if elements.len() <= FEW || !is_mode_default() {
+                elements.iter().for_each(|element| state.add(element.to_binary()));
+            } else {
+                dispatch(SumTask { elements, state });
+            }
+        });
     }
 }
 
@@ -104,12 +108,14 @@ impl<T: Summand> ExactDot<T> {
             return Err(DifferentLengths { first: x.len(), second: y.len() });
         }
         self.state.count_elements(x.len());
-        if x.len() <= FEW || !is_mode_default() {
-            let pairs = x.iter().zip(y.iter());
-            pairs.for_each(|(x, y)| self.state.add_product(x.to_binary(), y.to_binary()));
-        } else {
-            dispatch(DotTask { x, y: Some(y), state: &mut self.state });
-        }
+        parts::add(&mut self.state, x.len(), &|state, range| {
+            let (x, y) = (x.range(range.clone()), y.range(range));
+            if x.len() <= FEW || !is_mode_default() {
+                x.iter().zip(y.iter()).for_each(|(x, y)| state.add_product(x.to_binary(), y.to_binary()));
+            } else {
+                dispatch(DotTask { x, y: Some(y), state });
+            }
+        });
         Ok(())
     }
 
@@ -127,11 +133,14 @@ impl<T: Summand> ExactDot<T> {
     /// As [`ExactDot::add_slices`].
     pub fn add_squares_of(&mut self, elements: Elements<'_, T>) {
         self.state.count_elements(elements.len());
-        if elements.len() <= FEW || !is_mode_default() {
-            elements.iter().map(T::to_binary).for_each(|element| self.state.add_product(element, element));
-        } else {
-            dispatch(DotTask { x: elements, y: None, state: &mut self.state });
-        }
+        parts::add(&mut self.state, elements.len(), &|state, range| {
+            let elements = elements.range(range);
+            if elements.len() <= FEW || !is_mode_default() {
+                elements.iter().map(T::to_binary).for_each(|element| state.add_product(element, element));
+            } else {
+                dispatch(DotTask { x: elements, y: None, state });
+            }
+        });
     }
 }
 
@@ -256,16 +265,16 @@ impl<T: Summand> Elements<'_, T> {
         };
         match sum {
             Some(sum) => round::<T, R>(sum),
-            None => self.sum_of_any(),
+            None => self.result_of_any(false),
         }
     }
 
-    /// The sum, by an [`ExactSum`].
+    /// The sum or the mean, by an [`ExactSum`].
     #[inline(never)]
-    fn sum_of_any<R: Rounded>(self) -> R {
+    fn result_of_any<R: Rounded>(self, is_mean: bool) -> R {
         let mut sum = ExactSum::new();
         sum.add_elements(self);
-        sum.rounded()
+        if is_mean { sum.mean() } else { sum.rounded() }
     }
 }
 
@@ -286,6 +295,20 @@ impl<T: Summand> Matrix<'_, T> {
     /// # Errors
     /// If there are not as many sums as rows; they are then unchanged.
     pub fn sum_rows<R: Rounded>(self, sums: &mut [R]) -> Result<(), DifferentLengths> {
+        self.reduce_rows(sums, false)
+    }
+
+    /// The mean of each row: the exact sum divided by the number of columns, rounded once. Else as
+    /// [`Matrix::sum_rows`].
+    ///
+    /// # Errors
+    /// If there are not as many means as rows; they are then unchanged.
+    pub fn mean_rows<R: Rounded>(self, means: &mut [R]) -> Result<(), DifferentLengths> {
+        self.reduce_rows(means, true)
+    }
+
+    /// The sums of rows, or their means.
+    fn reduce_rows<R: Rounded>(self, sums: &mut [R], is_mean: bool) -> Result<(), DifferentLengths> {
         if sums.len() != self.rows() {
             return Err(DifferentLengths { first: sums.len(), second: self.rows() });
         }
@@ -295,16 +318,17 @@ impl<T: Summand> Matrix<'_, T> {
                 let sums = &mut sums[first..self.rows().min(first + COLUMNS)];
                 let mut columns = crate::ColumnSums::<T>::new(sums.len());
                 columns.add_rows(self.some_rows(first, sums.len()).transposed())?;
-                sums.iter_mut().enumerate().for_each(|(column, sum)| *sum = columns.rounded(column));
+                let result = |column| if is_mean { columns.mean(column) } else { columns.rounded(column) };
+                sums.iter_mut().enumerate().for_each(|(column, sum)| *sum = result(column));
             }
             return Ok(());
         }
         if self.columns() > LONG || !is_mode_default() {
-            sums.iter_mut().enumerate().for_each(|(row, sum)| *sum = self.row(row).sum());
+            sums.iter_mut().enumerate().for_each(|(row, sum)| *sum = self.row(row).result_of_any(is_mean));
         } else if self.columns() < SHORT {
-            dispatch(RowsTask::<T, R, SHORT> { matrix: self, sums });
+            dispatch(RowsTask::<T, R, SHORT> { matrix: self, sums, is_mean });
         } else {
-            dispatch(RowsTask::<T, R, BLOCK> { matrix: self, sums });
+            dispatch(RowsTask::<T, R, BLOCK> { matrix: self, sums, is_mean });
         }
         Ok(())
     }
@@ -318,6 +342,7 @@ const COLUMNS: usize = 1 << 12;
 struct RowsTask<'a, 'b, T, R, const N: usize> {
     matrix: Matrix<'a, T>,
     sums: &'b mut [R],
+    is_mean: bool,
 }
 
 impl<T: Summand, R: Rounded, const N: usize> Task for RowsTask<'_, '_, T, R, N> {
@@ -329,8 +354,11 @@ impl<T: Summand, R: Rounded, const N: usize> Task for RowsTask<'_, '_, T, R, N> 
         for (row, sum) in self.sums.iter_mut().enumerate() {
             let row = self.matrix.row(row);
             *sum = match sum_in_window(row, &mut buffer, &mut window) {
-                Some(sum) => round::<T, R>(sum),
-                None => row.sum_of_any(),
+                Some(sum) if !self.is_mean => round::<T, R>(sum),
+                Some((value, position)) if !row.is_empty() => {
+                    R::round(divide(Leading::of(value, position as i32), row.len() as u64), unit::<T::Binary>())
+                }
+                _ => row.result_of_any(self.is_mean),
             };
         }
     }

@@ -13,7 +13,7 @@ use crate::round::{self, Rounded};
 pub const MAX_ELEMENTS: u64 = 1 << 50;
 
 /// [`Limbs`] of any length.
-pub trait Superaccumulator: Copy + Default + fmt::Debug {
+pub trait Superaccumulator: Copy + Default + fmt::Debug + Send + Sync {
     /// The number of limbs.
     const LEN: usize;
     /// [`Limbs::add`].
@@ -53,7 +53,7 @@ impl<const N: usize> Superaccumulator for Limbs<N> {
 }
 
 /// A float that is summed exactly: `f16`, `bf16`, `f32` or `f64`.
-pub trait Summand: Copy {
+pub trait Summand: Copy + Send + Sync {
     /// The format that represents it exactly, and in which it is decomposed.
     type Binary: Binary;
     /// The default result format: `f64` for `f64`, else `f32`.

@@ -69,11 +69,15 @@ fn check_columns<T: Summand + core::fmt::Debug>(of: impl Fn(f64) -> T) {
             let mut found = vec![0.0_f64; columns];
             whole.transposed().sum_rows(&mut found).unwrap();
             assert!(found.iter().zip(&expected).all(|(x, sum)| x.to_bits() == sum.rounded::<f64>().to_bits()));
-            let mut found = vec![0.0_f32; rows];
+            whole.transposed().mean_rows(&mut found).unwrap();
+            assert!(found.iter().zip(&expected).all(|(x, sum)| x.to_bits() == sum.mean::<f64>().to_bits()));
+            let (mut found, mut means) = (vec![0.0_f32; rows], vec![0.0_f32; rows]);
             whole.sum_rows(&mut found).unwrap();
-            for (row, found) in found.iter().enumerate() {
+            whole.mean_rows(&mut means).unwrap();
+            for row in 0..rows {
                 let sum: ExactSum<T> = all[row * columns..][..columns].iter().copied().collect();
-                assert_eq!(found.to_bits(), sum.rounded::<f32>().to_bits(), "row {row} of {columns}");
+                assert_eq!(found[row].to_bits(), sum.rounded::<f32>().to_bits(), "row {row} of {columns}");
+                assert_eq!(means[row].to_bits(), sum.mean::<f32>().to_bits(), "mean of row {row} of {columns}");
             }
             // The transpose.
             if columns > 0 {

@@ -346,3 +346,33 @@ fn all_half_floats_are_converted_exactly() {
         }
     }
 }
+
+/// Longer than two parts, so that several threads have some of the elements.
+#[test]
+fn parts_on_several_threads_have_the_sum_of_one() {
+    fn check<T: Element>(rng: &mut SmallRng) {
+        let len = (1 << 20) + 77;
+        let x: Vec<T> = (0..len).map(|_| T::of_bits(rng.random())).collect();
+        let y: Vec<T> = (0..len).map(|_| T::of(rng.random_range(-1e3..1e3))).collect();
+        for elements in [&x, &y] {
+            let of_two = |threads: usize| {
+                threads::set_max(threads.try_into().unwrap());
+                let (mut sum, mut squares, mut dot) = (ExactSum::new(), ExactDot::new(), ExactDot::new());
+                sum.add_slice(elements);
+                squares.add_squares(elements);
+                dot.add_slices(elements, &y).unwrap();
+                [parts(&sum.state), parts(&squares.state), parts(&dot.state)]
+            };
+            let of_one = of_two(1);
+            assert_eq!(of_one[0].2, len as u64);
+            for threads in [2, 3, 7] {
+                assert!(of_two(threads) == of_one, "{threads} threads");
+            }
+        }
+    }
+    let mut rng = SmallRng::seed_from_u64(7);
+    check::<f16>(&mut rng);
+    check::<bf16>(&mut rng);
+    check::<f32>(&mut rng);
+    check::<f64>(&mut rng);
+}
