@@ -411,6 +411,22 @@ pub enum Error {
     #[error(transparent)]
     TooManyElements(#[from] exact_sum::TooManyElements),
 
+    /// The host does not have enough memory.
+    #[error("{operation}: the host has no {bytes} bytes of memory left: reduce a part of the array at a time")]
+    HostMemory {
+        /// The operation.
+        operation: &'static str,
+        /// Bytes requested.
+        bytes: u64,
+    },
+
+    /// An operator has an order of its own, which only kernels keep.
+    #[error(
+        "reduce on the host: the operator has an order of its own, that of its kernels: enable warpfold's feature `simt`, \
+         which runs them on the host, or reduce on a GPU"
+    )]
+    OrderOfKernels,
+
     /// A custom term of an exact sum is not 0 for an element of 0.
     #[error("{operator}: the term of 0 must be 0, because threads without an element add it: return 0 for 0")]
     TermOfZero {

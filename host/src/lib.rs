@@ -127,6 +127,7 @@ mod device;
 mod embedded;
 mod error;
 mod gpu;
+pub mod host;
 pub mod interop;
 #[cfg(feature = "ladder")]
 pub mod ladder;

@@ -11,6 +11,7 @@
 //! | `partials` | reductions whose blocks exchange partial results |
 //! | `reductions`, `transposes` | the library in the executor, against references on the CPU |
 //! | `exact`, `exact_sums` | exact sums of floats, on the host and on the device |
+//! | `host` | reductions in host memory |
 //! | `custom` | custom operators and custom exact sums |
 //! | `exact_columns` | exact sums of columns with elements outside their windows |
 //! | `exact_cross` | every shape, kind of data, type and operator of exact sums |
@@ -49,6 +50,7 @@ mod exact_sums;
 mod exact_ways;
 mod exact_wide;
 mod examples;
+mod host;
 mod partials;
 mod ptx;
 mod reductions;

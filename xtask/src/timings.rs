@@ -48,7 +48,7 @@ const KERNEL: (&str, &str, &str) = (
 
 /// A line of a plan, and an equivalent line that triggers a build.
 const PLAN: (&str, &str, &str) = (
-    "host/src/reduce/plan.rs",
+    "host/src/reduce/method.rs",
     "if vectors <= MAX_SHORT_ROW_VECTORS && (rows > 1 || !is_any_order) {",
     "if (rows > 1 || !is_any_order) && vectors <= MAX_SHORT_ROW_VECTORS {",
 );

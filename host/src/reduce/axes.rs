@@ -41,7 +41,7 @@ impl Axes {
     }
 
     /// Whether each axis of a layout is reduced.
-    pub(super) fn of(&self, layout: &Layout) -> Result<Reduced, Error> {
+    pub(crate) fn of(&self, layout: &Layout) -> Result<Reduced, Error> {
         if self.len > MAX_RANK {
             return Err(Error::TooManyAxes { operation: OPERATION, found: self.len, max: MAX_RANK });
         }
@@ -72,7 +72,7 @@ impl From<isize> for Axes {
 
 /// The axes of a layout that are reduced.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reduced {
+pub(crate) struct Reduced {
     is_reduced: [bool; MAX_RANK],
     keep_dims: bool,
 }

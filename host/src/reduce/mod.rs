@@ -68,6 +68,7 @@ mod workspace;
 pub use kernels::reduce::reduction::Reduction;
 
 pub use axes::Axes;
+pub(crate) use axes::Reduced;
 pub use exact_sums::{ExactElement, ExactSums};
 pub use inputs::IntoInputs;
 pub use reducer::Reducer;
@@ -78,7 +79,7 @@ pub(crate) use workspace::Workspaces;
 /// The operation's name, for messages.
 const OPERATION: &str = "reduce";
 
-mod private {
+pub(crate) mod private {
     /// Only this crate can name this type, so only this crate can call the functions that take it.
     pub struct Token;
 }

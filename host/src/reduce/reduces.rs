@@ -12,7 +12,7 @@ use super::launch::{ByPairs, ByStates, Exact, HasPairKernel};
 use super::plan::Plan;
 use super::private::Token;
 use crate::array::broadcast;
-use crate::{Error, Gpu, Layout};
+use crate::{Error, Gpu, Layout, host};
 
 /// An operator that reduces `N` inputs of elements of type `T`: one, or two of which the elements at the same indices
 /// form pairs.
@@ -32,6 +32,14 @@ pub trait Reduces<T: Element, const N: usize>: Sized {
     /// The reduction of arrays of these layouts.
     #[doc(hidden)]
     fn plan(self, gpu: &Gpu, layouts: [&Layout; N], axes: Axes, _: Token) -> Result<Plan<T, Self::Output, N>, Error>;
+    /// Writes the results of a reduction of arrays in host memory.
+    #[doc(hidden)]
+    fn reduce_on_host(
+        self,
+        reduction: &host::Reduction<'_, T, N>,
+        output: &mut [Self::Output],
+        _: Token,
+    ) -> Result<(), Error>;
 }
 
 impl<O: Reduction<T>, T: Element> Reduces<T, 1> for O {
@@ -46,6 +54,21 @@ impl<O: Reduction<T>, T: Element> Reduces<T, 1> for O {
             Kernels::Exact(kernels) => Exact::plan(kernels, kind, multiprocessors)?,
         };
         Plan::new(&geometry, launches, &reduced.output_extents(layout))
+    }
+
+    fn reduce_on_host(
+        self,
+        reduction: &host::Reduction<'_, T, 1>,
+        output: &mut [Self::Output],
+        _: Token,
+    ) -> Result<(), Error> {
+        if !O::KEEPS_ORDER {
+            return self.visit(host::Visitor { reduction, output });
+        }
+        #[cfg(feature = "simt")]
+        return host::reduce_in_order(self, reduction, output);
+        #[cfg(not(feature = "simt"))]
+        Err(Error::OrderOfKernels)
     }
 }
 
@@ -62,6 +85,16 @@ macro_rules! of_pairs {
                 _: Token,
             ) -> Result<Plan<$type, Self::Output, 2>, Error> {
                 plan_of_pairs::<Self, _, _>(gpu, layouts, axes)
+            }
+
+            fn reduce_on_host(
+                self,
+                reduction: &host::Reduction<'_, $type, 2>,
+                output: &mut [$output],
+                _: Token,
+            ) -> Result<(), Error> {
+                host::OfPairs::reduce(reduction, output);
+                Ok(())
             }
         }
     )*)*};

@@ -8,7 +8,7 @@ use cuda_std::prelude::*;
 
 use super::scalar::{Ordered, Scalar};
 use super::vectors::{Highest, ReduceVector, flip_vector};
-use super::{Fixed, Operator, tree};
+use super::{Fixed, Operator, lanes, tree};
 
 /// The index of the smallest element.
 #[derive(Clone, Copy, Debug, Default)]
@@ -166,6 +166,22 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
             |k| flip_vector::<T>(vectors[k], self.flip).visit(Highest { flip: self.flip }),
             index_of,
         )
+    }
+    /// Finds the highest element first, and its index only if it is better than what was found before.
+    #[inline(always)]
+    fn fold_slice(self, state: Candidate, elements: &[T], index_of: impl Fn(usize) -> u64) -> Candidate {
+        if elements.is_empty() {
+            return state;
+        }
+        let leaf = |i: usize| elements[i].flipped(self.flip).ordered(self.flip);
+        let highest = T::Ordered::highest_of(elements.len(), leaf);
+        let best = highest.descending_key();
+        let [found, index] = state;
+        if best > found || best == found && index < index_of(0) {
+            return state;
+        }
+        let is_highest = |i: usize| !leaf(i).is_above(highest) & !highest.is_above(leaf(i));
+        lanes::position(elements.len(), is_highest).map_or(state, |i| better(state, [best, index_of(i)]))
     }
     #[inline(always)]
     fn resolve_index(self, state: Candidate, element: impl Fn(u64) -> T) -> Candidate {

@@ -88,6 +88,11 @@ impl<T: Scalar> Operator<T> for MinOrMax {
         flip_vector::<T>(vector, self.flip).visit(Highest { flip: self.flip })
     }
     #[inline(always)]
+    fn fold_slice(self, state: T::Ordered, elements: &[T], _index_of: impl Fn(usize) -> u64) -> T::Ordered {
+        let leaf = |i: usize| elements[i].flipped(self.flip).ordered(self.flip);
+        state.maximum(T::Ordered::highest_of(elements.len(), leaf))
+    }
+    #[inline(always)]
     fn finish(self, state: T::Ordered, _count: u64) -> T {
         T::from_ordered(state, self.flip)
     }
@@ -127,6 +132,12 @@ impl<T: Scalar> Operator<T> for MinAndMax {
     fn reduce_vector(self, vector: T::Vector, _first: u64) -> Self::State {
         let vector = flip_vector::<T>(vector, self.flip);
         T::Ordered::pair(vector.visit(Lowest { flip: self.flip }), vector.visit(Highest { flip: self.flip }))
+    }
+    #[inline(always)]
+    fn fold_slice(self, state: Self::State, elements: &[T], _index_of: impl Fn(usize) -> u64) -> Self::State {
+        let leaf = |i: usize| elements[i].flipped(self.flip).ordered(self.flip);
+        let lowest = T::Ordered::lowest_of(elements.len(), leaf);
+        <Self as Operator<T>>::combine(state, T::Ordered::pair(lowest, T::Ordered::highest_of(elements.len(), leaf)))
     }
     #[inline(always)]
     fn finish(self, state: Self::State, _count: u64) -> T::Pair {

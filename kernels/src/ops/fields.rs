@@ -37,13 +37,15 @@ impl<O: Plain> Fields<O> {
 impl<O> Fields<O> {
     /// The fields as a word.
     #[inline(always)]
-    pub(crate) fn word_of(self, operator: O) -> u64 {
+    #[doc(hidden)]
+    pub fn word_of(self, operator: O) -> u64 {
         (self.to_word)(operator)
     }
 
     /// The operator with these fields.
     #[inline(always)]
-    pub(crate) fn of_word(self, word: u64) -> O {
+    #[doc(hidden)]
+    pub fn of_word(self, word: u64) -> O {
         (self.from_word)(word)
     }
 }

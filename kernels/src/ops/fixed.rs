@@ -69,6 +69,14 @@ impl<T: Element, O: Operator<T>, const WORD: u64> Operator<T> for Fixed<O, WORD>
         O::from_word(WORD).reduce_to_partial_index(vectors, index_of)
     }
     #[inline(always)]
+    fn fold_slice(self, state: O::State, elements: &[T], index_of: impl Fn(usize) -> u64) -> O::State {
+        O::from_word(WORD).fold_slice(state, elements, index_of)
+    }
+    #[inline(always)]
+    fn is_settled(self, state: O::State) -> bool {
+        O::from_word(WORD).is_settled(state)
+    }
+    #[inline(always)]
     fn resolve_index(self, state: O::State, element: impl Fn(u64) -> T) -> O::State {
         O::from_word(WORD).resolve_index(state, element)
     }

@@ -36,6 +36,8 @@ mod erased;
 mod extremes;
 mod fields;
 mod fixed;
+#[doc(hidden)]
+pub mod lanes;
 mod norm;
 mod number;
 mod pairwise;
@@ -261,6 +263,23 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
         index_of: impl Fn(usize) -> u64,
     ) -> Self::State {
         self.reduce_vectors(vectors, index_of)
+    }
+
+    /// The state of further elements, which are in a host's memory. `index_of` maps a position to the element's index,
+    /// which rises. An operator overrides this if there is a faster way than to lift each element, in any order.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn fold_slice(self, state: Self::State, elements: &[T], index_of: impl Fn(usize) -> u64) -> Self::State {
+        let leaf = |i: usize| self.lift(elements[i], index_of(i));
+        Self::combine(state, lanes::reduce(elements.len(), leaf, Self::NEUTRAL, Self::combine))
+    }
+
+    /// Whether no further element can change the output for this state.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_settled(self, state: Self::State) -> bool {
+        let _ = state;
+        false
     }
 
     /// Resolves the state's partial index; `element` loads an element by its index.

@@ -1,7 +1,7 @@
 //! Predicates on elements, and counts of the elements that satisfy them.
 
 use super::scalar::Scalar;
-use super::{Fixed, Operator, tree};
+use super::{Fixed, Operator, lanes, tree};
 
 /// Whether some element is not 0. NaN is not 0.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,6 +79,23 @@ impl<T: Scalar> Operator<T> for AnyOrAll {
     #[inline(always)]
     fn reduce_elements<const LEN: usize>(self, elements: [T; LEN], _index_of: impl Fn(usize) -> u64) -> u8 {
         seen(T::has_zero(elements), T::has_nonzero(elements))
+    }
+    /// In flags of the elements' size, which a vector compares without converting them.
+    #[inline(always)]
+    fn fold_slice(self, state: u8, elements: &[T], _index_of: impl Fn(usize) -> u64) -> u8 {
+        let flags = |i: usize| <Self as Operator<T>>::lift(self, elements[i], 0);
+        let len = elements.len();
+        state
+            | match size_of::<T>() {
+                8 => lanes::reduce(len, |i| u64::from(flags(i)), 0, |a, b| a | b) as u8,
+                4 => lanes::reduce(len, |i| u32::from(flags(i)), 0, |a, b| a | b) as u8,
+                2 => lanes::reduce(len, |i| u16::from(flags(i)), 0, |a, b| a | b) as u8,
+                _ => lanes::reduce(len, flags, 0, |a, b| a | b),
+            }
+    }
+    #[inline(always)]
+    fn is_settled(self, state: u8) -> bool {
+        state & if self.is_all { 1 } else { 2 } != 0
     }
 }
 

@@ -6,7 +6,7 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::totals::{Squares, Total};
-use super::{bytes, tree};
+use super::{bytes, lanes, tree};
 
 /// A number that every operator accepts.
 pub trait Scalar: Element {
@@ -114,6 +114,10 @@ pub trait Ordered: Plain {
     fn maximum(self, other: Self) -> Self;
     /// Whether it is greater than `other`, or is NaN and `other` is not. Zeros are equal.
     fn is_above(self, other: Self) -> bool;
+    /// [`Ordered::maximum`] of `len` values in a host's memory, or [`Ordered::LOWEST`] of none.
+    fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self;
+    /// [`Ordered::minimum`] of `len` values in a host's memory, or [`Ordered::HIGHEST`] of none.
+    fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self;
     /// Gives every NaN the same bits; leaves other values as they are.
     fn with_canonical_nan(self) -> Self;
     /// A key that falls as the value rises; 0 for NaN, and equal for both zeros.
@@ -179,6 +183,14 @@ macro_rules! ordered_integers {
                 self > other
             }
             #[inline(always)]
+            fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
+                lanes::reduce(len, value, Self::LOWEST, Ord::max)
+            }
+            #[inline(always)]
+            fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
+                lanes::reduce(len, value, Self::HIGHEST, Ord::min)
+            }
+            #[inline(always)]
             fn with_canonical_nan(self) -> Self {
                 self
             }
@@ -217,6 +229,26 @@ macro_rules! ordered_floats {
             #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "NaN is above")]
             fn is_above(self, other: Self) -> bool {
                 !(self <= other) & !other.is_nan()
+            }
+            #[inline(always)]
+            fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
+                // As integers, because the compiler divides a maximum of integers among the lanes of vectors.
+                let magnitude = |bits: $signed| bits & $signed::MAX;
+                // Rises with the float: the magnitude of a negative number is flipped.
+                let rising = |bits: $signed| bits ^ magnitude(bits >> ($bits::BITS - 1));
+                let infinity = Self::INFINITY.to_bits() as $signed;
+                let (mut highest, mut nans) = (rising(Self::LOWEST.to_bits() as $signed), 0);
+                for i in 0..len {
+                    let bits = value(i).to_bits() as $signed;
+                    highest = highest.max(rising(bits));
+                    // Negative if the magnitude is that of NaN.
+                    nans |= infinity - magnitude(bits);
+                }
+                if nans < 0 { Self::NAN } else { Self::from_bits(rising(highest) as $bits) }
+            }
+            #[inline(always)]
+            fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
+                -Self::highest_of(len, |i| -value(i))
             }
             #[inline(always)]
             fn with_canonical_nan(self) -> Self {

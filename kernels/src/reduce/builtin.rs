@@ -2,7 +2,7 @@
 
 use super::columns::columns;
 use super::long_rows::{long_rows, long_rows_unaligned};
-use super::reduction::{Kernels, Reduction, StateHandles, StateKernels};
+use super::reduction::{Kernels, Reduction, ReductionVisitor, StateHandles, StateKernels};
 use super::rows::rows;
 use super::segments::{long_segments, segments};
 use crate::ops::builtin::*;
@@ -30,6 +30,7 @@ macro_rules! reductions {
             impl Reduction<$type> for $operator {
                 type Output = $output;
                 type State = <$by as Operator<$element>>::State;
+                const KEEPS_ORDER: bool = !<$by as Operator<$element>>::ANY_ORDER;
 
                 fn kernels(self) -> Kernels<$type, Self::State, $output> {
                     // SAFETY: `StateKernels` gives the handles out only by an unsafe call.
@@ -47,6 +48,10 @@ macro_rules! reductions {
                     let kernels = unsafe { StateKernels::new::<$by>($name, $value, handles) };
                     // SAFETY: the operators in the table give the same bits for both types.
                     Kernels::OfStates(unsafe { kernels.reinterpret() })
+                }
+
+                fn visit<V: ReductionVisitor<$type, $output>>(self, visitor: V) -> V::Result {
+                    visitor.operator::<$by, $element>($name, $value)
                 }
             }
         };

@@ -124,12 +124,13 @@ macro_rules! reductions {
             }
 
             ::cuda_std::on_host! {
-                use $crate::reduce::reduction::{Kernels, Reduction, StateHandles, StateKernels};
+                use $crate::reduce::reduction::{Kernels, Reduction, ReductionVisitor, StateHandles, StateKernels};
 
                 $($(
                     impl Reduction<$element> for $operator {
                         type Output = <$operator as Operator<$element>>::Output;
                         type State = <$operator as Operator<$element>>::State;
+                        const KEEPS_ORDER: bool = !<$operator as Operator<$element>>::ANY_ORDER;
 
                         fn kernels(self) -> Kernels<$element, Self::State, Self::Output> {
                             // SAFETY: `StateKernels` gives the handles out only by an unsafe call.
@@ -145,6 +146,10 @@ macro_rules! reductions {
                             };
                             // SAFETY: these kernels reduce with this operator.
                             Kernels::OfStates(unsafe { StateKernels::new::<$operator>($name, self, handles) })
+                        }
+
+                        fn visit<V: ReductionVisitor<$element, Self::Output>>(self, visitor: V) -> V::Result {
+                            visitor.operator::<$operator, $element>($name, self)
                         }
                     }
                 )+)+
@@ -261,12 +266,13 @@ macro_rules! exact_reductions {
             }
 
             ::cuda_std::on_host! {
-                use $crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction};
+                use $crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction, ReductionVisitor};
 
                 $(
                     impl Reduction<$element> for $term $(<$($argument),+>)? {
                         type Output = <$term $(<$($argument),+>)? as ExactTerm>::Sum;
                         type State = u64;
+                        const KEEPS_ORDER: bool = false;
 
                         fn kernels(self) -> Kernels<$element, u64, Self::Output> {
                             // SAFETY: `ExactKernels` gives the handles out only by an unsafe call.
@@ -287,6 +293,10 @@ macro_rules! exact_reductions {
                             // SAFETY: these kernels sum this term, and 0 selects its sum.
                             let kernels = unsafe { ExactKernels::new::<$term $(<$($argument),+>)?>(0, handles) };
                             Kernels::Exact(kernels.with_fields($name, self))
+                        }
+
+                        fn visit<V: ReductionVisitor<$element, Self::Output>>(self, visitor: V) -> V::Result {
+                            visitor.exact_term(self)
                         }
                     }
                 )+

@@ -4,7 +4,7 @@ use core::marker::PhantomData;
 
 use cuda_std::launch::{AnyBlock, Kernel};
 use cuda_std::prelude::*;
-use exact_sum::Binary;
+use exact_sum::{Binary, Rounded, Summand};
 
 use super::columns::ColumnArgs;
 use super::exact::columns::{self, ExactColumnArgs};
@@ -35,9 +35,48 @@ pub trait Reduction<T: Element>: Sized {
     /// The operator's state.
     #[doc(hidden)]
     type State: Plain;
+    /// Whether the kernels combine states in an order of their own, of which the result's bits depend.
+    #[doc(hidden)]
+    const KEEPS_ORDER: bool;
     /// The kernels.
     #[doc(hidden)]
     fn kernels(self) -> Kernels<T, Self::State, Self::Output>;
+    /// Calls the method of `visitor` for what computes the results.
+    #[doc(hidden)]
+    fn visit<V: ReductionVisitor<T, Self::Output>>(self, visitor: V) -> V::Result;
+}
+
+/// Code that is generic over what computes the results of a [`Reduction`], such as one on the host without kernels.
+#[doc(hidden)]
+pub trait ReductionVisitor<T: Element, R: Plain> {
+    /// The visitor's result.
+    type Result;
+    /// An operator. Elements have the bits of its elements `U`, and results those of its outputs. `name` is for
+    /// messages: `the sum`.
+    fn operator<O: Operator<U>, U: Element>(self, name: &'static str, operator: O) -> Self::Result;
+    /// An exact sum of elements.
+    fn exact_sum(self, sum: ExactSumOf) -> Self::Result
+    where
+        T: Summand,
+        R: Rounded;
+    /// An exact sum of custom terms.
+    fn exact_term<E: ExactTerm<Element = T, Sum = R>>(self, term: E) -> Self::Result
+    where
+        R: Rounded;
+}
+
+/// What is computed from an exact sum.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExactSumOf {
+    /// The sum of elements.
+    Elements,
+    /// The mean of elements.
+    Mean,
+    /// The sum of squares.
+    Squares,
+    /// The root of the sum of squares.
+    Norm,
 }
 
 /// The kernels of a reduction of elements `T` by states `S` to results `R`.

@@ -18,6 +18,63 @@ const LEAST_CASES: usize = 5000;
 /// Failures that a message has, at most.
 const SHOWN: usize = 20;
 
+/// Where the cases run. A crate that implements this compiles the reductions of all operators there.
+pub trait Place {
+    /// The extents of a reduction's result, and its elements.
+    ///
+    /// # Errors
+    /// As the library's.
+    fn reduce<O: Reduction<T> + Default, T: CaseElement>(&self, x: Elements<'_, T>, axes: Axes) -> Reduced<O::Output>;
+
+    /// The same for a dot product.
+    ///
+    /// # Errors
+    /// As the library's.
+    fn dot<T: CaseElement>(
+        &self,
+        x: Elements<'_, T>,
+        y: Elements<'_, T>,
+        axes: Axes,
+    ) -> Reduced<<Dot as Reduces<T, 2>>::Output>
+    where
+        Dot: Reduces<T, 2>;
+}
+
+/// The elements of an array's memory, and their layout.
+#[derive(Clone, Copy)]
+pub struct Elements<'a, T> {
+    /// The elements.
+    pub elements: &'a [T],
+    /// Where they are.
+    pub layout: &'a Layout,
+}
+
+/// The extents and the elements of a result.
+pub type Reduced<R> = Result<(Vec<usize>, Vec<R>), Error>;
+
+impl Place for Gpu {
+    fn reduce<O: Reduction<T> + Default, T: CaseElement>(&self, x: Elements<'_, T>, axes: Axes) -> Reduced<O::Output> {
+        let memory = self.upload(x.elements)?;
+        let result = self.reduce(O::default(), ArrayView::new(memory.view(), x.layout)?, axes)?;
+        Ok((result.extents().to_vec(), self.download(&result)?))
+    }
+
+    fn dot<T: CaseElement>(
+        &self,
+        x: Elements<'_, T>,
+        y: Elements<'_, T>,
+        axes: Axes,
+    ) -> Reduced<<Dot as Reduces<T, 2>>::Output>
+    where
+        Dot: Reduces<T, 2>,
+    {
+        let memory = [self.upload(x.elements)?, self.upload(y.elements)?];
+        let (x, y) = (ArrayView::new(memory[0].view(), x.layout)?, ArrayView::new(memory[1].view(), y.layout)?);
+        let result = self.reduce(Dot, (x, y), axes)?;
+        Ok((result.extents().to_vec(), self.download(&result)?))
+    }
+}
+
 /// Runs every case of the file, and compares the extents and bits of its output, or the error, with the file.
 ///
 /// # Errors
@@ -27,20 +84,21 @@ pub fn check_cases(gpu: &Gpu) -> Result<(), String> {
     check_text(gpu, CASES)
 }
 
-/// [`check_cases`] of a text in place of the file.
+/// [`check_cases`] of a text in place of the file, at any place.
 ///
 /// # Errors
 /// As there.
-pub fn check_text(gpu: &Gpu, text: &str) -> Result<(), String> {
+pub fn check_text<P: Place>(place: &P, text: &str) -> Result<(), String> {
+    let runs = runs_at::<P>();
     let (mut cases, mut wrong, mut message) = (0, 0, String::new());
-    let mut has_cases = vec![false; RUNS.len()];
+    let mut has_cases = vec![false; runs.len()];
     for (number, line) in text.lines().enumerate() {
         let refused = |why: String| format!("line {} of cases.txt: {why}\n  {line}", number + 1);
         let case = Case::parse(line).map_err(refused)?;
-        let of_pair = |(operator, dtype, _): &(&str, &str, Run)| (*operator, *dtype) == (case.operator, case.dtype);
-        let run = RUNS.iter().position(of_pair).ok_or_else(|| refused("no such operator of this type".into()))?;
+        let of_pair = |(operator, dtype, _): &(&str, &str, Run<P>)| (*operator, *dtype) == (case.operator, case.dtype);
+        let run = runs.iter().position(of_pair).ok_or_else(|| refused("no such operator of this type".into()))?;
         (cases, has_cases[run]) = (cases + 1, true);
-        let found = RUNS[run].2(gpu, &case).map_err(refused)?;
+        let found = runs[run].2(place, &case).map_err(refused)?;
         if let Some(difference) = case.difference(&found) {
             wrong += 1;
             if wrong <= SHOWN {
@@ -55,7 +113,7 @@ pub fn check_text(gpu: &Gpu, text: &str) -> Result<(), String> {
         return Err(format!("only {cases} cases, expected {LEAST_CASES} or more"));
     }
     match has_cases.iter().position(|has_cases| !has_cases) {
-        Some(without) => Err(format!("no case of {} of {}", RUNS[without].0, RUNS[without].1)),
+        Some(without) => Err(format!("no case of {} of {}", runs[without].0, runs[without].1)),
         None => Ok(()),
     }
 }
@@ -189,51 +247,48 @@ fn outputs<'a>(fields: impl Iterator<Item = &'a str>) -> Result<Vec<String>, Str
 }
 
 /// Runs a case. Only a case that cannot be run is an error.
-type Run = fn(&Gpu, &Case<'_>) -> Result<Outcome, String>;
+type Run<P> = fn(&P, &Case<'_>) -> Result<Outcome, String>;
 
 macro_rules! runs {
     ($($operator:ident, $name:literal of $([$type:ident])*;)*) => {
         /// Every operator with every type that it has kernels for, by the names that the file has.
-        const RUNS: &[(&str, &str, Run)] = &[
-            $($((stringify!($operator), stringify!($type), run::<ops::$operator, $type>),)*)*
-            ("InElementType<Sum>", "f16", run::<InElementType<Sum>, f16>),
-            ("InElementType<Sum>", "bf16", run::<InElementType<Sum>, bf16>),
-            ("InElementType<Mean>", "f16", run::<InElementType<Mean>, f16>),
-            ("InElementType<Mean>", "bf16", run::<InElementType<Mean>, bf16>),
-            ("InElementType<SumOfSquares>", "f16", run::<InElementType<SumOfSquares>, f16>),
-            ("InElementType<SumOfSquares>", "bf16", run::<InElementType<SumOfSquares>, bf16>),
-            ("InElementType<Norm>", "f16", run::<InElementType<Norm>, f16>),
-            ("InElementType<Norm>", "bf16", run::<InElementType<Norm>, bf16>),
-            ("Dot", "f32", run_dot::<f32>),
-            ("Dot", "f64", run_dot::<f64>),
-            ("Dot", "f16", run_dot::<f16>),
-            ("Dot", "bf16", run_dot::<bf16>),
-            ("Dot", "i8", run_dot::<i8>),
-            ("Dot", "i16", run_dot::<i16>),
-            ("Dot", "i32", run_dot::<i32>),
-            ("Dot", "i64", run_dot::<i64>),
-            ("Dot", "u8", run_dot::<u8>),
-            ("Dot", "u16", run_dot::<u16>),
-            ("Dot", "u32", run_dot::<u32>),
-            ("Dot", "u64", run_dot::<u64>),
-        ];
+        fn runs_at<P: Place>() -> Vec<(&'static str, &'static str, Run<P>)> {
+            vec![
+            $($((stringify!($operator), stringify!($type), run::<P, ops::$operator, $type>),)*)*
+            ("InElementType<Sum>", "f16", run::<P, InElementType<Sum>, f16>),
+            ("InElementType<Sum>", "bf16", run::<P, InElementType<Sum>, bf16>),
+            ("InElementType<Mean>", "f16", run::<P, InElementType<Mean>, f16>),
+            ("InElementType<Mean>", "bf16", run::<P, InElementType<Mean>, bf16>),
+            ("InElementType<SumOfSquares>", "f16", run::<P, InElementType<SumOfSquares>, f16>),
+            ("InElementType<SumOfSquares>", "bf16", run::<P, InElementType<SumOfSquares>, bf16>),
+            ("InElementType<Norm>", "f16", run::<P, InElementType<Norm>, f16>),
+            ("InElementType<Norm>", "bf16", run::<P, InElementType<Norm>, bf16>),
+            ("Dot", "f32", run_dot::<P, f32>),
+            ("Dot", "f64", run_dot::<P, f64>),
+            ("Dot", "f16", run_dot::<P, f16>),
+            ("Dot", "bf16", run_dot::<P, bf16>),
+            ("Dot", "i8", run_dot::<P, i8>),
+            ("Dot", "i16", run_dot::<P, i16>),
+            ("Dot", "i32", run_dot::<P, i32>),
+            ("Dot", "i64", run_dot::<P, i64>),
+            ("Dot", "u8", run_dot::<P, u8>),
+            ("Dot", "u16", run_dot::<P, u16>),
+            ("Dot", "u32", run_dot::<P, u32>),
+            ("Dot", "u64", run_dot::<P, u64>),
+            ]
+        }
     };
 }
 
 kernels::for_each_builtin! { runs }
 
-fn run<O: Reduction<T, Output: Values> + Default, T: CaseElement>(
-    gpu: &Gpu,
+fn run<P: Place, O: Reduction<T, Output: Values> + Default, T: CaseElement>(
+    place: &P,
     case: &Case<'_>,
 ) -> Result<Outcome, String> {
-    let input = &case.inputs[0];
-    let elements = input.memory::<T>()?;
-    let reduce = || {
-        let memory = gpu.upload(&elements)?;
-        let result = gpu.reduce(O::default(), ArrayView::new(memory.view(), &input.layout)?, case.axes.axes())?;
-        Ok((result.extents().to_vec(), gpu.download(&result)?))
-    };
-    Ok(outcome(reduce()))
+    let [x] = &case.inputs[..] else { return Err("one input".to_owned()) };
+    let elements = x.memory::<T>()?;
+    Ok(outcome(place.reduce::<O, T>(Elements { elements: &elements, layout: &x.layout }, case.axes.axes())))
 }
 
 fn outcome<R: Values>(result: Result<(Vec<usize>, Vec<R>), Error>) -> Outcome {
@@ -263,37 +318,39 @@ fn bits_of_output<R: Values>(output: &R) -> String {
     numbers.map(|bytes| format!("{:x}", of_number(bytes))).collect::<Vec<_>>().join(":")
 }
 
-fn run_dot<T: CaseElement>(gpu: &Gpu, case: &Case<'_>) -> Result<Outcome, String>
+fn run_dot<P: Place, T: CaseElement>(place: &P, case: &Case<'_>) -> Result<Outcome, String>
 where
     Dot: Reduces<T, 2, Output: Values>,
 {
     let [x, y] = &case.inputs[..] else { return Err("a dot product has two inputs".to_owned()) };
-    let elements = [x.memory::<T>()?, y.memory::<T>()?];
-    let reduce = || {
-        let memory = [gpu.upload(&elements[0])?, gpu.upload(&elements[1])?];
-        let (x, y) = (ArrayView::new(memory[0].view(), &x.layout)?, ArrayView::new(memory[1].view(), &y.layout)?);
-        let result = gpu.reduce(Dot, (x, y), case.axes.axes())?;
-        Ok((result.extents().to_vec(), gpu.download(&result)?))
-    };
-    Ok(outcome(reduce()))
+    let (of_x, of_y) = (x.memory::<T>()?, y.memory::<T>()?);
+    let of_x = Elements { elements: &of_x[..], layout: &x.layout };
+    Ok(outcome(place.dot(of_x, Elements { elements: &of_y, layout: &y.layout }, case.axes.axes())))
 }
 
 /// A type of elements.
-trait CaseElement: Element + Plain {
+pub trait CaseElement: Element + Plain {
+    /// How its bits are numbers.
     const FORMAT: Format;
+    /// The element with these bits.
     fn of_bits(bits: u64) -> Self;
 }
 
 /// How the bits of a type are numbers.
 #[derive(Clone, Copy)]
-enum Format {
-    /// The bits of the exponent, and those of the mantissa that are stored.
+pub enum Format {
+    /// A float.
     Float {
+        /// Bits of the exponent.
         exponent: u32,
+        /// Bits of the mantissa that are stored.
         mantissa: u32,
     },
+    /// An integer.
     Integer {
+        /// Its bits.
         bits: u32,
+        /// Whether it has a sign.
         is_signed: bool,
     },
 }

@@ -9,9 +9,10 @@ use super::long_segments::exact_long_segments;
 use super::result::{DERIVED, ExactOperator, IN_OTHER_FORMAT};
 use super::rows::exact_rows;
 use super::segments::exact_segments;
+use super::terms::Terms;
 use crate::ops::builtin::builtin_operators;
 use crate::ops::{InElementType, Mean, Norm, Sum, SumInF64, SumOfSquares};
-use crate::reduce::reduction::{ExactHandles, ExactKernels, Kernels, Reduction};
+use crate::reduce::reduction::{ExactHandles, ExactKernels, ExactSumOf, Kernels, Reduction, ReductionVisitor};
 
 /// An operator in the table that sums elements of type `T` exactly.
 #[doc(hidden)]
@@ -21,6 +22,13 @@ pub trait ExactBuiltin<T: Element> {
     type Terms: ExactOperator<T>;
     /// The kernels' argument `finish`.
     const FINISH: u32;
+    /// What the kernels compute with that argument, in either format.
+    const SUM_OF: ExactSumOf = match (<Self::Terms as ExactOperator<T>>::Terms::DEGREE, Self::FINISH & DERIVED != 0) {
+        (1, false) => ExactSumOf::Elements,
+        (1, true) => ExactSumOf::Mean,
+        (_, false) => ExactSumOf::Squares,
+        (_, true) => ExactSumOf::Norm,
+    };
     /// The kernels' handles.
     ///
     /// # Safety
@@ -54,11 +62,16 @@ macro_rules! exact_reductions {
         impl Reduction<$type> for $operator {
             type Output = $output;
             type State = u64;
+            const KEEPS_ORDER: bool = false;
 
             fn kernels(self) -> Kernels<$type, u64, $output> {
                 // SAFETY: `ExactKernels` gives the handles out only by an unsafe call. They are those of the terms, and
                 // the table has the type of the results.
                 Kernels::Exact(unsafe { ExactKernels::new::<$terms>($finish, Self::handles()) })
+            }
+
+            fn visit<V: ReductionVisitor<$type, $output>>(self, visitor: V) -> V::Result {
+                visitor.exact_sum(<Self as ExactBuiltin<$type>>::SUM_OF)
             }
         }
     )+)*)*};
@@ -78,12 +91,17 @@ macro_rules! in_element_type {
         impl<O: ExactBuiltin<$type>> Reduction<$type> for InElementType<O> {
             type Output = $type;
             type State = u64;
+            const KEEPS_ORDER: bool = false;
 
             fn kernels(self) -> Kernels<$type, u64, $type> {
                 let finish = O::FINISH | IN_OTHER_FORMAT;
                 // SAFETY: `ExactKernels` gives the handles out only by an unsafe call. They are those of the terms,
                 // whose other format is the elements'.
                 Kernels::Exact(unsafe { ExactKernels::new::<O::Terms>(finish, O::handles()) })
+            }
+
+            fn visit<V: ReductionVisitor<$type, $type>>(self, visitor: V) -> V::Result {
+                visitor.exact_sum(O::SUM_OF)
             }
         }
     )*};

@@ -1,0 +1,150 @@
+//! Reductions of arrays in the host's memory, on all cores, with the bits of a GPU.
+//!
+//! [`reduce`] takes every operator of [`ops`](crate::ops), and custom ones, with slices, arrays of any layout at any
+//! address, and, with the feature `ndarray`, views of that crate. Nothing is copied or uploaded, and no GPU is needed:
+//!
+//! ```
+//! use warpfold::{Layout, host, ops};
+//!
+//! let x = [1e20_f32, 1.0, -1e20, 3.0, 5.0, 7.0];
+//! assert_eq!(host::sum(&x)?, 16.0);
+//! let rows = host::View::new(&x, &Layout::contiguous(&[2, 3])?)?;
+//! assert_eq!(host::reduce(ops::Max, &rows, 0)?.as_slice(), [1e20, 5.0, 7.0]);
+//! assert_eq!(host::reduce(ops::Dot, (&rows, &[0.0, 1.0, 2.0]), 1)?.as_slice(), [-2e20, 19.0]);
+//! # Ok::<(), warpfold::Error>(())
+//! ```
+//!
+//! Results are those of [`Gpu::reduce`](crate::Gpu::reduce), bit for bit. Exact sums and the operators that allow
+//! [any order](crate::ops::Operator::ANY_ORDER) take the time of a plain loop over memory, or little more. A product of
+//! floats and the pairwise sums have an order of their own, that of the kernels: they run in the executor, which takes
+//! about 50 ns an element, and needs the feature `simt`.
+//!
+//! A long reduction works on several threads: at most [`max_threads`]. They are the process' own, so that a child after
+//! `fork()` has some, too. A short one takes its caller's thread alone.
+
+mod array;
+mod engine;
+mod exact;
+mod form;
+#[cfg(feature = "simt")]
+mod in_order;
+mod inputs;
+mod memory;
+mod pairs;
+mod states;
+mod terms;
+mod view;
+mod visitor;
+
+use std::num::NonZero;
+
+use cuda_std::element::Element;
+use kernels::ops::Sum;
+
+pub use array::Array;
+pub use inputs::{IntoView, IntoViews};
+pub use view::View;
+
+#[doc(hidden)]
+pub use engine::Reduction;
+#[cfg(feature = "simt")]
+pub(crate) use in_order::reduce as reduce_in_order;
+pub(crate) use pairs::OfPairs;
+pub(crate) use visitor::Visitor;
+
+use crate::reduce::private::Token;
+use crate::{Axes, Error, Reduces};
+
+const OPERATION: &str = "reduce on the host";
+
+/// Reduces an array along some axes, to a new array of the others. An operator of two inputs takes a pair, whose extents
+/// are broadcast as in NumPy.
+///
+/// ```
+/// use warpfold::{Layout, host, ops};
+///
+/// let x = [1, 2, 3, 4, 5, 6];
+/// let x = host::View::new(&x, &Layout::contiguous(&[2, 3])?)?;
+/// let means = host::reduce(ops::Mean, &x, 1)?;
+/// assert_eq!((means.extents(), means.as_slice()), (&[2][..], &[2.0, 5.0][..]));
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// An axis does not exist or is named twice, an output has no elements and the operator has no result for that, an
+/// operator that uses an index is given several axes but not all, two inputs cannot be broadcast, there are more than
+/// 2^50 elements, memory runs out, or the operator has an order of its own and the feature `simt` is off.
+pub fn reduce<'a, O: Reduces<T, N>, T: Element, const N: usize>(
+    operator: O,
+    inputs: impl IntoViews<'a, T, N>,
+    axes: impl Into<Axes>,
+) -> Result<Array<O::Output>, Error> {
+    let reduction = Reduction::new(inputs.into_views()?, axes.into())?;
+    let mut output = Array::zeroed(&reduction.output_extents())?;
+    operator.reduce_on_host(&reduction, output.as_mut_slice(), Token)?;
+    Ok(output)
+}
+
+/// [`reduce`] to memory that the caller has: the elements of the result in C order.
+///
+/// # Errors
+/// As for [`reduce`], or `output` has another number of elements.
+pub fn reduce_into<'a, O: Reduces<T, N>, T: Element, const N: usize>(
+    operator: O,
+    inputs: impl IntoViews<'a, T, N>,
+    axes: impl Into<Axes>,
+    output: &mut [O::Output],
+) -> Result<(), Error> {
+    let reduction = Reduction::new(inputs.into_views()?, axes.into())?;
+    let (found, expected) = (output.len(), reduction.outputs()?);
+    if found != expected {
+        return Err(Error::Length { operation: OPERATION, what: "the output", found, expected });
+    }
+    operator.reduce_on_host(&reduction, output, Token)
+}
+
+/// Reduces all elements to one result.
+///
+/// ```
+/// use warpfold::{host, ops};
+///
+/// assert_eq!(host::reduce_all(ops::ArgMin, &[3, 1, 2, 1])?, 1);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`reduce`].
+pub fn reduce_all<'a, O: Reduces<T, N>, T: Element, const N: usize>(
+    operator: O,
+    inputs: impl IntoViews<'a, T, N>,
+) -> Result<O::Output, Error> {
+    let reduction = Reduction::new(inputs.into_views()?, Axes::ALL)?;
+    let mut output = [bytemuck::Zeroable::zeroed()];
+    operator.reduce_on_host(&reduction, &mut output, Token)?;
+    Ok(output[0])
+}
+
+/// The sum of all elements: exact and rounded once for floats, in 64 bits for integers. [`reduce_all`] of
+/// [`Sum`](crate::ops::Sum).
+///
+/// # Errors
+/// There are more than 2^50 elements.
+pub fn sum<'a, T: Element>(input: impl IntoViews<'a, T, 1>) -> Result<<Sum as Reduces<T, 1>>::Output, Error>
+where
+    Sum: Reduces<T, 1>,
+{
+    reduce_all(Sum, input)
+}
+
+/// The maximum number of threads that work on a reduction, with the caller's: what was [set](set_max_threads), else the
+/// value of the environment variable `WARPFOLD_THREADS` when a reduction first asked, else the number of cores that the
+/// process may use.
+pub fn max_threads() -> NonZero<usize> {
+    threads::max()
+}
+
+/// Sets the maximum number of threads that work on a reduction from now on, in the whole process: also for
+/// [`ExactSum::add_slice`](crate::exact::ExactSum::add_slice) and its siblings. With 1, each works on its caller's thread.
+pub fn set_max_threads(max: NonZero<usize>) {
+    threads::set_max(max);
+}
