@@ -3,54 +3,12 @@
 //! Each test runs again in a child process, because a process loads a driver only once, and because a fork copies only
 //! the thread that calls it.
 
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::Path;
 
 use cust::context::{Context, CurrentContext};
 use cust::device::Device;
+use fake_driver::{capture, in_child};
 use warpfold::{Error, Gpu};
-
-const CHILD: &str = "WARPFOLD_GUEST_CHILD";
-
-/// Whether this is the child process. Otherwise runs the test `name` in one, with a driver. Only the parent makes it:
-/// the child has loaded it, or will.
-fn is_child(name: &str, driver: fn() -> &'static Path) -> bool {
-    if env::var_os(CHILD).is_some() {
-        return true;
-    }
-    let mut child = Command::new(env::current_exe().unwrap());
-    child.args([name, "--exact", "--nocapture"]).env(CHILD, name).env(cust::sys::OVERRIDE_VARIABLE, driver());
-    let output = child.output().expect("this test starts again");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "in the child process:\n{text}\n{errors}");
-    false
-}
-
-/// The path of the fake driver of `cust`'s tests, which the first call compiles.
-fn fake_driver() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libguest_fake_driver.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/cust/tests/fakes/driver/main.rs");
-        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let mut rustc = Command::new(rustc);
-        rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=driver", "-Cpanic=abort", "-Adead_code"]);
-        let status = rustc.arg("-o").args([&library, Path::new(source)]).status().expect("rustc runs");
-        assert!(status.success(), "the fake driver does not compile");
-        library
-    })
-}
-
-/// Begins or ends a capture by another library, in the fake driver. Returns how many calls captures have not survived.
-fn capture(is_captured: bool) -> u64 {
-    let function = cuda_driver::load().unwrap().function("fakeCapture").expect("the fake driver");
-    // SAFETY: the fake driver's function has this type.
-    let function: extern "system" fn(u64) -> u64 = unsafe { std::mem::transmute(function) };
-    function(is_captured.into())
-}
 
 /// The handle of this thread's current context.
 fn current() -> usize {
@@ -98,9 +56,7 @@ fn call_everything(check: impl Fn(&str)) {
 
 #[test]
 fn no_call_changes_the_current_context() {
-    if !is_child("no_call_changes_the_current_context", fake_driver) {
-        return;
-    }
+    in_child!("no_call_changes_the_current_context", fake_driver::path());
     call_everything(|call| assert_eq!(current(), 0, "after {call}, with no current context"));
     // Another library uses the other device.
     cust::init(cust::CudaFlags::empty()).unwrap();
@@ -115,9 +71,7 @@ fn no_call_changes_the_current_context() {
 
 #[test]
 fn a_capture_of_another_library_survives() {
-    if !is_child("a_capture_of_another_library_survives", fake_driver) {
-        return;
-    }
+    in_child!("a_capture_of_another_library_survives", fake_driver::path());
     drop(Gpu::new(0).unwrap());
     capture(true);
     call_everything(|call| assert_eq!(capture(true), 0, "after {call}"));
@@ -151,9 +105,7 @@ fn in_forked_child(work: impl FnOnce() -> bool) {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_executor_works_after_a_fork() {
-    if !is_child("the_executor_works_after_a_fork", || Path::new("none")) {
-        return;
-    }
+    in_child!("the_executor_works_after_a_fork", Path::new("none"));
     let numbers: Vec<f32> = (0..1 << 24).map(|i| (i % 1000) as f32 - 499.0).collect();
     let expected: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
     let gpu = Gpu::simt_with(warpfold::SimtOptions { checks: false, ..warpfold::SimtOptions::default() });
@@ -172,9 +124,7 @@ fn the_executor_works_after_a_fork() {
 #[cfg(target_os = "linux")]
 #[test]
 fn cuda_after_a_fork_is_an_error() {
-    if !is_child("cuda_after_a_fork_is_an_error", fake_driver) {
-        return;
-    }
+    in_child!("cuda_after_a_fork_is_an_error", fake_driver::path());
     let gpu = Gpu::new(0).unwrap();
     let x = gpu.upload(&[1.0_f32, 2.0]).unwrap();
     in_forked_child(|| {
