@@ -1,86 +1,124 @@
 //! warpfold beside other libraries in one process: their current contexts, captures and forks.
 //!
 //! Each test runs again in a child process, because a process loads a driver only once, and because a fork copies only
-//! the thread that calls it.
+//! the thread that calls it. If the kernels were built without PTX, the fake driver gets stubs.
 
-use std::path::Path;
+mod calls;
+mod witness;
 
-use cust::context::{Context, CurrentContext};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use calls::{call_everything, public_functions};
+use cust::context::Context;
 use cust::device::Device;
-use fake_driver::{capture, in_child};
-use warpfold::{Error, Gpu};
+use fake_driver::in_child;
+use test_kernels::{INDEX_WORDS, indices};
+use warpfold::ptx::Library;
+use warpfold::{Error, Gpu, interop};
+use witness::Witness;
 
-/// The handle of this thread's current context.
-fn current() -> usize {
-    CurrentContext::get_current().map_or(0, |context| context.as_raw().addr())
+/// The function that launches a kernel which waits for its prerequisites itself, as each stub does.
+const LAUNCH: &str = "cuLaunchKernelEx";
+
+/// A driver's version without programmatic dependent launches in graphs, and its function for all launches.
+const OLD: (&str, &str) = ("12020", "cuLaunchKernel");
+
+/// The context of a device, created by another library.
+fn context_of(device: u32) -> Context {
+    cust::init(cust::CudaFlags::empty()).unwrap();
+    Context::retain(Device::get_device(device).unwrap()).unwrap()
 }
 
-/// Calls of each kind, except launches of kernels. After each, `check` is called.
-fn call_everything(check: impl Fn(&str)) {
-    let gpu = Gpu::new(0).unwrap();
-    check("new");
-    let x = gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
-    check("upload");
-    let mut y = gpu.zeroed::<f32>(4).unwrap();
-    check("zeroed");
-    gpu.copy_array(&x, &mut y).unwrap();
-    check("copy_array");
-    assert_eq!(gpu.download(&y).unwrap(), [1.0, 2.0, 3.0, 4.0]);
-    check("download");
-    gpu.upload_into(&[5.0; 4], &mut y).unwrap();
-    check("upload_into");
-    gpu.synchronize().unwrap();
-    check("synchronize");
-    gpu.free_memory().unwrap();
-    check("free_memory");
-    gpu.info().unwrap();
-    check("info");
-    let other = gpu.fork().unwrap();
-    check("fork");
-    assert_eq!(other.download(&y).unwrap(), [5.0; 4]);
-    check("download by another handle");
-    let recording = gpu.record(|| Ok(())).unwrap();
-    check("record");
-    recording.start().unwrap();
-    check("start");
-    drop(recording);
-    check("drop of a recording");
-    // No test of the fake driver has a kernel.
-    assert!(gpu.sum(&x).is_err());
-    check("an error");
-    drop((x, y));
-    check("drop of buffers");
-    drop((gpu, other));
-    check("drop of handles");
+/// The handle of device 0's context, which nobody retains.
+fn context_of_device() -> u64 {
+    context_of(0).as_raw().addr() as u64
+}
+
+/// Makes every call, within a capture of another library if there is one.
+fn verify_everything(is_captured: bool, launch: &'static str) {
+    let mut witness = Witness::new(context_of_device(), is_captured, launch);
+    call_everything(&mut witness);
+    witness.finish(&public_functions());
+    fake_driver::capture(false);
+}
+
+/// Makes every call where another library has made no context current, that of the other device, or that of the device.
+fn verify_with_each_context(is_captured: bool, launch: &'static str) {
+    verify_everything(is_captured, launch);
+    for device in [1, 0] {
+        let theirs = context_of(device);
+        let _entered = theirs.enter().unwrap();
+        verify_everything(is_captured, launch);
+    }
 }
 
 #[test]
-fn no_call_changes_the_current_context() {
-    in_child!("no_call_changes_the_current_context", fake_driver::path());
-    call_everything(|call| assert_eq!(current(), 0, "after {call}, with no current context"));
-    // Another library uses the other device.
-    cust::init(cust::CudaFlags::empty()).unwrap();
-    let theirs = Context::new(Device::get_device(1).unwrap()).unwrap();
-    let expected = theirs.as_raw().addr();
-    call_everything(|call| assert_eq!(current(), expected, "after {call}, with the other device current"));
-    // And the same device.
-    let theirs = Context::new(Device::get_device(0).unwrap()).unwrap();
-    let expected = theirs.as_raw().addr();
-    call_everything(|call| assert_eq!(current(), expected, "after {call}, with the device current"));
+fn no_call_changes_what_another_library_uses() {
+    in_child!("no_call_changes_what_another_library_uses", fake_driver::path());
+    verify_with_each_context(false, LAUNCH);
 }
 
 #[test]
 fn a_capture_of_another_library_survives() {
     in_child!("a_capture_of_another_library_survives", fake_driver::path());
-    drop(Gpu::new(0).unwrap());
-    capture(true);
-    call_everything(|call| assert_eq!(capture(true), 0, "after {call}"));
-    // The thread's mode is the one before: a call of the other library would be refused.
-    let theirs = Context::new(Device::get_device(0).unwrap()).unwrap();
+    verify_with_each_context(true, LAUNCH);
+    // Another library's calls are still refused in its capture.
+    let theirs = context_of(0);
+    let _entered = theirs.enter().unwrap();
+    fake_driver::capture(true);
     assert!(cust::memory::DeviceBuffer::from_slice(&[1_u32]).is_err());
-    capture(false);
+    fake_driver::capture(false);
     assert!(cust::memory::DeviceBuffer::from_slice(&[1_u32]).is_ok());
-    drop(theirs);
+}
+
+#[test]
+fn the_launches_for_an_old_driver_are_good_guests() {
+    let (version, launch) = OLD;
+    in_child!("the_launches_for_an_old_driver_are_good_guests", fake_driver::path(), (fake_driver::VERSION, version));
+    verify_with_each_context(false, launch);
+    verify_with_each_context(true, launch);
+}
+
+/// The fake driver without the function by which it says that it runs no kernels.
+fn driver_that_runs_kernels() -> PathBuf {
+    let (name, other) = (b"warpfoldFakeDriver", b"warpfoldRealDriver");
+    let mut library = fs::read(fake_driver::path()).unwrap();
+    let found: Vec<usize> = (0..library.len()).filter(|&at| library[at..].starts_with(name)).collect();
+    assert!(!found.is_empty(), "the fake driver has the function");
+    found.iter().for_each(|&at| library[at..][..name.len()].copy_from_slice(other));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("driver_that_runs_kernels.so");
+    fs::write(&path, library).unwrap();
+    path
+}
+
+/// A library without PTX, however this program was built.
+// SAFETY: it has no PTX.
+static WITHOUT_PTX: Library = unsafe { interop::library("test_kernels", &[]) };
+
+/// Launches a kernel without PTX. Returns the result, and how many modules the driver was told to load.
+fn launch_without_ptx() -> (Result<(), Error>, usize) {
+    let gpu = Gpu::with_libraries(0, &[&WITHOUT_PTX]).unwrap();
+    let mut out = gpu.zeroed(64 * INDEX_WORDS).unwrap();
+    fake_driver::take_calls();
+    let arguments = indices::Args { out: out.view_mut() };
+    let launched = gpu.launch(indices::handle().with_block(64), 1, arguments);
+    let calls = fake_driver::take_calls();
+    (launched, calls.iter().filter(|call| call.function == "cuModuleLoadDataEx").count())
+}
+
+#[test]
+fn a_fake_driver_gets_stubs() {
+    in_child!("a_fake_driver_gets_stubs", fake_driver::path());
+    assert!(matches!(launch_without_ptx(), (Ok(()), 1)));
+}
+
+#[test]
+fn a_driver_that_runs_kernels_gets_no_stubs() {
+    in_child!("a_driver_that_runs_kernels_gets_no_stubs", &driver_that_runs_kernels());
+    let (refused, loads) = launch_without_ptx();
+    assert!(matches!(refused, Err(Error::NoPtx { .. })), "{refused:?}");
+    assert_eq!(loads, 0);
 }
 
 /// Forks, and runs `work` in the child, which has a minute. The parent waits, and expects success.

@@ -17,8 +17,8 @@ pub fn call(function: &str, stream: Option<u64>, work: impl FnOnce() -> Code) ->
     code
 }
 
-/// Exports functions of CUDA, each of which logs its calls. `in stream` after the parameters says which stream a call is
-/// for: a parameter, or a field of one.
+/// Exports functions of CUDA, each of which logs its calls. `in stream` after the parameters says which stream a call
+/// is for: a parameter, or a field of one.
 macro_rules! functions {
     ($(
         $(#[$attribute:meta])*

@@ -139,8 +139,8 @@ impl State {
         Err(CAPTURE_UNSUPPORTED)
     }
 
-    /// Checks that a stream is of the current context. 0 is the legacy default stream, which no capture of another library
-    /// survives.
+    /// Checks that a stream is of the current context. 0 is the legacy default stream, whose use no capture of another
+    /// library survives.
     fn check_stream(&mut self, stream: u64) -> Code {
         if stream == 0 {
             self.check_capture()?;
@@ -230,6 +230,10 @@ fn depth() -> u64 {
 extern "system" fn fakeThreadState(thread: &mut [u64; 3]) {
     *thread = [current_context(), depth(), CAPTURE_MODE.get().into()];
 }
+
+/// Tells a library that no kernel runs here, so that it may load stubs.
+#[unsafe(no_mangle)]
+extern "system" fn warpfoldFakeDriver() {}
 
 /// Begins or ends the capture of a stream by another library. Meanwhile, threads whose mode is not relaxed can neither
 /// allocate nor load a module nor destroy nor wait. Returns how many calls have tried, in all captures.
