@@ -104,8 +104,10 @@ impl Witness {
     pub fn new(context: u64, is_captured: bool, launch: &'static str) -> Self {
         assert_eq!(capture(is_captured), 0, "captures before this one have survived");
         take_calls();
+        let thread = thread_state();
+        assert_eq!(thread.capture_mode, 0, "no call has left another mode than the global one");
         let (functions, calls) = (BTreeSet::new(), BTreeSet::new());
-        Self { thread: thread_state(), context, is_captured, launch, functions, calls }
+        Self { thread, context, is_captured, launch, functions, calls }
     }
 
     /// Verifies a call of warpfold.
