@@ -37,9 +37,12 @@ fn context_of_device() -> u64 {
 
 /// Makes every call, within a capture of another library if there is one.
 fn verify_everything(is_captured: bool, launch: &'static str) {
-    let mut witness = Witness::new(context_of_device(), is_captured, launch);
+    let context = context_of_device();
+    let before = fake_driver::report();
+    let mut witness = Witness::new(context, is_captured, launch);
     call_everything(&mut witness);
     witness.finish(&public_functions());
+    assert_eq!(fake_driver::report(), before, "all objects are destroyed, and no call has used the default stream");
     fake_driver::capture(false);
 }
 
