@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::OnceLock;
 
-use cuda_driver::DriverVersion;
+use cuda_driver::{Driver, DriverVersion};
 use ptx_archive::{Archive, Damaged, cubin_of, is_cubin};
 
 use crate::{Error, KernelId};
@@ -91,6 +91,18 @@ impl fmt::Debug for Library {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Library").field("name", &self.name).field("bytes", &self.bytes.len()).finish_non_exhaustive()
     }
+}
+
+/// The function by which a fake driver of the tests says that it runs no kernels.
+const FAKE_DRIVER: &str = "warpfoldFakeDriver";
+
+/// A stub for a kernel without PTX, if this is a fake driver: it loads the stub, and its launches do nothing. So the
+/// tests of the calls into the driver need no build of the kernels. No other driver gets a stub, and none would accept
+/// one: `.stub` is not PTX.
+pub(crate) fn stub(driver: &Driver, entry: &str) -> Option<String> {
+    driver.function(FAKE_DRIVER)?;
+    // Whether a launch has attributes depends on this instruction.
+    Some(format!(".version 6.3\n.target sm_75\n.stub griddepcontrol.wait\n.visible .entry {entry}()\n"))
 }
 
 /// Checks that a driver is new enough for a kernel's PTX.

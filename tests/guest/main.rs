@@ -1,132 +1,127 @@
 //! warpfold beside other libraries in one process: their current contexts, captures and forks.
 //!
 //! Each test runs again in a child process, because a process loads a driver only once, and because a fork copies only
-//! the thread that calls it.
+//! the thread that calls it. If the kernels were built without PTX, the fake driver gets stubs.
 
-use std::env;
+mod calls;
+mod witness;
+
+use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
 
-use cust::context::{Context, CurrentContext};
+use calls::{call_everything, public_functions};
+use cust::context::Context;
 use cust::device::Device;
-use warpfold::{Error, Gpu};
+use fake_driver::in_child;
+use test_kernels::{INDEX_WORDS, indices};
+use warpfold::ptx::Library;
+use warpfold::{Error, Gpu, interop};
+use witness::Witness;
 
-const CHILD: &str = "WARPFOLD_GUEST_CHILD";
+/// The function that launches a kernel which waits for its prerequisites itself, as each stub does.
+const LAUNCH: &str = "cuLaunchKernelEx";
 
-/// Whether this is the child process. Otherwise runs the test `name` in one, with a driver. Only the parent makes it:
-/// the child has loaded it, or will.
-fn is_child(name: &str, driver: fn() -> &'static Path) -> bool {
-    if env::var_os(CHILD).is_some() {
-        return true;
+/// A driver's version without programmatic dependent launches in graphs, and its function for all launches.
+const OLD: (&str, &str) = ("12020", "cuLaunchKernel");
+
+/// The context of a device, created by another library.
+fn context_of(device: u32) -> Context {
+    cust::init(cust::CudaFlags::empty()).unwrap();
+    Context::retain(Device::get_device(device).unwrap()).unwrap()
+}
+
+/// The handle of device 0's context, which nobody retains.
+fn context_of_device() -> u64 {
+    context_of(0).as_raw().addr() as u64
+}
+
+/// Makes every call, within a capture of another library if there is one.
+fn verify_everything(is_captured: bool, launch: &'static str) {
+    let context = context_of_device();
+    let before = fake_driver::report();
+    let mut witness = Witness::new(context, is_captured, launch);
+    call_everything(&mut witness);
+    witness.finish(&public_functions());
+    assert_eq!(fake_driver::report(), before, "all objects are destroyed, and no call has used the default stream");
+    fake_driver::capture(false);
+}
+
+/// Makes every call where another library has made no context current, that of the other device, or that of the device.
+fn verify_with_each_context(is_captured: bool, launch: &'static str) {
+    verify_everything(is_captured, launch);
+    for device in [1, 0] {
+        let theirs = context_of(device);
+        let _entered = theirs.enter().unwrap();
+        verify_everything(is_captured, launch);
     }
-    let mut child = Command::new(env::current_exe().unwrap());
-    child.args([name, "--exact", "--nocapture"]).env(CHILD, name).env(cust::sys::OVERRIDE_VARIABLE, driver());
-    let output = child.output().expect("this test starts again");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "in the child process:\n{text}\n{errors}");
-    false
-}
-
-/// The path of the fake driver of `cust`'s tests, which the first call compiles.
-fn fake_driver() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libguest_fake_driver.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates/cust/tests/fakes/driver/main.rs");
-        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let mut rustc = Command::new(rustc);
-        rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=driver", "-Cpanic=abort", "-Adead_code"]);
-        let status = rustc.arg("-o").args([&library, Path::new(source)]).status().expect("rustc runs");
-        assert!(status.success(), "the fake driver does not compile");
-        library
-    })
-}
-
-/// Begins or ends a capture by another library, in the fake driver. Returns how many calls captures have not survived.
-fn capture(is_captured: bool) -> u64 {
-    let function = cuda_driver::load().unwrap().function("fakeCapture").expect("the fake driver");
-    // SAFETY: the fake driver's function has this type.
-    let function: extern "system" fn(u64) -> u64 = unsafe { std::mem::transmute(function) };
-    function(is_captured.into())
-}
-
-/// The handle of this thread's current context.
-fn current() -> usize {
-    CurrentContext::get_current().map_or(0, |context| context.as_raw().addr())
-}
-
-/// Calls of each kind, except launches of kernels. After each, `check` is called.
-fn call_everything(check: impl Fn(&str)) {
-    let gpu = Gpu::new(0).unwrap();
-    check("new");
-    let x = gpu.upload(&[1.0_f32, 2.0, 3.0, 4.0]).unwrap();
-    check("upload");
-    let mut y = gpu.zeroed::<f32>(4).unwrap();
-    check("zeroed");
-    gpu.copy_array(&x, &mut y).unwrap();
-    check("copy_array");
-    assert_eq!(gpu.download(&y).unwrap(), [1.0, 2.0, 3.0, 4.0]);
-    check("download");
-    gpu.upload_into(&[5.0; 4], &mut y).unwrap();
-    check("upload_into");
-    gpu.synchronize().unwrap();
-    check("synchronize");
-    gpu.free_memory().unwrap();
-    check("free_memory");
-    gpu.info().unwrap();
-    check("info");
-    let other = gpu.fork().unwrap();
-    check("fork");
-    assert_eq!(other.download(&y).unwrap(), [5.0; 4]);
-    check("download by another handle");
-    let recording = gpu.record(|| Ok(())).unwrap();
-    check("record");
-    recording.start().unwrap();
-    check("start");
-    drop(recording);
-    check("drop of a recording");
-    // No test of the fake driver has a kernel.
-    assert!(gpu.sum(&x).is_err());
-    check("an error");
-    drop((x, y));
-    check("drop of buffers");
-    drop((gpu, other));
-    check("drop of handles");
 }
 
 #[test]
-fn no_call_changes_the_current_context() {
-    if !is_child("no_call_changes_the_current_context", fake_driver) {
-        return;
-    }
-    call_everything(|call| assert_eq!(current(), 0, "after {call}, with no current context"));
-    // Another library uses the other device.
-    cust::init(cust::CudaFlags::empty()).unwrap();
-    let theirs = Context::new(Device::get_device(1).unwrap()).unwrap();
-    let expected = theirs.as_raw().addr();
-    call_everything(|call| assert_eq!(current(), expected, "after {call}, with the other device current"));
-    // And the same device.
-    let theirs = Context::new(Device::get_device(0).unwrap()).unwrap();
-    let expected = theirs.as_raw().addr();
-    call_everything(|call| assert_eq!(current(), expected, "after {call}, with the device current"));
+fn no_call_changes_what_another_library_uses() {
+    in_child!("no_call_changes_what_another_library_uses", fake_driver::path());
+    verify_with_each_context(false, LAUNCH);
 }
 
 #[test]
 fn a_capture_of_another_library_survives() {
-    if !is_child("a_capture_of_another_library_survives", fake_driver) {
-        return;
-    }
-    drop(Gpu::new(0).unwrap());
-    capture(true);
-    call_everything(|call| assert_eq!(capture(true), 0, "after {call}"));
-    // The thread's mode is the one before: a call of the other library would be refused.
-    let theirs = Context::new(Device::get_device(0).unwrap()).unwrap();
+    in_child!("a_capture_of_another_library_survives", fake_driver::path());
+    verify_with_each_context(true, LAUNCH);
+    // Another library's calls are still refused in its capture.
+    let theirs = context_of(0);
+    let _entered = theirs.enter().unwrap();
+    fake_driver::capture(true);
     assert!(cust::memory::DeviceBuffer::from_slice(&[1_u32]).is_err());
-    capture(false);
+    fake_driver::capture(false);
     assert!(cust::memory::DeviceBuffer::from_slice(&[1_u32]).is_ok());
-    drop(theirs);
+}
+
+#[test]
+fn the_launches_for_an_old_driver_are_good_guests() {
+    let (version, launch) = OLD;
+    in_child!("the_launches_for_an_old_driver_are_good_guests", fake_driver::path(), (fake_driver::VERSION, version));
+    verify_with_each_context(false, launch);
+    verify_with_each_context(true, launch);
+}
+
+/// The fake driver without the function by which it says that it runs no kernels.
+fn driver_that_runs_kernels() -> PathBuf {
+    let (name, other) = (b"warpfoldFakeDriver", b"warpfoldRealDriver");
+    let mut library = fs::read(fake_driver::path()).unwrap();
+    let found: Vec<usize> = (0..library.len()).filter(|&at| library[at..].starts_with(name)).collect();
+    assert!(!found.is_empty(), "the fake driver has the function");
+    found.iter().for_each(|&at| library[at..][..name.len()].copy_from_slice(other));
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("driver_that_runs_kernels.so");
+    fs::write(&path, library).unwrap();
+    path
+}
+
+/// A library without PTX, however this program was built.
+// SAFETY: it has no PTX.
+static WITHOUT_PTX: Library = unsafe { interop::library("test_kernels", &[]) };
+
+/// Launches a kernel without PTX. Returns the result, and how many modules the driver was told to load.
+fn launch_without_ptx() -> (Result<(), Error>, usize) {
+    let gpu = Gpu::with_libraries(0, &[&WITHOUT_PTX]).unwrap();
+    let mut out = gpu.zeroed(64 * INDEX_WORDS).unwrap();
+    fake_driver::take_calls();
+    let arguments = indices::Args { out: out.view_mut() };
+    let launched = gpu.launch(indices::handle().with_block(64), 1, arguments);
+    let calls = fake_driver::take_calls();
+    (launched, calls.iter().filter(|call| call.function == "cuModuleLoadDataEx").count())
+}
+
+#[test]
+fn a_fake_driver_gets_stubs() {
+    in_child!("a_fake_driver_gets_stubs", fake_driver::path());
+    assert!(matches!(launch_without_ptx(), (Ok(()), 1)));
+}
+
+#[test]
+fn a_driver_that_runs_kernels_gets_no_stubs() {
+    in_child!("a_driver_that_runs_kernels_gets_no_stubs", &driver_that_runs_kernels());
+    let (refused, loads) = launch_without_ptx();
+    assert!(matches!(refused, Err(Error::NoPtx { .. })), "{refused:?}");
+    assert_eq!(loads, 0);
 }
 
 /// Forks, and runs `work` in the child, which has a minute. The parent waits, and expects success.
@@ -151,9 +146,7 @@ fn in_forked_child(work: impl FnOnce() -> bool) {
 #[cfg(target_os = "linux")]
 #[test]
 fn the_executor_works_after_a_fork() {
-    if !is_child("the_executor_works_after_a_fork", || Path::new("none")) {
-        return;
-    }
+    in_child!("the_executor_works_after_a_fork", Path::new("none"));
     let numbers: Vec<f32> = (0..1 << 24).map(|i| (i % 1000) as f32 - 499.0).collect();
     let expected: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
     let gpu = Gpu::simt_with(warpfold::SimtOptions { checks: false, ..warpfold::SimtOptions::default() });
@@ -172,9 +165,7 @@ fn the_executor_works_after_a_fork() {
 #[cfg(target_os = "linux")]
 #[test]
 fn cuda_after_a_fork_is_an_error() {
-    if !is_child("cuda_after_a_fork_is_an_error", fake_driver) {
-        return;
-    }
+    in_child!("cuda_after_a_fork_is_an_error", fake_driver::path());
     let gpu = Gpu::new(0).unwrap();
     let x = gpu.upload(&[1.0_f32, 2.0]).unwrap();
     in_forked_child(|| {

@@ -156,6 +156,8 @@ impl Contexts {
 
     /// Finds a device's primary context in the list, or retains it.
     fn retain(&mut self, driver: &'static Driver, device: CUdevice) -> CudaResult<Context> {
+        // A capture of another library must survive both calls. Without the guard, they may still succeed.
+        let _relaxed = RelaxedCapture::begin();
         let mut raw = ptr::null_mut();
         // SAFETY: writes a handle, which is released once: below, or by the drop of the new value.
         unsafe { driver.cuDevicePrimaryCtxRetain(&mut raw, device)? };

@@ -1,12 +1,8 @@
 //! Tests of the crate without a driver, and with a fake driver, whose devices are in host memory.
 //!
-//! A process loads a driver only once, and the machine may have a real driver. So each test runs itself again in a
-//! child process, where `WARPFOLD_LIBCUDA` selects the driver. The fake driver is compiled with `rustc`.
+//! Each test runs itself again in a child process: see `fake_driver`.
 
-use std::env;
-use std::path::{Path, PathBuf};
-use std::process::Command;
-use std::sync::OnceLock;
+use std::path::Path;
 use std::thread;
 use std::time::Duration;
 
@@ -19,62 +15,9 @@ use cust::memory::{AsyncCopyDestination, DeviceBox, DeviceMemory, LockedBuffer, 
 use cust::module::{ModuleJitOption, OptLevel};
 use cust::prelude::*;
 use cust::stream::StreamWaitEventFlags;
+use fake_driver::{Report, in_child, report};
 
-const CHILD: &str = "CUST_TEST_CHILD";
 const PTX: &str = ".version 6.3\n.target sm_75\n.visible .entry add()";
-
-/// Runs the test `$name` again in a child process with the driver `$driver`, unless this is the child process.
-macro_rules! in_child {
-    ($name:literal, $driver:expr) => {
-        if env::var_os(CHILD).is_none() {
-            return run_child($name, $driver);
-        }
-    };
-}
-
-fn run_child(name: &str, driver: &Path) {
-    let mut child = Command::new(env::current_exe().unwrap());
-    child.args([name, "--exact", "--nocapture"]).env(CHILD, name).env(cust::sys::OVERRIDE_VARIABLE, driver);
-    let output = child.output().expect("this test starts again");
-    let text = String::from_utf8_lossy(&output.stdout);
-    let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains("1 passed"), "in the child process:\n{text}\n{errors}");
-}
-
-/// The path of the fake driver, which the first call compiles.
-fn fake_driver() -> &'static Path {
-    static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
-    LIBRARY.get_or_init(|| {
-        let library = Path::new(env!("CARGO_TARGET_TMPDIR")).join("libcust_fake_driver.so");
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fakes/driver/main.rs");
-        let rustc = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
-        let mut rustc = Command::new(rustc);
-        rustc.args(["--edition=2024", "--crate-type=cdylib", "--crate-name=driver", "-Cpanic=abort", "-Adead_code"]);
-        let status = rustc.arg("-o").args([&library, Path::new(source)]).status().expect("rustc runs");
-        assert!(status.success(), "the fake driver does not compile");
-        library
-    })
-}
-
-/// The state of the fake driver: see `fakeReport`.
-#[derive(Debug, PartialEq)]
-struct Report {
-    objects: u64,
-    retains: [u64; 2],
-    waits: u64,
-    /// The depth of this thread's stack of contexts.
-    depth: u64,
-}
-
-fn report() -> Report {
-    let function = cuda_driver::load().unwrap().function("fakeReport").expect("the fake driver");
-    // SAFETY: the fake driver's function has this type.
-    let function: extern "system" fn(&mut [u64; 5]) = unsafe { std::mem::transmute(function) };
-    let mut report = [0; 5];
-    function(&mut report);
-    let [objects, first, second, waits, depth] = report;
-    Report { objects, retains: [first, second], waits, depth }
-}
 
 #[test]
 fn without_a_driver_every_call_is_an_error() {
@@ -116,7 +59,7 @@ fn without_a_driver_no_module_can_be_loaded() {
 
 #[test]
 fn calls_before_init_are_errors() {
-    in_child!("calls_before_init_are_errors", fake_driver());
+    in_child!("calls_before_init_are_errors", fake_driver::path());
     assert_eq!(Device::num_devices(), Err(CudaError::NotInitialized));
     cust::init(CudaFlags::empty()).unwrap();
     cust::init(CudaFlags::empty()).unwrap();
@@ -131,7 +74,7 @@ fn calls_before_init_are_errors() {
 
 #[test]
 fn without_a_context_creating_an_object_is_an_error() {
-    in_child!("without_a_context_creating_an_object_is_an_error", fake_driver());
+    in_child!("without_a_context_creating_an_object_is_an_error", fake_driver::path());
     cust::init(CudaFlags::empty()).unwrap();
     let errors = [
         Stream::new(StreamFlags::DEFAULT, None).map(drop),
@@ -152,7 +95,7 @@ fn without_a_context_creating_an_object_is_an_error() {
 
 #[test]
 fn a_launch_runs_the_kernel() {
-    in_child!("a_launch_runs_the_kernel", fake_driver());
+    in_child!("a_launch_runs_the_kernel", fake_driver::path());
     let context = cust::quick_init().unwrap();
     let options = [ModuleJitOption::OptLevel(OptLevel::O3), ModuleJitOption::MaxRegisters(64)];
     let module = Module::from_ptx(PTX, &options).unwrap();
@@ -213,7 +156,7 @@ fn a_launch_runs_the_kernel() {
 
 #[test]
 fn refused_ptx_is_an_error_with_the_compilers_messages() {
-    in_child!("refused_ptx_is_an_error_with_the_compilers_messages", fake_driver());
+    in_child!("refused_ptx_is_an_error_with_the_compilers_messages", fake_driver::path());
     let _context = cust::quick_init().unwrap();
     assert_eq!(Module::from_ptx(".nonsense", &[]).unwrap_err(), CudaError::InvalidPtx);
     assert_eq!(Module::from_ptx(".version 6.3\0", &[]).unwrap_err(), CudaError::InvalidPtx);
@@ -228,7 +171,7 @@ fn refused_ptx_is_an_error_with_the_compilers_messages() {
 
 #[test]
 fn copies_have_completed_when_they_return() {
-    in_child!("copies_have_completed_when_they_return", fake_driver());
+    in_child!("copies_have_completed_when_they_return", fake_driver::path());
     let _context = cust::quick_init().unwrap();
     let before = report().waits;
     let mut buffer = [1_u32, 2, 3, 4, 5].as_dbuf().unwrap();
@@ -269,7 +212,7 @@ fn copies_have_completed_when_they_return() {
 
 #[test]
 fn asynchronous_work_follows_stream_order() {
-    in_child!("asynchronous_work_follows_stream_order", fake_driver());
+    in_child!("asynchronous_work_follows_stream_order", fake_driver::path());
     let _context = cust::quick_init().unwrap();
     let stream = Stream::new(StreamFlags::NON_BLOCKING, None).unwrap();
     let mut host = LockedBuffer::from_slice(&[1_u32, 2, 3]).unwrap();
@@ -312,7 +255,7 @@ fn asynchronous_work_follows_stream_order() {
 
 #[test]
 fn a_captured_graph_is_launched_repeatedly() {
-    in_child!("a_captured_graph_is_launched_repeatedly", fake_driver());
+    in_child!("a_captured_graph_is_launched_repeatedly", fake_driver::path());
     let _context = cust::quick_init().unwrap();
     let (module, stream) = (Module::from_ptx(PTX, &[]).unwrap(), Stream::new(StreamFlags::DEFAULT, None).unwrap());
     let sum = [1_u32, 1].as_dbuf().unwrap();
@@ -341,7 +284,7 @@ fn a_captured_graph_is_launched_repeatedly() {
 
 #[test]
 fn objects_keep_their_context_and_enter_it_on_any_thread() {
-    in_child!("objects_keep_their_context_and_enter_it_on_any_thread", fake_driver());
+    in_child!("objects_keep_their_context_and_enter_it_on_any_thread", fake_driver::path());
     let context = cust::quick_init().unwrap();
     let module = Module::from_ptx(PTX, &[]).unwrap();
     let (stream, event) = (Stream::new(StreamFlags::DEFAULT, None).unwrap(), Event::new(EventFlags::DEFAULT).unwrap());
@@ -383,7 +326,7 @@ fn objects_keep_their_context_and_enter_it_on_any_thread() {
 
 #[test]
 fn many_contexts_of_a_device_retain_it_once() {
-    in_child!("many_contexts_of_a_device_retain_it_once", fake_driver());
+    in_child!("many_contexts_of_a_device_retain_it_once", fake_driver::path());
     let first = cust::quick_init().unwrap();
     let contexts: Vec<_> = (0..3).map(|_| cust::quick_init().unwrap()).collect();
     let current = CurrentContext::get_current().unwrap();
@@ -408,7 +351,7 @@ fn many_contexts_of_a_device_retain_it_once() {
 
 #[test]
 fn threads_create_and_drop_contexts_concurrently() {
-    in_child!("threads_create_and_drop_contexts_concurrently", fake_driver());
+    in_child!("threads_create_and_drop_contexts_concurrently", fake_driver::path());
     cust::init(CudaFlags::empty()).unwrap();
     let work = |device: u32| {
         move || {

@@ -229,7 +229,10 @@ impl Shared {
         let library = self.libraries.iter().find(|library| library.name() == kernel.library);
         let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
         let library = library.ok_or_else(unknown)?;
-        let text = library.ptx(kernel.entry, self.compute)?;
+        let text = library.ptx(kernel.entry, self.compute).or_else(|error| match error {
+            Error::NoPtx { .. } => ptx::stub(self.driver, kernel.entry).ok_or(error),
+            _ => Err(error),
+        })?;
         let module = match self.cubin(library, kernel.entry)? {
             Some(module) => module,
             None => {

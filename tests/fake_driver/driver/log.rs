@@ -1,0 +1,44 @@
+//! Every call is logged, with the state of its thread when it began: `fakeTakeCalls` returns the log.
+
+use std::fmt::Write;
+use std::sync::Mutex;
+
+use super::{CAPTURE_MODE, Code, current_context};
+
+/// The calls that have ended: a line for each.
+static LOG: Mutex<String> = Mutex::new(String::new());
+
+/// Makes a call, logs it, and returns its result as CUDA does.
+pub fn call(function: &str, stream: Option<u64>, work: impl FnOnce() -> Code) -> u32 {
+    let (context, capture_mode) = (current_context(), CAPTURE_MODE.get());
+    let code = work().err().unwrap_or(0);
+    let stream = stream.map_or("-".to_owned(), |stream| stream.to_string());
+    writeln!(LOG.lock().unwrap(), "{function} {context} {stream} {capture_mode} {code}").unwrap();
+    code
+}
+
+/// Exports functions of CUDA, each of which logs its calls. `in stream` after the parameters says which stream a call
+/// is for: a parameter, or a field of one.
+macro_rules! functions {
+    ($(
+        $(#[$attribute:meta])*
+        fn $name:ident($($argument:tt: $type:ty),* $(,)?) $(in $stream:tt$(.$field:ident)?)? $body:block
+    )*) => {$(
+        $(#[$attribute])*
+        #[unsafe(no_mangle)]
+        unsafe extern "system" fn $name($($argument: $type),*) -> u32 {
+            let stream = None$(.or(Some($stream$(.$field)?)))?;
+            $crate::log::call(stringify!($name), stream, move || $body)
+        }
+    )*};
+}
+
+pub(crate) use functions;
+
+/// Takes the log: the address of a text, which is never freed. Writes its length.
+#[unsafe(no_mangle)]
+extern "system" fn fakeTakeCalls(length: &mut usize) -> *const u8 {
+    let text = std::mem::take(&mut *LOG.lock().unwrap()).leak();
+    *length = text.len();
+    text.as_ptr()
+}
