@@ -162,6 +162,30 @@ fn the_executor_works_after_a_fork() {
     assert_eq!(f64::from(sum()), f64::from(expected as f32));
 }
 
+/// The threads of sums on the host are the process' own.
+#[cfg(target_os = "linux")]
+#[test]
+fn sums_on_the_host_work_after_a_fork() {
+    in_child!("sums_on_the_host_work_after_a_fork", Path::new("none"));
+    warpfold::host::set_max_threads(4.try_into().unwrap());
+    let numbers: Vec<f32> = (0..1 << 24).map(|i| (i % 1000) as f32 - 499.0).collect();
+    let expected: f64 = numbers.iter().map(|&x| f64::from(x)).sum();
+    let is_right = || {
+        let mut sum = warpfold::exact::ExactSum::new();
+        sum.add_slice(&numbers);
+        let of_columns =
+            warpfold::host::View::new(&numbers, &warpfold::Layout::contiguous(&[1 << 14, 1 << 10]).unwrap());
+        f64::from(sum.value()) == f64::from(expected as f32)
+            && warpfold::host::sum(&numbers).unwrap() == expected as f32
+            && warpfold::host::reduce_all(warpfold::ops::ArgMax, &numbers).unwrap() == 999
+            && warpfold::host::reduce(warpfold::ops::Max, &of_columns.unwrap(), 0).unwrap().as_slice().len() == 1 << 10
+    };
+    assert!(is_right());
+    in_forked_child(|| is_right() && is_right());
+    // The parent goes on.
+    assert!(is_right());
+}
+
 #[cfg(target_os = "linux")]
 #[test]
 fn cuda_after_a_fork_is_an_error() {

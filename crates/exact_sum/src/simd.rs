@@ -72,7 +72,7 @@ pub(crate) fn run_avx2<T: Task>(task: T) -> T::Output {
 /// Whether the floating-point unit rounds to nearest, and neither takes subnormal numbers for 0 nor replaces them by
 /// it. Libraries that were compiled for fast arithmetic are known to change the mode of the threads that load them.
 #[inline]
-pub(crate) fn is_mode_default() -> bool {
+pub fn is_mode_default() -> bool {
     if cfg!(all(target_arch = "x86", not(target_feature = "sse2"))) {
         // The x87 unit has more bits than the formats.
         return false;

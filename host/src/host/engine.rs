@@ -7,6 +7,7 @@ use cuda_std::element::{Element, Plain};
 
 use super::form::{Form, Walk};
 use super::memory::Memory;
+use super::mode::DefaultMode;
 use super::{OPERATION, View};
 use crate::array::broadcast;
 use crate::reduce::Reduced;
@@ -130,6 +131,7 @@ impl<'a, T: Element, const N: usize> Reduction<'a, T, N> {
             return;
         }
         let all = outputs.saturating_mul(count);
+        let _mode = DefaultMode::enter();
         let parts = (all / LEAST).clamp(1, threads::max().get());
         if parts == 1 {
             return ranges(outputs, OUTPUTS).for_each(|range| {
@@ -145,6 +147,7 @@ impl<'a, T: Element, const N: usize> Reduction<'a, T, N> {
                 let parts: Vec<_> = ranges(form.reduced[axis].extent, each).collect();
                 let states = Mutex::new(Vec::<F::State>::new());
                 threads::run(parts.len(), &|number| {
+                    let _mode = DefaultMode::enter();
                     let part = form.part(axis, parts[number].start, parts[number].len());
                     let mut of_part = Vec::with_capacity(outputs);
                     fold.fold(&part, &inputs, 0..outputs, &mut of_part);
@@ -165,6 +168,7 @@ impl<'a, T: Element, const N: usize> Reduction<'a, T, N> {
                 let parts: Vec<_> = ranges(outputs, each).collect();
                 let output = Mutex::new(output);
                 threads::run(parts.len(), &|number| {
+                    let _mode = DefaultMode::enter();
                     let mut results = Vec::with_capacity(each);
                     fold.results(&form, &inputs, parts[number].clone(), &mut results);
                     let mut output = output.lock().unwrap_or_else(PoisonError::into_inner);

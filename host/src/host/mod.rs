@@ -30,6 +30,7 @@ mod form;
 mod in_order;
 mod inputs;
 mod memory;
+mod mode;
 mod pairs;
 mod states;
 mod terms;

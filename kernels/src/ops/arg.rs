@@ -180,8 +180,8 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
         if best > found || best == found && index < index_of(0) {
             return state;
         }
-        let is_highest = |i: usize| !leaf(i).is_above(highest) & !highest.is_above(leaf(i));
-        lanes::position(elements.len(), is_highest).map_or(state, |i| better(state, [best, index_of(i)]))
+        lanes::position(elements.len(), |i| leaf(i).is_level(highest))
+            .map_or(state, |i| better(state, [best, index_of(i)]))
     }
     #[inline(always)]
     fn resolve_index(self, state: Candidate, element: impl Fn(u64) -> T) -> Candidate {

@@ -118,6 +118,8 @@ pub trait Ordered: Plain {
     fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self;
     /// [`Ordered::minimum`] of `len` values in a host's memory, or [`Ordered::HIGHEST`] of none.
     fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self;
+    /// Whether neither [is above](Ordered::is_above) the other.
+    fn is_level(self, other: Self) -> bool;
     /// Gives every NaN the same bits; leaves other values as they are.
     fn with_canonical_nan(self) -> Self;
     /// A key that falls as the value rises; 0 for NaN, and equal for both zeros.
@@ -191,6 +193,10 @@ macro_rules! ordered_integers {
                 lanes::reduce(len, value, Self::HIGHEST, Ord::min)
             }
             #[inline(always)]
+            fn is_level(self, other: Self) -> bool {
+                self == other
+            }
+            #[inline(always)]
             fn with_canonical_nan(self) -> Self {
                 self
             }
@@ -249,6 +255,10 @@ macro_rules! ordered_floats {
             #[inline(always)]
             fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
                 -Self::highest_of(len, |i| -value(i))
+            }
+            #[inline(always)]
+            fn is_level(self, other: Self) -> bool {
+                (self == other) | (self.is_nan() & other.is_nan())
             }
             #[inline(always)]
             fn with_canonical_nan(self) -> Self {
