@@ -176,7 +176,12 @@ macro_rules! sum_class {
                 }
             }
 
-            fn __richcmp__(&self, py: Python<'_>, other: &Bound<'_, PyAny>, operator: CompareOp) -> PyResult<Py<PyAny>> {
+            fn __richcmp__(
+                &self,
+                py: Python<'_>,
+                other: &Bound<'_, PyAny>,
+                operator: CompareOp,
+            ) -> PyResult<Py<PyAny>> {
                 let Ok(other) = other.cast::<Self>() else { return Ok(py.NotImplemented()) };
                 let is_equal = self.0.get(py) == other.get().0.get(py);
                 let result = match operator {
@@ -242,8 +247,8 @@ sum_class! {
         self.0.merge(py, Some(Sum::of(py, &x)?))
     }
 
-    /// The exact sum divided by the number of elements, rounded once to a dtype: that of the elements, if none is given.
-    /// NaN without elements.
+    /// The exact sum divided by the number of elements, rounded once to a dtype: that of the elements, if none is
+    /// given. NaN without elements.
     ///
     /// >>> import numpy as np, warpfold as wf
     /// >>> wf.ExactSum(np.array([1e308, 1e308, 1e308])).mean()
@@ -298,9 +303,9 @@ sum_class! {
     /// Further arrays can be added; only `value` and `norm` round, once. See ExactSum for dtypes, merging and bytes.
     ///
     /// >>> import numpy as np, warpfold as wf
-    /// >>> s = wf.ExactSumOfSquares(np.array([3e200, 4e200]))
-    /// >>> s.norm(), s.value()
-    /// (5e+200, inf)
+    /// >>> s = wf.ExactSumOfSquares(np.array([3.0, 4.0]) * 2.0**600)
+    /// >>> s.norm() / 2.0**600, s.value()
+    /// (5.0, inf)
     ExactSumOfSquares of Dot, "ExactSumOfSquares";
 
     #[new]

@@ -10,7 +10,7 @@ const TILE: usize = 32;
 pub fn copy(to: &mut [u8], to_layout: &Layout, from: &[u8], from_layout: &Layout) {
     assert_eq!(to_layout.size, from_layout.size, "elements of different sizes");
     if to_layout.is_contiguous() && from_layout.is_contiguous() {
-        to.copy_from_slice(from);
+        to.copy_from_slice(&from[..to.len()]);
         return;
     }
     match to_layout.size {

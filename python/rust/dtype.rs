@@ -81,6 +81,16 @@ impl DType {
         kinds.iter().copied().find(|dtype| dtype.size() == size)
     }
 
+    /// Whether this is an integer type; `bool` is none.
+    pub fn is_integer(self) -> bool {
+        self.is_signed() || matches!(self, UInt8 | UInt16 | UInt32 | UInt64)
+    }
+
+    /// Whether this is a signed integer type.
+    pub fn is_signed(self) -> bool {
+        matches!(self, Int8 | Int16 | Int32 | Int64)
+    }
+
     /// The type that an argument `dtype` names: a string, or what NumPy takes for one.
     pub fn from_argument(argument: &Bound<'_, PyAny>) -> PyResult<Self> {
         let unknown = |name: &str| {

@@ -55,6 +55,13 @@ impl Layout {
         Ok(Self { extents, strides, size, count, start: lowest.unsigned_abs() as usize, span })
     }
 
+    /// Elements of `size` bytes in C order, each `stride` bytes further than the one before it.
+    pub fn spread(extents: &[usize], stride: usize, size: usize) -> Self {
+        let count: usize = extents.iter().product();
+        let span = if count == 0 { 0 } else { (count - 1) * stride + size };
+        Self { extents: extents.to_vec(), strides: contiguous_strides(extents, stride), size, count, start: 0, span }
+    }
+
     /// Whether the elements are in C order without gaps.
     pub fn is_contiguous(&self) -> bool {
         let contiguous = contiguous_strides(&self.extents, self.size);

@@ -13,6 +13,8 @@ use crate::layout::Layout;
 pub struct Output<'py> {
     object: Bound<'py, PyAny>,
     array: HostArray,
+    /// Whether the caller gave the array.
+    is_given: bool,
 }
 
 impl<'py> Output<'py> {
@@ -27,10 +29,10 @@ impl<'py> Output<'py> {
         let Some(out) = out else {
             let arguments = (PyTuple::new(py, extents)?, dtype.to_numpy(py)?);
             let object = numpy(py)?.call_method1(pyo3::intern!(py, "empty"), arguments)?;
-            let array = HostArray::new(&object, "out")?;
-            return Ok(Self { object, array });
+            let array = HostArray::of_numpy(&object, "`out`")?;
+            return Ok(Self { object, array, is_given: false });
         };
-        let array = HostArray::new(out, "out")?;
+        let array = HostArray::of_numpy(out, "`out`")?;
         if array.is_read_only {
             return Err(PyValueError::new_err("`out` is read-only"));
         }
@@ -45,7 +47,7 @@ impl<'py> Output<'py> {
         if inputs.iter().any(|input| array.overlaps(input)) {
             return Err(PyValueError::new_err("`out` overlaps the input: the result would change what is read"));
         }
-        Ok(Self { object: out.clone(), array })
+        Ok(Self { object: out.clone(), array, is_given: true })
     }
 
     /// Writes elements, which lie in `from` as `layout` says. Their type is that of the result.
@@ -58,6 +60,15 @@ impl<'py> Output<'py> {
     /// The array.
     pub fn into_array(self) -> Bound<'py, PyAny> {
         self.object
+    }
+
+    /// What a reduction returns: `out`, or a new array, or a scalar instead of a new array without axes.
+    pub fn into_result(self) -> PyResult<Bound<'py, PyAny>> {
+        let py = self.object.py();
+        match self.array.layout.extents.is_empty() && !self.is_given {
+            true => self.object.get_item(PyTuple::empty(py)),
+            false => Ok(self.object),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use crate::arguments::one_axis;
 use crate::array::HostArray;
 use crate::layout::Layout;
 use crate::output::{Output, shape};
@@ -17,7 +18,8 @@ use crate::output::{Output, shape};
 /// (4, 2, 3)
 #[pyfunction]
 #[pyo3(signature = (x, /, axes))]
-pub fn permute_dims<'py>(x: &Bound<'py, PyAny>, axes: Vec<isize>) -> PyResult<Bound<'py, PyAny>> {
+pub fn permute_dims<'py>(x: &Bound<'py, PyAny>, axes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let axes: Vec<isize> = axes.try_iter()?.map(|axis| one_axis(&axis?)).collect::<PyResult<_>>()?;
     let array = HostArray::new(x, "permute_dims")?;
     let rank = array.layout.extents.len();
     let from_start = |axis: isize| if axis < 0 { axis.checked_add_unsigned(rank) } else { Some(axis) };

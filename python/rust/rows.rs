@@ -106,10 +106,13 @@ impl<const N: usize> Rows<N> {
         (0..parts).map(part).collect()
     }
 
-    /// Runs `work` with parts of these elements, on up to `threads` threads. The threads end before this returns, so
-    /// that a child of `fork` has what it needs.
+    /// Runs `work` with parts of these elements, on up to `threads` threads, or with all of them if they are one row,
+    /// which exact sums divide themselves. The threads end before this returns, so that a child of `fork` needs none.
     pub fn on_threads<R: Send>(&self, threads: usize, work: impl Fn(&Self) -> R + Sync) -> Vec<R> {
         let count = self.outer.iter().fold(self.inner.extent, |count, axis| count.saturating_mul(axis.extent));
+        if self.outer.is_empty() {
+            return vec![work(self)];
+        }
         let parts = self.split((count / ELEMENTS_OF_A_THREAD).clamp(1, threads.max(1)));
         let (work, own) = (&work, &parts[0]);
         thread::scope(|scope| {

@@ -1,33 +1,20 @@
 //! The number of threads that a function uses.
 
-use std::env;
 use std::num::NonZero;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
+use warpfold::host;
 
-/// What `set_num_threads` was given; 0 before the first call.
-static CHOSEN: AtomicUsize = AtomicUsize::new(0);
-
-/// The maximum number of threads: what was set, else `WARPFOLD_THREADS`, else the number of cores.
+/// The maximum number of threads.
 pub fn max() -> usize {
-    match CHOSEN.load(Ordering::Relaxed) {
-        0 => {
-            let named = env::var("WARPFOLD_THREADS").ok().and_then(|value| value.trim().parse().ok());
-            let count =
-                named.filter(|count| *count > 0).or_else(|| thread::available_parallelism().map(NonZero::get).ok());
-            count.unwrap_or(1)
-        }
-        chosen => chosen,
-    }
+    host::max_threads().get()
 }
 
 /// Sets the maximum number of threads that a call uses.
 ///
-/// Before the first call of this function, it is that of the environment variable `WARPFOLD_THREADS`, or else the number
-/// of cores. Results do not depend on it.
+/// Before the first call of this function, it is that of the environment variable `WARPFOLD_THREADS`, or else the
+/// number of cores. Results do not depend on it.
 ///
 /// >>> import warpfold as wf
 /// >>> wf.set_num_threads(2)
@@ -36,13 +23,9 @@ pub fn max() -> usize {
 #[pyfunction]
 #[pyo3(signature = (n, /))]
 pub fn set_num_threads(n: isize) -> PyResult<()> {
-    match usize::try_from(n) {
-        Ok(n) if n > 0 => {
-            CHOSEN.store(n, Ordering::Relaxed);
-            Ok(())
-        }
-        _ => Err(PyValueError::new_err(format!("{n} threads: at least 1"))),
-    }
+    let threads = usize::try_from(n).ok().and_then(NonZero::new);
+    host::set_max_threads(threads.ok_or_else(|| PyValueError::new_err(format!("{n} threads: at least 1")))?);
+    Ok(())
 }
 
 /// The maximum number of threads that a call uses.

@@ -130,7 +130,7 @@ pub fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<HostArray>> {
         // SAFETY: a capsule of this name has a pointer to such a tensor, which `tensor` keeps.
         Managed::Legacy(raw) => (unsafe { &(*raw).tensor }, 0),
         Managed::Versioned(raw) => {
-            // SAFETY: as above. The version comes first in all versions; the other fields have their places in this one.
+            // SAFETY: as above. The version comes first in all versions.
             let (major, minor) = unsafe { ((*raw).major, (*raw).minor) };
             if major != MAJOR {
                 return Err(PyBufferError::new_err(format!(

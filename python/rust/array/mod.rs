@@ -1,7 +1,7 @@
 //! Arrays in host memory that belong to Python objects.
 //!
-//! An array is read where it lies. It comes from the first of three protocols that its object has: `__array_interface__`
-//! (NumPy), DLPack (PyTorch, JAX, CuPy), or the buffer protocol (`array.array`, `memoryview`, `bytearray`).
+//! An array is read where it lies. It comes from the first of three protocols that its object has:
+//! `__array_interface__` (NumPy), DLPack (PyTorch, JAX, CuPy), or the buffer protocol (`array.array`, `memoryview`).
 
 mod buffer;
 mod dlpack;
@@ -45,6 +45,13 @@ impl HostArray {
             }
         }
         Err(no_array(object, operation))
+    }
+
+    /// The array of an object of NumPy's kind. `operation` is the caller, for messages.
+    pub fn of_numpy(object: &Bound<'_, PyAny>, operation: &str) -> PyResult<Self> {
+        refuse_masked(object)?;
+        let array = if is_numpy_scalar(object)? { None } else { interface::read(object)? };
+        array.ok_or_else(|| PyTypeError::new_err(format!("{operation} is a NumPy array, not `{}`", type_name(object))))
     }
 
     /// An array of which `address` is that of the element with all indices 0.
