@@ -131,11 +131,12 @@ Without a GPU, the tests that need one are reported as ignored.")]
         #[arg(long)]
         renew: bool,
     },
-    /// Builds the Python package and tests it, or makes its wheel
+    /// Builds the Python package and tests it, or makes its wheel or its source distribution
     #[command(after_help = "Examples:
   cargo xtask python              build and test the package; a part of `cargo xtask test`
   cargo xtask python -- -k sums   the tests whose names contain a text; other arguments of pytest work, too
   cargo xtask python --wheel      target/python/wheels: the wheel for a release, tried on each Python found here
+  cargo xtask python --sdist      target/python/sdist: the source distribution, tried on one Python
 
 The tests need a Python of 3.11 or later, and install packages from PyPI under target/python.
 `cargo xtask test` leaves them out where that is not possible, unless WARPFOLD_PYTHON=required.")]

@@ -1,6 +1,7 @@
-//! `cargo xtask python`: builds the Python package, tests it, and makes its wheel.
+//! `cargo xtask python`: builds the Python package, tests it, and makes its wheel and its source distribution.
 
 mod environment;
+mod sdist;
 mod wheel;
 
 use std::ffi::OsString;
@@ -22,6 +23,9 @@ pub struct Options {
     /// Makes the release wheel, and tries it in a fresh environment of each Python of this machine
     #[arg(long, conflicts_with = "arguments")]
     wheel: bool,
+    /// Makes the source distribution, and builds and tries it in a fresh environment
+    #[arg(long, conflicts_with_all = ["arguments", "wheel"])]
+    sdist: bool,
     /// Arguments of pytest
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
@@ -31,6 +35,9 @@ pub struct Options {
 pub fn run(options: &Options) -> anyhow::Result<u8> {
     if options.wheel {
         return wheel::run().map(|()| 0);
+    }
+    if options.sdist {
+        return sdist::run().map(|()| 0);
     }
     let environment = environment()?;
     test(&environment, &options.arguments)

@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, ensure};
 
@@ -15,9 +14,6 @@ use crate::{prebuilt, progress, workspace};
 /// The programs that make the wheel: zig links it with the functions of an old C library.
 const BUILDERS: [&str; 2] = ["maturin==1.16.0", "ziglang==0.17.1"];
 
-/// The packages that README's example needs.
-const NEEDED: [&str; 1] = ["numpy"];
-
 /// The platform of the wheel: Linux distributions from 2014 on.
 const PLATFORM: &str = "manylinux_2_17";
 
@@ -26,24 +22,28 @@ const MAX_BYTES: u64 = 15 << 20;
 
 /// Makes the wheel, and runs README's example with it on each Python.
 pub fn run() -> anyhow::Result<()> {
-    let pythons = Python::all();
-    let builders: Vec<OsString> = BUILDERS.map(OsString::from).into();
-    let environment = Environment::create(&oldest_python()?, &folder().join("builders"), &builders)?;
-    let wheel = build(&environment)?;
+    let wheel = build(&builders()?)?;
     let bytes = fs::metadata(&wheel)?.len();
     println!("{}: {bytes} bytes", wheel.display());
     ensure!(bytes <= MAX_BYTES, "the wheel is larger than {MAX_BYTES} bytes");
     let name = wheel.file_name().unwrap_or_default().to_string_lossy().into_owned();
     ensure!(name.contains("-cp311-abi3-") && name.contains(PLATFORM), "the wheel has another tag: {name}");
+    let (packages, example): (Vec<OsString>, _) = (vec!["numpy".into(), wheel.into()], example()?);
+    Python::all().iter().try_for_each(|python| try_package(python, &packages, &example))
+}
 
+/// An environment with the programs that make packages.
+pub fn builders() -> anyhow::Result<Environment> {
+    let builders: Vec<OsString> = BUILDERS.map(OsString::from).into();
+    Environment::create(&oldest_python()?, &folder().join("builders"), &builders)
+}
+
+/// Writes README's Python example to a file.
+pub fn example() -> anyhow::Result<PathBuf> {
     let readme = fs::read_to_string(workspace::root().join("README.md")).context("cannot read README.md")?;
-    let example = python_block(&readme).context("README.md has no Python example")?;
     let file = folder().join("readme.txt");
-    fs::write(&file, example).context("cannot write README's example")?;
-    for python in pythons {
-        try_wheel(&python, &wheel, &file)?;
-    }
-    Ok(())
+    fs::write(&file, python_block(&readme).context("README.md has no Python example")?)?;
+    Ok(file)
 }
 
 /// Makes the wheel with maturin.
@@ -63,18 +63,21 @@ fn build(environment: &Environment) -> anyhow::Result<PathBuf> {
     }
     let built = progress::run(&mut maturin, "making the wheel")?;
     ensure!(built == 0, "maturin failed");
-    let mut files = fs::read_dir(&wheels).context("maturin made no wheel")?.flatten().map(|entry| entry.path());
-    files.find(|file| file.extension().is_some_and(|extension| extension == "whl")).context("maturin made no wheel")
+    only_file(&wheels, "whl")
 }
 
-/// Installs the wheel in a fresh environment, and runs the example as a doctest there.
-fn try_wheel(python: &Python, wheel: &Path, example: &Path) -> anyhow::Result<()> {
+/// The file in a folder that has this extension.
+pub fn only_file(folder: &Path, extension: &str) -> anyhow::Result<PathBuf> {
+    let mut files = fs::read_dir(folder).context("maturin made no file")?.flatten().map(|entry| entry.path());
+    files.find(|file| file.extension().is_some_and(|found| found == extension)).context("maturin made no file")
+}
+
+/// Installs packages in a fresh environment, and runs the example as a doctest there.
+pub fn try_package(python: &Python, packages: &[OsString], example: &Path) -> anyhow::Result<()> {
     let (major, minor) = python.version;
-    let packages: Vec<OsString> = NEEDED.iter().map(OsString::from).chain([wheel.into()]).collect();
-    let environment = Environment::create(python, &folder().join(format!("python{major}.{minor}")), &packages)?;
-    let mut doctest: Command = environment.python();
+    let environment = Environment::create(python, &folder().join(format!("python{major}.{minor}")), packages)?;
+    let mut doctest = environment.python();
     doctest.current_dir(folder()).args(["-m", "doctest"]).arg(example);
-    // Outside of the folder of the tests' package, the installed one is imported.
     let output = doctest.output().context("cannot run Python")?;
     let printed = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success() && printed.is_empty(), "README's Python example fails:\n{printed}");
