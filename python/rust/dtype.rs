@@ -137,10 +137,18 @@ pub fn numpy(py: Python<'_>) -> PyResult<Bound<'_, PyModule>> {
             missing.set_cause(py, Some(error));
             missing
         })?;
+        NDARRAY.get_or_try_init(py, || found.getattr("ndarray").map(Bound::unbind))?;
         Ok::<_, PyErr>(found.unbind())
     })?;
     Ok(module.bind(py).clone())
 }
+
+/// Whether an object is an array of NumPy's own class. Known only after the first use of [`numpy`].
+pub fn is_numpy_array(object: &Bound<'_, PyAny>) -> bool {
+    NDARRAY.get(object.py()).is_some_and(|class| object.get_type().is(class))
+}
+
+static NDARRAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
 /// The class `bfloat16` of ml_dtypes.
 fn bfloat16(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {

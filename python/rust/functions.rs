@@ -9,7 +9,7 @@ use crate::array::HostArray;
 use crate::dtype::DType;
 use crate::layout::Layout;
 use crate::operators::{self, Function, Operand, Reduced};
-use crate::output::{Output, shape};
+use crate::output::{Output, scalar, shape};
 use crate::states::different;
 
 type Object<'py> = Bound<'py, PyAny>;
@@ -42,11 +42,14 @@ fn write<'py>(
     out: Option<&Object<'py>>,
     inputs: &[&HostArray],
 ) -> PyResult<Object<'py>> {
-    let mut output = Output::new(py, out, dtype, &reduced.extents, inputs)?;
     // The low bytes of each result.
-    let layout = Layout::spread(&reduced.extents, reduced.stride, dtype.size());
-    output.write(&reduced.bytes()[start.min(reduced.bytes().len())..], &layout);
-    output.into_result()
+    let bytes = &reduced.bytes()[start.min(reduced.bytes().len())..];
+    if out.is_none() && reduced.extents.is_empty() {
+        return scalar(py, dtype, &bytes[..dtype.size()]);
+    }
+    let mut output = Output::new(py, out, dtype, &reduced.extents, inputs)?;
+    output.write(bytes, &Layout::spread(&reduced.extents, reduced.stride, dtype.size()));
+    Ok(output.into_array())
 }
 
 /// The sum of all elements, or along axes.

@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{PyBytes, PyTuple};
 
 use crate::array::HostArray;
 use crate::copy;
@@ -13,8 +13,6 @@ use crate::layout::Layout;
 pub struct Output<'py> {
     object: Bound<'py, PyAny>,
     array: HostArray,
-    /// Whether the caller gave the array.
-    is_given: bool,
 }
 
 impl<'py> Output<'py> {
@@ -30,7 +28,7 @@ impl<'py> Output<'py> {
             let arguments = (PyTuple::new(py, extents)?, dtype.to_numpy(py)?);
             let object = numpy(py)?.call_method1(pyo3::intern!(py, "empty"), arguments)?;
             let array = HostArray::of_numpy(&object, "`out`")?;
-            return Ok(Self { object, array, is_given: false });
+            return Ok(Self { object, array });
         };
         let array = HostArray::of_numpy(out, "`out`")?;
         if array.is_read_only {
@@ -47,7 +45,7 @@ impl<'py> Output<'py> {
         if inputs.iter().any(|input| array.overlaps(input)) {
             return Err(PyValueError::new_err("`out` overlaps the input: the result would change what is read"));
         }
-        Ok(Self { object: out.clone(), array, is_given: true })
+        Ok(Self { object: out.clone(), array })
     }
 
     /// Writes elements, which lie in `from` as `layout` says. Their type is that of the result.
@@ -61,15 +59,13 @@ impl<'py> Output<'py> {
     pub fn into_array(self) -> Bound<'py, PyAny> {
         self.object
     }
+}
 
-    /// What a reduction returns: `out`, or a new array, or a scalar instead of a new array without axes.
-    pub fn into_result(self) -> PyResult<Bound<'py, PyAny>> {
-        let py = self.object.py();
-        match self.array.layout.extents.is_empty() && !self.is_given {
-            true => self.object.get_item(PyTuple::empty(py)),
-            false => Ok(self.object),
-        }
-    }
+/// A scalar of NumPy with the value that these bytes have.
+pub fn scalar<'py>(py: Python<'py>, dtype: DType, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    // With fewer calls than by an array without axes.
+    let arguments = (PyBytes::new(py, bytes), dtype.to_numpy(py)?);
+    numpy(py)?.call_method1(pyo3::intern!(py, "frombuffer"), arguments)?.get_item(0)
 }
 
 /// A shape as Python writes it.

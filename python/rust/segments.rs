@@ -65,7 +65,7 @@ pub fn segment_sum<'py>(
     let extents = vec![ends.len() - 1];
     let mut output = Output::new(py, out, dtype, &extents, &[&x, &offsets])?;
     output.write(&sums, &Layout::new(extents, None, dtype.size())?);
-    output.into_result()
+    Ok(output.into_array())
 }
 
 /// The offsets, if they do not decrease and are at most `len`.

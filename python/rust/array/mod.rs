@@ -12,7 +12,7 @@ use std::slice;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::dtype::DType;
+use crate::dtype::{DType, is_numpy_array};
 use crate::layout::Layout;
 
 /// An array in host memory. The Python object keeps the memory until this value is dropped.
@@ -35,9 +35,12 @@ enum Owner {
 impl HostArray {
     /// The array of an object. `operation` is the caller, for messages.
     pub fn new(object: &Bound<'_, PyAny>, operation: &str) -> PyResult<Self> {
-        refuse_masked(object)?;
-        if is_numpy_scalar(object)? {
-            return Err(no_array(object, operation));
+        // Most objects are of this class, and need no further questions.
+        if !is_numpy_array(object) {
+            refuse_masked(object)?;
+            if is_numpy_scalar(object)? {
+                return Err(no_array(object, operation));
+            }
         }
         for read in [interface::read, dlpack::read, buffer::read] {
             if let Some(array) = read(object)? {
@@ -49,8 +52,11 @@ impl HostArray {
 
     /// The array of an object of NumPy's kind. `operation` is the caller, for messages.
     pub fn of_numpy(object: &Bound<'_, PyAny>, operation: &str) -> PyResult<Self> {
-        refuse_masked(object)?;
-        let array = if is_numpy_scalar(object)? { None } else { interface::read(object)? };
+        let is_scalar = !is_numpy_array(object) && {
+            refuse_masked(object)?;
+            is_numpy_scalar(object)?
+        };
+        let array = if is_scalar { None } else { interface::read(object)? };
         array.ok_or_else(|| PyTypeError::new_err(format!("{operation} is a NumPy array, not `{}`", type_name(object))))
     }
 
