@@ -58,7 +58,15 @@ def test_arrays_without_axes_or_elements():
     assert wf.permute_dims(np.zeros((2, 0, 3)), (2, 0, 1)).shape == (3, 2, 0)
 
 
+class LikePandas:
+    """An object with `__array__` alone, as those of pandas and xarray are."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.zeros(3)
+
+
 REFUSED = {
+    "pandas": (LikePandas(), r"numpy.asarray\(x\)"),
     "list": ([1.0], r"numpy.asarray\(x\)"),
     "float": (1.0, r"numpy.asarray\(x\)"),
     "numpy scalar": (np.float64(1), r"numpy.asarray\(x\)"),
