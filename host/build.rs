@@ -28,11 +28,16 @@ fn main() -> ExitCode {
 /// Fewer architectures build faster, and `none` builds no PTX, for a program that runs in the executor alone.
 const ARCHS: &str = "WARPFOLD_ARCHS";
 
+/// The environment variable with a folder whose `prebuilt` replaces that of the package, so that a checkout whose
+/// kernels are newer than the package's can be built with current ones. `cargo xtask python --wheel` sets it.
+#[cfg(not(feature = "build-kernels"))]
+const PREBUILT: &str = "WARPFOLD_PREBUILT";
+
 /// What to do about an old archive.
 #[cfg(not(feature = "build-kernels"))]
 const REMEDY: &str = "enable warpfold's feature `build-kernels`, which compiles the kernels from source (that needs \
                       rustc 1.95 or later and `rustup component add rust-src`), or set WARPFOLD_ARCHS=none to do \
-                      without a GPU";
+                      without a GPU; for the Python package, run `cargo xtask python --wheel`";
 
 fn embed() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-env-changed={ARCHS}");
@@ -83,22 +88,30 @@ fn kernels(archs: &str) -> Result<(), Box<dyn Error>> {
         );
     }
     let package = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
-    let archive = package.join(sources::ARCHIVE);
-    for file in [sources::ARCHIVE, sources::SOURCES] {
-        println!("cargo::rerun-if-changed={file}");
+    println!("cargo::rerun-if-env-changed={PREBUILT}");
+    let folder = env::var_os(PREBUILT).map_or_else(|| package.clone(), PathBuf::from);
+    let [archive, sources] = [sources::ARCHIVE, sources::SOURCES].map(|file| folder.join(file));
+    for file in [&archive, &sources] {
+        println!("cargo::rerun-if-changed={}", file.display());
     }
-    let Ok(listed) = fs::read_to_string(package.join(sources::SOURCES)) else {
-        return Err(format!("there are no prebuilt kernels in `{}`: {REMEDY}", package.display()).into());
+    let Ok(listed) = fs::read_to_string(&sources) else {
+        return Err(format!("there are no prebuilt kernels in `{}`: {REMEDY}", folder.display()).into());
     };
     let contents = fs::read(&archive).map_err(|error| format!("cannot read `{}`: {error}", archive.display()))?;
     if !sources::is_of(&contents, &listed) {
         return Err(format!("`{}` is damaged: get the package again, or {REMEDY}", archive.display()).into());
     }
-    // A package from a registry comes without the sources of its kernels.
+    // A package from a registry comes without the sources of its kernels. A source distribution for Python comes with
+    // these, but without those of the programs that compile them.
     let root = package.parent().unwrap_or(&package);
     if ["kernels/Cargo.toml", "crates/cuda_std/Cargo.toml"].iter().all(|file| root.join(file).exists()) {
         sources::files(&listed).for_each(|file| println!("cargo::rerun-if-changed=../{file}"));
         println!("cargo::rerun-if-changed=../Cargo.lock");
+        let is_here = |line: &&str| match line.splitn(3, ' ').collect::<Vec<_>>()[..] {
+            ["file", _, file] => root.join(file).exists() || root.join("xtask/Cargo.toml").exists(),
+            _ => true,
+        };
+        let listed = listed.lines().filter(is_here).map(|line| format!("{line}\n")).collect::<String>();
         if let Some(changed) = sources::difference(root, &listed) {
             return Err(format!("the prebuilt kernels are older than {changed}: {REMEDY}").into());
         }

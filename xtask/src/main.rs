@@ -11,6 +11,7 @@ mod package;
 mod prebuilt;
 mod progress;
 mod ptxas;
+mod python;
 mod setup;
 mod soundness;
 mod tables;
@@ -130,6 +131,16 @@ Without a GPU, the tests that need one are reported as ignored.")]
         #[arg(long)]
         renew: bool,
     },
+    /// Builds the Python package and tests it, or makes its wheel or its source distribution
+    #[command(after_help = "Examples:
+  cargo xtask python              build and test the package; a part of `cargo xtask test`
+  cargo xtask python -- -k sums   the tests whose names contain a text; other arguments of pytest work, too
+  cargo xtask python --wheel      target/python/wheels: the wheel for a release, tried on each Python found here
+  cargo xtask python --sdist      target/python/sdist: the source distribution, tried on one Python
+
+The tests need a Python of 3.11 or later, and install packages from PyPI under target/python.
+`cargo xtask test` leaves them out where that is not possible, unless WARPFOLD_PYTHON=required.")]
+    Python(python::Options),
     /// Makes the packages for crates.io, and builds and runs a new crate that depends on them
     #[command(after_help = "Examples:
   cargo xtask package               target/package/*.crate, as they would be published
@@ -209,6 +220,7 @@ fn main() -> ExitCode {
         Task::Test { all, arguments } => test(all, &arguments),
         Task::Bundle { arch } => progress::with_progress("building the bundle", || bundle::run(&arch)).map(|()| 0),
         Task::Api { renew } => api::run(renew).map(|()| 0),
+        Task::Python(options) => python::run(&options),
         Task::Package(options) => package::run(&options).map(|()| 0),
         Task::Soundness { tools } => soundness::run(&tools),
         Task::Mutants(options) => mutants::run(&options),
@@ -268,7 +280,7 @@ fn arch_of_occupancy(arguments: &[OsString]) -> Option<Arch> {
 }
 
 /// Runs all tests, or those that `arguments` select. Without a GPU the library is built without PTX. The tests of the
-/// PTX build their own.
+/// PTX build their own. All tests are also those of the Python package.
 fn test(all: bool, arguments: &[OsString]) -> anyhow::Result<u8> {
     let backend = Backend::detect();
     setup::run(false)?;
@@ -283,13 +295,17 @@ fn test(all: bool, arguments: &[OsString]) -> anyhow::Result<u8> {
         cargo.env("WARPFOLD_TESTS", "all").env("WARPFOLD_TEST_ARCHS", "sm_75,sm_80,sm_90");
     }
     // The tests of the PTX wait for one long compilation, so it starts now, beside cargo.
-    thread::scope(|scope| {
+    let tested = thread::scope(|scope| {
         if arguments.is_empty() {
             // The tests report the errors of this compilation.
             scope.spawn(|| build_ptx::prepare(&[build_ptx::NEWEST]));
         }
         progress::run(&mut cargo, "building and running the tests")
-    })
+    })?;
+    match tested {
+        0 if arguments.is_empty() => python::run_with_all_tests(),
+        code => Ok(code),
+    }
 }
 
 #[cfg(test)]

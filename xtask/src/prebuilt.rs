@@ -7,7 +7,7 @@ mod sources;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use cuda_builder::{Built, CudaBuilder, DeviceToolchain, Effort};
@@ -17,33 +17,64 @@ use crate::build_ptx::{self, DEFAULT_ARCHS};
 use crate::cubins::{self, Cubin};
 use crate::{progress, setup, workspace};
 
+/// The environment variable with a folder whose `prebuilt` replaces that of the package, in builds of a checkout.
+pub const VARIABLE: &str = "WARPFOLD_PREBUILT";
+
 /// Renews the archive. With `verify`, compiles the kernels, compares them with the archive, and fails if they differ.
 pub fn run(verify: bool) -> anyhow::Result<()> {
-    setup::run(false)?;
     let root = workspace::root();
-    let builder = CudaBuilder::new(root.join("kernels")).archs(DEFAULT_ARCHS);
-    let builder = builder.target_dir(workspace::target().join("cuda-builder"));
-    let built = progress::with_progress("compiling the kernels to PTX", || builder.build())?;
-    let cubins = progress::with_progress("assembling cubins", || cubins::assemble(&built))?;
-    let packed = contents(&built, &cubins);
     let host = root.join("host");
-    let (archive, listed) = (host.join(sources::ARCHIVE), host.join(sources::SOURCES));
+    let kernels = Kernels::compile()?;
     if verify {
-        return compare(root, &built, &packed, &archive, &listed);
+        let (archive, listed) = (host.join(sources::ARCHIVE), host.join(sources::SOURCES));
+        return compare(root, &kernels.built, &kernels.contents, &archive, &listed);
     }
-    let bytes = progress::with_progress("packing the kernels", || ptx_archive::pack(&texts(&packed), Effort::Small))?;
-    fs::create_dir_all(host.join("prebuilt"))?;
-    fs::write(&archive, &bytes).with_context(|| format!("cannot write `{}`", archive.display()))?;
-    fs::write(&listed, list(root, &built, &bytes)?)?;
-    let raw: usize = packed.iter().map(|content| content.bytes.len()).sum();
-    println!(
-        "{}: {} entries, {} of them with a cubin, {} bytes of {raw}",
-        archive.display(),
-        packed.len() - cubins.len(),
-        cubins.len(),
-        bytes.len()
-    );
-    Ok(())
+    kernels.write(&host)
+}
+
+/// Writes an archive of the current kernels and its list to `folder`, for a build with [`VARIABLE`]. Returns the value
+/// of the variable.
+pub fn pack_for_build(folder: &Path) -> anyhow::Result<PathBuf> {
+    Kernels::compile()?.write(folder)?;
+    Ok(folder.to_owned())
+}
+
+/// The kernels as they are now.
+struct Kernels {
+    built: Built,
+    contents: Vec<Content>,
+    /// The number of cubins among the contents.
+    cubins: usize,
+}
+
+impl Kernels {
+    fn compile() -> anyhow::Result<Self> {
+        setup::run(false)?;
+        let builder = CudaBuilder::new(workspace::root().join("kernels")).archs(DEFAULT_ARCHS);
+        let builder = builder.target_dir(workspace::target().join("cuda-builder"));
+        let built = progress::with_progress("compiling the kernels to PTX", || builder.build())?;
+        let cubins = progress::with_progress("assembling cubins", || cubins::assemble(&built))?;
+        Ok(Self { contents: contents(&built, &cubins), cubins: cubins.len(), built })
+    }
+
+    /// Writes the archive and the list of its sources to a folder with the structure of the package.
+    fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let (archive, listed) = (folder.join(sources::ARCHIVE), folder.join(sources::SOURCES));
+        let pack = || ptx_archive::pack(&texts(&self.contents), Effort::Small);
+        let bytes = progress::with_progress("packing the kernels", pack)?;
+        fs::create_dir_all(folder.join("prebuilt"))?;
+        fs::write(&archive, &bytes).with_context(|| format!("cannot write `{}`", archive.display()))?;
+        fs::write(&listed, list(workspace::root(), &self.built, &bytes)?)?;
+        let raw: usize = self.contents.iter().map(|content| content.bytes.len()).sum();
+        println!(
+            "{}: {} entries, {} of them with a cubin, {} bytes of {raw}",
+            archive.display(),
+            self.contents.len() - self.cubins,
+            self.cubins,
+            bytes.len()
+        );
+        Ok(())
+    }
 }
 
 /// A text of the archive.

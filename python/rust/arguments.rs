@@ -1,0 +1,76 @@
+//! Arguments of the functions that reduce, and their errors.
+
+use pyo3::exceptions::{PyMemoryError, PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PyTuple};
+use warpfold::{Axes, Error};
+
+use crate::array::type_name;
+use crate::dtype::DType;
+use crate::operators::{Function, results};
+
+/// The axes that an argument names: None for all, an integer, or a tuple or list of integers.
+pub fn axes(axis: Option<&Bound<'_, PyAny>>, keepdims: bool) -> PyResult<Axes> {
+    let axes = match axis {
+        None => Axes::ALL,
+        Some(axis) if axis.is_instance_of::<PyTuple>() || axis.is_instance_of::<PyList>() => {
+            let axes: PyResult<Vec<isize>> = axis.try_iter()?.map(|axis| one_axis(&axis?)).collect();
+            Axes::from(&axes?[..])
+        }
+        Some(axis) => Axes::from(one_axis(axis)?),
+    };
+    Ok(if keepdims { axes.keep_dims() } else { axes })
+}
+
+/// The axis that an integer names.
+pub fn one_axis(axis: &Bound<'_, PyAny>) -> PyResult<isize> {
+    axis.extract().map_err(|error: PyErr| match error.is_instance_of::<PyTypeError>(axis.py()) {
+        true => PyTypeError::new_err(format!("an axis is an integer, not `{}`", type_name(axis))),
+        false => PyValueError::new_err("there is no axis of such a number"),
+    })
+}
+
+/// The type of a function's results: that of the argument `dtype`, or the usual one.
+pub fn result(function: Function, dtype: DType, argument: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
+    let possible = results(function, dtype);
+    let name = function.name();
+    let Some(&usual) = possible.first() else {
+        let remedy = match dtype {
+            DType::Complex64 | DType::Complex128 => "use x.real and x.imag",
+            _ => "use x.astype('float64')",
+        };
+        return Err(PyTypeError::new_err(format!("{name} takes no elements of {}: {remedy}", dtype.name())));
+    };
+    let Some(argument) = argument else { return Ok(usual) };
+    let wanted = DType::from_argument(argument)?;
+    if possible.contains(&wanted) || (usual.is_integer() && wanted.is_integer()) {
+        return Ok(wanted);
+    }
+    let names: Vec<&str> = possible.iter().map(|dtype| dtype.name()).collect();
+    let (found, wanted) = (dtype.name(), wanted.name());
+    let or = if usual.is_integer() { ", or another integer type" } else { "" };
+    Err(PyTypeError::new_err(format!(
+        "{name} of {found} has results of {}{or}, not of {wanted}: use x.astype('{wanted}')",
+        names.join(" or ")
+    )))
+}
+
+/// Python's exception for an error.
+pub fn exception(error: &Error) -> PyErr {
+    let text = error.to_string();
+    match error {
+        Error::OutOfMemory { .. } | Error::HostMemory { .. } => PyMemoryError::new_err(text),
+        Error::Axis { .. }
+        | Error::RepeatedAxis { .. }
+        | Error::TooManyAxes { .. }
+        | Error::TooFewAxes { .. }
+        | Error::IndexOverAxes { .. }
+        | Error::Empty { .. }
+        | Error::Shape { .. }
+        | Error::Extent { .. }
+        | Error::ShapeOverflow { .. }
+        | Error::ArrayTooLarge { .. }
+        | Error::TooManyElements(_) => PyValueError::new_err(text),
+        _ => PyRuntimeError::new_err(text),
+    }
+}

@@ -1,0 +1,16 @@
+"""Settings of hypothesis, and what several tests use."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# In CI the same examples are tried each time.
+settings.register_profile(
+    "default",
+    deadline=None,
+    derandomize=bool(os.environ.get("CI")) or os.environ.get("WARPFOLD_PYTHON") == "required",
+    database=None,
+    max_examples=100,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("default")
