@@ -217,19 +217,19 @@ fn wrong_views_and_outputs_are_errors() {
     assert!(matches!(refused(&[1; 33], &[0; 33]), Error::TooManyAxes { .. }));
     // Strides that are not used may be anything.
     let view = host::View::<i32>::from_bytes(&bytes, &[1, 0], &[isize::MIN, 7], 1000).unwrap();
-    assert_eq!(host::sum(&view).unwrap(), 0);
+    assert_eq!(host::sum(view).unwrap(), 0);
     let view = host::View::<i32>::from_bytes(&bytes, &[1, 3, 1], &[isize::MAX, 4, isize::MIN], 0).unwrap();
-    assert_eq!((view.rank(), view.len(), host::sum(&view).unwrap()), (3, 3, 0));
+    assert_eq!((view.rank(), view.len(), host::sum(view).unwrap()), (3, 3, 0));
     let view = host::View::new(&x, &matrix(2, 3)).unwrap();
-    let wrong = host::reduce_into(ops::Sum, &view, 0, &mut [0; 2]).unwrap_err().to_string();
+    let wrong = host::reduce_into(ops::Sum, view, 0, &mut [0; 2]).unwrap_err().to_string();
     assert!(wrong.contains("the output has 2 elements, expected 3"), "{wrong}");
     assert!(matches!(host::reduce(ops::ArgMin, &x[..0], 0), Err(Error::Empty { .. })));
-    assert!(matches!(host::reduce(ops::Sum, &view, 2), Err(Error::Axis { .. })));
-    assert!(host::reduce(Dot, (&view, &x[..2]), 1).unwrap_err().to_string().contains("second input"));
+    assert!(matches!(host::reduce(ops::Sum, view, 2), Err(Error::Axis { .. })));
+    assert!(host::reduce(Dot, (view, &x[..2]), 1).unwrap_err().to_string().contains("second input"));
     // More elements than could be counted, of which all are the same one.
     let one = host::View::<u8>::from_bytes(&[1], &[1 << 51], &[0], 0).unwrap();
-    assert!(matches!(host::sum(&one), Err(Error::TooManyElements(_))));
+    assert!(matches!(host::sum(one), Err(Error::TooManyElements(_))));
     // More outputs than there is memory.
     let many = host::View::<u8>::from_bytes(&[1], &[1 << 49, 1], &[0, 0], 0).unwrap();
-    assert!(matches!(host::reduce(ops::Sum, &many, 1), Err(Error::HostMemory { .. })));
+    assert!(matches!(host::reduce(ops::Sum, many, 1), Err(Error::HostMemory { .. })));
 }

@@ -178,7 +178,7 @@ fn sums_on_the_host_work_after_a_fork() {
         f64::from(sum.value()) == f64::from(expected as f32)
             && warpfold::host::sum(&numbers).unwrap() == expected as f32
             && warpfold::host::reduce_all(warpfold::ops::ArgMax, &numbers).unwrap() == 999
-            && warpfold::host::reduce(warpfold::ops::Max, &of_columns.unwrap(), 0).unwrap().as_slice().len() == 1 << 10
+            && warpfold::host::reduce(warpfold::ops::Max, of_columns.unwrap(), 0).unwrap().as_slice().len() == 1 << 10
     };
     assert!(is_right());
     in_forked_child(|| is_right() && is_right());

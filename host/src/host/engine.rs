@@ -16,7 +16,6 @@ use crate::{Axes, Error, Layout};
 /// A reduction of arrays along axes, by any operator.
 pub struct Reduction<'a, T, const N: usize> {
     views: [View<'a, T>; N],
-    #[cfg_attr(not(feature = "simt"), expect(dead_code, reason = "only the executor takes them"))]
     axes: Axes,
     reduced: Reduced,
 }

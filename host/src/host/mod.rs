@@ -126,7 +126,7 @@ pub fn reduce_all<'a, O: Reduces<T, N>, T: Element, const N: usize>(
 }
 
 /// The sum of all elements: exact and rounded once for floats, in 64 bits for integers. [`reduce_all`] of
-/// [`Sum`](crate::ops::Sum).
+/// [`Sum`].
 ///
 /// # Errors
 /// There are more than 2^50 elements.
