@@ -38,7 +38,7 @@ macro_rules! with_state {
     };
 }
 
-/// A state that was made by an expression for a float type, `$Float`.
+/// The state that an expression makes for a type of elements, which it calls `$Float`.
 macro_rules! for_dtype {
     ($dtype:expr, $Float:ident => $value:expr) => {
         match $dtype {
@@ -81,7 +81,7 @@ pub trait State: Sized + Clone + Send + PartialEq {
     fn dtype(&self) -> DType;
     /// The number of terms.
     fn count(&self) -> u64;
-    /// Adds the terms of another sum. The error is for an `operation`.
+    /// Adds the terms of another sum, whose elements have the same type.
     fn merge(&mut self, other: &Self) -> PyResult<()>;
     /// The sum, rounded once to a type, as an `f64`, which represents it exactly.
     fn value(&self, dtype: DType) -> PyResult<f64>;
@@ -136,7 +136,7 @@ macro_rules! state {
             }
 
             fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-                // Of another kind, or damaged: the error of any type says so.
+                // If they are of another kind or damaged, the error for any type says so.
                 const PRODUCTS: u8 = 16;
                 let state = match bytes.get(5).map(|code| code & !PRODUCTS) {
                     Some(1) => $of::from_bytes(bytes).map(Self::F16),
