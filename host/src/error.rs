@@ -422,8 +422,8 @@ pub enum Error {
 
     /// An operator has an order of its own, which only kernels keep.
     #[error(
-        "reduce on the host: the operator has an order of its own, that of its kernels: enable warpfold's feature `simt`, \
-         which runs them on the host, or reduce on a GPU"
+        "reduce on the host: the operator has an order of its own, that of its kernels: enable warpfold's feature \
+         `simt`, which runs them on the host, or reduce on a GPU"
     )]
     OrderOfKernels,
 

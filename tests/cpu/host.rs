@@ -1,5 +1,5 @@
-//! Reductions in host memory: the cases that Python computed, long inputs and custom operators compared with the executor,
-//! arrays of `ndarray`, and errors.
+//! Reductions in host memory: the cases that Python computed, long inputs and custom operators compared with the
+//! executor, arrays of `ndarray`, and errors.
 
 use ndarray::{Array2, ArrayView2, ShapeBuilder, s};
 use rand::rngs::SmallRng;

@@ -31,8 +31,8 @@ impl Call {
     /// # Safety
     /// `work` exists until [`Call::wait`] has returned, and nobody calls [`Call::begin`] after that.
     pub unsafe fn new(parts: usize, work: &Work<'_>) -> Self {
-        // SAFETY: only the lifetime changes. All uses are between `begin` and the end of `help`, or in `work`, which the
-        // caller calls; and `wait` waits for the former.
+        // SAFETY: only the lifetime changes. All uses are between `begin` and the end of `help`, or in `work`, which
+        // the caller calls; and `wait` waits for the former.
         let work = unsafe { std::mem::transmute::<&Work<'_>, &'static Work<'static>>(work) };
         Self { work, parts, next: AtomicUsize::new(0), helpers: Mutex::default(), done: Condvar::new() }
     }

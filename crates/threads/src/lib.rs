@@ -1,8 +1,8 @@
 //! Threads that work on the parts of a call.
 //!
-//! [`run`] calls a function with the number of each part, on the caller's thread and on those of a pool. The pool is the
-//! process': a child that was forked has none of its parent's threads, and makes its own, without a lock that another
-//! thread might have held during the fork. So a call works in any process, at any time.
+//! [`run`] calls a function with the number of each part, on the caller's thread and on those of a pool. The pool is
+//! the process': a child that was forked has none of its parent's threads, and makes its own, without a lock that
+//! another thread might have held during the fork. So a call works in any process, at any time.
 //!
 //! ```
 //! use std::sync::atomic::{AtomicUsize, Ordering};

@@ -12,7 +12,8 @@ pub const VARIABLE: &str = "WARPFOLD_THREADS";
 static SET: AtomicUsize = AtomicUsize::new(0);
 
 /// The maximum number of threads that work on a call, with the caller's: what was [set](set_max), else the value of the
-/// environment variable `WARPFOLD_THREADS` when this was first asked, else the number of cores that the process may use.
+/// environment variable `WARPFOLD_THREADS` when this was first asked, else the number of cores that the process may
+/// use.
 pub fn max() -> NonZero<usize> {
     static DEFAULT: OnceLock<NonZero<usize>> = OnceLock::new();
     let default = || {
@@ -22,8 +23,8 @@ pub fn max() -> NonZero<usize> {
     NonZero::new(SET.load(Ordering::Relaxed)).unwrap_or_else(|| *DEFAULT.get_or_init(default))
 }
 
-/// Sets the maximum number of threads that work on a call from now on, in the whole process. With 1, a call works on its
-/// caller's thread alone.
+/// Sets the maximum number of threads that work on a call from now on, in the whole process. With 1, a call works on
+/// its caller's thread alone.
 pub fn set_max(threads: NonZero<usize>) {
     SET.store(threads.get(), Ordering::Relaxed);
 }

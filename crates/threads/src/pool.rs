@@ -34,7 +34,8 @@ impl Pool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for helpers, and starts threads if there are fewer. What threads the system refuses, the caller does without.
+    /// Asks for helpers, and starts threads if there are fewer. What threads the system refuses, the caller does
+    /// without.
     fn ask(&'static self, call: &Arc<Call>, helpers: usize) {
         let mut state = self.state();
         while state.threads < helpers && self.start(state.threads) {
@@ -71,8 +72,8 @@ impl Pool {
     }
 }
 
-/// Calls `work` with each number below `parts`, on the caller's thread and on at most [`max`] threads in all. Parts begin
-/// in the order of their numbers. A call from within a part works on its own thread alone.
+/// Calls `work` with each number below `parts`, on the caller's thread and on at most [`max`] threads in all. Parts
+/// begin in the order of their numbers. A call from within a part works on its own thread alone.
 ///
 /// # Panics
 /// If `work` panics, with the same payload; parts that nobody has begun are then left out.

@@ -29,8 +29,8 @@ pub(super) struct Form<const N: usize> {
 }
 
 impl<const N: usize> Form<N> {
-    /// The loops over layouts of equal extents, whose strides count bytes. If `rises`, the indices of the elements of an
-    /// output rise along each axis.
+    /// The loops over layouts of equal extents, whose strides count bytes. If `rises`, the indices of the elements of
+    /// an output rise along each axis.
     pub fn new(layouts: [&Layout; N], reduced: &Reduced, rises: bool) -> Self {
         let mut form = Self {
             starts: layouts.map(|layout| layout.offset() as isize),

@@ -58,8 +58,8 @@ use crate::{Axes, Error, Reduces};
 
 const OPERATION: &str = "reduce on the host";
 
-/// Reduces an array along some axes, to a new array of the others. An operator of two inputs takes a pair, whose extents
-/// are broadcast as in NumPy.
+/// Reduces an array along some axes, to a new array of the others. An operator of two inputs takes a pair, whose
+/// extents are broadcast as in NumPy.
 ///
 /// ```
 /// use warpfold::{Layout, host, ops};
@@ -145,7 +145,8 @@ pub fn max_threads() -> NonZero<usize> {
 }
 
 /// Sets the maximum number of threads that work on a reduction from now on, in the whole process: also for
-/// [`ExactSum::add_slice`](crate::exact::ExactSum::add_slice) and its siblings. With 1, each works on its caller's thread.
+/// [`ExactSum::add_slice`](crate::exact::ExactSum::add_slice) and its siblings. With 1, each works on its caller's
+/// thread.
 pub fn set_max_threads(max: NonZero<usize>) {
     threads::set_max(max);
 }

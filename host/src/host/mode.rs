@@ -68,8 +68,8 @@ fn read() -> Option<Register> {
 #[cfg(target_arch = "aarch64")]
 fn write(register: Register) {
     // SAFETY: writes FPCR with the default, or with what the thread had before it was the default. The first gives
-    // compiled code the mode that it assumes. The compiler moves no access of memory across this, so that all arithmetic
-    // on elements is between the two.
+    // compiled code the mode that it assumes. The compiler moves no access of memory across this, so that all
+    // arithmetic on elements is between the two.
     unsafe { std::arch::asm!("msr fpcr, {}", in(reg) register, options(nostack)) };
 }
 

@@ -165,7 +165,8 @@ impl<'a, T: Element> View<'a, T> {
         Self { layout, ..*self }
     }
 
-    /// The slice that has the elements, and others, if they are aligned and their distances are multiples of their size.
+    /// The slice that has the elements, and others, if they are aligned and their distances are multiples of their
+    /// size.
     pub(super) fn as_slice(&self) -> Option<&'a [T]> {
         let is_whole = |distance: usize| distance.is_multiple_of(size_of::<T>());
         if !is_whole(self.layout.offset())

@@ -1,5 +1,5 @@
-//! Loops over elements in a host's memory, which the compiler divides among the lanes of vectors: without an exit in the
-//! middle, and, where states are integers, in any order.
+//! Loops over elements in a host's memory, which the compiler divides among the lanes of vectors: without an exit in
+//! the middle, and, where states are integers, in any order.
 
 /// Reduces the states of `len` leaves, in any order.
 #[inline(always)]
