@@ -7,7 +7,7 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::simd::{Instructions, Task, dispatch};
 use exact_sum::{ExactDot, Rounded, Summand};
 use half::{bf16, f16};
-use kernels::ops::{Dot, Operator, PairOperator, lanes};
+use kernels::ops::{Dot, Operator, PairOperator};
 
 use super::Reduction;
 use super::engine::Fold;
@@ -131,8 +131,8 @@ where
             let mut state = Dot::NEUTRAL;
             runs(form, kept.at, |starts, strides, extent| {
                 let add = |x: &[T], y: &[T]| {
-                    let of_block = lanes::reduce(x.len(), |i| Dot::lift_pair(x[i], y[i]), Dot::NEUTRAL, Dot::combine);
-                    state = Dot::combine(state, of_block);
+                    let products = x.iter().zip(y).map(|(&x, &y)| Dot::lift_pair(x, y));
+                    state = Dot::combine(state, products.fold(Dot::NEUTRAL, Dot::combine));
                 };
                 // SAFETY: a run of the form, whose loops reach the views' elements.
                 unsafe { blocks(inputs, starts, strides, extent, &mut buffers, add) };

@@ -173,15 +173,14 @@ impl<T: Scalar> Operator<T> for ArgMinOrMax {
         if elements.is_empty() {
             return state;
         }
-        let leaf = |i: usize| elements[i].flipped(self.flip).ordered(self.flip);
-        let highest = T::Ordered::highest_of(elements.len(), leaf);
+        let value = |x: T| x.flipped(self.flip).ordered(self.flip);
+        let highest = T::Ordered::highest_of(elements, value);
         let best = highest.descending_key();
         let [found, index] = state;
         if best > found || best == found && index < index_of(0) {
             return state;
         }
-        lanes::position(elements.len(), |i| leaf(i).is_level(highest))
-            .map_or(state, |i| better(state, [best, index_of(i)]))
+        lanes::position(elements, |x| value(x).is_level(highest)).map_or(state, |i| better(state, [best, index_of(i)]))
     }
     #[inline(always)]
     fn resolve_index(self, state: Candidate, element: impl Fn(u64) -> T) -> Candidate {

@@ -89,8 +89,7 @@ impl<T: Scalar> Operator<T> for MinOrMax {
     }
     #[inline(always)]
     fn fold_slice(self, state: T::Ordered, elements: &[T], _index_of: impl Fn(usize) -> u64) -> T::Ordered {
-        let leaf = |i: usize| elements[i].flipped(self.flip).ordered(self.flip);
-        state.maximum(T::Ordered::highest_of(elements.len(), leaf))
+        state.maximum(T::Ordered::highest_of(elements, |x: T| x.flipped(self.flip).ordered(self.flip)))
     }
     #[inline(always)]
     fn finish(self, state: T::Ordered, _count: u64) -> T {
@@ -135,9 +134,9 @@ impl<T: Scalar> Operator<T> for MinAndMax {
     }
     #[inline(always)]
     fn fold_slice(self, state: Self::State, elements: &[T], _index_of: impl Fn(usize) -> u64) -> Self::State {
-        let leaf = |i: usize| elements[i].flipped(self.flip).ordered(self.flip);
-        let lowest = T::Ordered::lowest_of(elements.len(), leaf);
-        <Self as Operator<T>>::combine(state, T::Ordered::pair(lowest, T::Ordered::highest_of(elements.len(), leaf)))
+        let value = |x: T| x.flipped(self.flip).ordered(self.flip);
+        let lowest = T::Ordered::lowest_of(elements, value);
+        <Self as Operator<T>>::combine(state, T::Ordered::pair(lowest, T::Ordered::highest_of(elements, value)))
     }
     #[inline(always)]
     fn finish(self, state: Self::State, _count: u64) -> T::Pair {

@@ -36,8 +36,7 @@ mod erased;
 mod extremes;
 mod fields;
 mod fixed;
-#[doc(hidden)]
-pub mod lanes;
+mod lanes;
 mod norm;
 mod number;
 mod pairwise;
@@ -270,8 +269,8 @@ pub trait Operator<T: Element>: Copy + Default + 'static {
     #[doc(hidden)]
     #[inline(always)]
     fn fold_slice(self, state: Self::State, elements: &[T], index_of: impl Fn(usize) -> u64) -> Self::State {
-        let leaf = |i: usize| self.lift(elements[i], index_of(i));
-        Self::combine(state, lanes::reduce(elements.len(), leaf, Self::NEUTRAL, Self::combine))
+        let leaf = |i: usize, element: T| self.lift(element, index_of(i));
+        Self::combine(state, lanes::reduce(elements, leaf, Self::NEUTRAL, Self::combine))
     }
 
     /// Whether no further element can change the output for this state.

@@ -83,14 +83,13 @@ impl<T: Scalar> Operator<T> for AnyOrAll {
     /// In flags of the elements' size, which a vector compares without converting them.
     #[inline(always)]
     fn fold_slice(self, state: u8, elements: &[T], _index_of: impl Fn(usize) -> u64) -> u8 {
-        let flags = |i: usize| <Self as Operator<T>>::lift(self, elements[i], 0);
-        let len = elements.len();
+        let flags = |_: usize, x: T| <Self as Operator<T>>::lift(self, x, 0);
         state
             | match size_of::<T>() {
-                8 => lanes::reduce(len, |i| u64::from(flags(i)), 0, |a, b| a | b) as u8,
-                4 => lanes::reduce(len, |i| u32::from(flags(i)), 0, |a, b| a | b) as u8,
-                2 => lanes::reduce(len, |i| u16::from(flags(i)), 0, |a, b| a | b) as u8,
-                _ => lanes::reduce(len, flags, 0, |a, b| a | b),
+                8 => lanes::reduce(elements, |i, x| u64::from(flags(i, x)), 0, |a, b| a | b) as u8,
+                4 => lanes::reduce(elements, |i, x| u32::from(flags(i, x)), 0, |a, b| a | b) as u8,
+                2 => lanes::reduce(elements, |i, x| u16::from(flags(i, x)), 0, |a, b| a | b) as u8,
+                _ => lanes::reduce(elements, flags, 0, |a, b| a | b),
             }
     }
     #[inline(always)]

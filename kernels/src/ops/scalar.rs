@@ -114,10 +114,10 @@ pub trait Ordered: Plain {
     fn maximum(self, other: Self) -> Self;
     /// Whether it is greater than `other`, or is NaN and `other` is not. Zeros are equal.
     fn is_above(self, other: Self) -> bool;
-    /// [`Ordered::maximum`] of `len` values in a host's memory, or [`Ordered::LOWEST`] of none.
-    fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self;
-    /// [`Ordered::minimum`] of `len` values in a host's memory, or [`Ordered::HIGHEST`] of none.
-    fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self;
+    /// [`Ordered::maximum`] of the values of elements in a host's memory, or [`Ordered::LOWEST`] of none.
+    fn highest_of<T: Copy>(elements: &[T], value: impl Fn(T) -> Self) -> Self;
+    /// [`Ordered::minimum`] of the values of elements in a host's memory, or [`Ordered::HIGHEST`] of none.
+    fn lowest_of<T: Copy>(elements: &[T], value: impl Fn(T) -> Self) -> Self;
     /// Whether neither [is above](Ordered::is_above) the other.
     fn is_level(self, other: Self) -> bool;
     /// Gives every NaN the same bits; leaves other values as they are.
@@ -185,12 +185,12 @@ macro_rules! ordered_integers {
                 self > other
             }
             #[inline(always)]
-            fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
-                lanes::reduce(len, value, Self::LOWEST, Ord::max)
+            fn highest_of<T: Copy>(elements: &[T], value: impl Fn(T) -> Self) -> Self {
+                lanes::reduce(elements, |_, element| value(element), Self::LOWEST, Ord::max)
             }
             #[inline(always)]
-            fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
-                lanes::reduce(len, value, Self::HIGHEST, Ord::min)
+            fn lowest_of<T: Copy>(elements: &[T], value: impl Fn(T) -> Self) -> Self {
+                lanes::reduce(elements, |_, element| value(element), Self::HIGHEST, Ord::min)
             }
             #[inline(always)]
             fn is_level(self, other: Self) -> bool {
@@ -237,15 +237,15 @@ macro_rules! ordered_floats {
                 !(self <= other) & !other.is_nan()
             }
             #[inline(always)]
-            fn highest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
+            fn highest_of<T: Copy>(elements: &[T], value: impl Fn(T) -> Self) -> Self {
                 // As integers, because the compiler divides a maximum of integers among the lanes of vectors.
                 let magnitude = |bits: $signed| bits & $signed::MAX;
                 // Rises with the float: the magnitude of a negative number is flipped.
                 let rising = |bits: $signed| bits ^ magnitude(bits >> ($bits::BITS - 1));
                 let infinity = Self::INFINITY.to_bits() as $signed;
                 let (mut highest, mut nans) = (rising(Self::LOWEST.to_bits() as $signed), 0);
-                for i in 0..len {
-                    let bits = value(i).to_bits() as $signed;
+                for &element in elements {
+                    let bits = value(element).to_bits() as $signed;
                     highest = highest.max(rising(bits));
                     // Negative if the magnitude is that of NaN.
                     nans |= infinity - magnitude(bits);
@@ -253,8 +253,8 @@ macro_rules! ordered_floats {
                 if nans < 0 { Self::NAN } else { Self::from_bits(rising(highest) as $bits) }
             }
             #[inline(always)]
-            fn lowest_of(len: usize, value: impl Fn(usize) -> Self) -> Self {
-                -Self::highest_of(len, |i| -value(i))
+            fn lowest_of<T: Copy>(elements: &[T], value: impl Fn(T) -> Self) -> Self {
+                -Self::highest_of(elements, |element| -value(element))
             }
             #[inline(always)]
             fn is_level(self, other: Self) -> bool {
