@@ -30,7 +30,30 @@ pub fn one_axis(axis: &Bound<'_, PyAny>) -> PyResult<isize> {
     })
 }
 
+/// The type of a function's results, and how the argument `dtype` is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// The elements are reduced as they are.
+    Result(DType),
+    /// The elements are converted first, as the array API standard says.
+    OfConverted(DType),
+}
+
 /// The type of a function's results: that of the argument `dtype`, or the usual one.
+pub fn wanted(function: Function, dtype: DType, argument: Option<&Bound<'_, PyAny>>) -> PyResult<Wanted> {
+    if let Some(argument) = argument {
+        let wanted = DType::from_argument(argument)?;
+        // A conversion to a narrower type of floats would round elements.
+        let widens = dtype.is_integer() || dtype == DType::Bool || dtype.size() < wanted.size();
+        let is_direct = results(function, dtype).contains(&wanted);
+        if wanted.is_float() && widens && !is_direct && results(function, wanted).contains(&wanted) {
+            return Ok(Wanted::OfConverted(wanted));
+        }
+    }
+    result(function, dtype, argument).map(Wanted::Result)
+}
+
+/// The type of a function's results without a conversion of the elements.
 pub fn result(function: Function, dtype: DType, argument: Option<&Bound<'_, PyAny>>) -> PyResult<DType> {
     let possible = results(function, dtype);
     let name = function.name();

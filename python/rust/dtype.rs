@@ -86,6 +86,11 @@ impl DType {
         self.is_signed() || matches!(self, UInt8 | UInt16 | UInt32 | UInt64)
     }
 
+    /// Whether this is a type of real floats.
+    pub fn is_float(self) -> bool {
+        matches!(self, Float16 | BFloat16 | Float32 | Float64)
+    }
+
     /// Whether this is a signed integer type.
     pub fn is_signed(self) -> bool {
         matches!(self, Int8 | Int16 | Int32 | Int64)

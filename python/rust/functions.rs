@@ -4,9 +4,9 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::Axes;
 
-use crate::arguments::{axes, exception, one_axis, result};
+use crate::arguments::{Wanted, axes, exception, one_axis, result, wanted};
 use crate::array::HostArray;
-use crate::dtype::DType;
+use crate::dtype::{DType, numpy};
 use crate::layout::Layout;
 use crate::operators::{self, Function, Operand, Reduced};
 use crate::output::{Output, scalar, shape};
@@ -23,7 +23,14 @@ fn reduce<'py>(
     out: Option<&Object<'py>>,
 ) -> PyResult<Object<'py>> {
     let array = HostArray::new(x, function.name())?;
-    let to = result(function, array.dtype, dtype)?;
+    let to = match wanted(function, array.dtype, dtype)? {
+        Wanted::Result(to) => to,
+        Wanted::OfConverted(to) => {
+            let (py, arguments) = (x.py(), (to.to_numpy(x.py())?,));
+            let x = numpy(py)?.call_method1(pyo3::intern!(py, "asarray"), (x,))?;
+            return reduce(function, &x.call_method1(pyo3::intern!(py, "astype"), arguments)?, axes, None, out);
+        }
+    };
     // The operator's results may have more bits than these.
     let of_operator = operators::results(function, array.dtype);
     let of_operator = if of_operator.contains(&to) { to } else { of_operator[0] };
@@ -54,9 +61,9 @@ fn write<'py>(
 
 /// The sum of all elements, or along axes.
 ///
-/// Floats: the exact sum, rounded once, to the type of the elements, or to `dtype`: float64 of float32, float32 of
-/// float16 and bfloat16. Integers and bool: in 64 bits, or in the integer type `dtype`, and wraps. `out` is an array
-/// for the result.
+/// Floats: the exact sum, rounded once, to the type of the elements, or to a wider type `dtype`. Integers and bool: in
+/// 64 bits, or in the integer type `dtype`, and wraps; with a type of floats, the exact sum of the elements as such
+/// floats. `out` is an array for the result.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> float(wf.sum(np.array([1e308, 1e308, -1e308])))

@@ -73,6 +73,22 @@ def test_sums_of_floats_are_exact(data, keepdims):
         assert same(result, expected(x, axis, keepdims, lambda row: sum_of(row, wider), wider))
 
 
+@given(st.data())
+def test_elements_are_converted_to_a_dtype_of_floats_first(data):
+    x = data.draw(arrays([*INTEGERS, BOOL, np.dtype("float16"), BFLOAT16]))
+    axis = data.draw(axes_of(x))
+    for to in (np.dtype("float64"), np.dtype("float32")):
+        converted = x.astype(to)
+        result = wf.sum(x, axis=axis, dtype=to)
+        assert same(result, expected(converted, axis, False, lambda row: sum_of(row, to), to))
+    assert same(wf.prod(x, axis=axis, dtype="float64"), wf.prod(x.astype("float64"), axis=axis))
+    # A narrower type would round elements.
+    with pytest.raises(TypeError, match="astype"):
+        wf.sum(np.ones(3), dtype="float32")
+    out = np.empty((), "float64")
+    assert wf.sum(np.arange(4), dtype="float64", out=out) is out and out == 6.0
+
+
 @given(base_arrays(np.dtype("float64"), (30,)))
 def test_a_sum_equals_fsum_wherever_fsum_returns(x):
     try:
