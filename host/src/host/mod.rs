@@ -109,7 +109,7 @@ pub fn reduce_into<'a, O: Reduces<T, N>, T: Element, const N: usize>(
 /// ```
 /// use warpfold::{host, ops};
 ///
-/// assert_eq!(host::reduce_all(ops::ArgMin, &[3, 1, 2, 1])?, 1);
+/// assert_eq!(host::reduce_all(ops::ArgMin, &[3_i32, 1, 2, 1])?, 1);
 /// # Ok::<(), warpfold::Error>(())
 /// ```
 ///
