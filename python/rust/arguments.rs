@@ -71,7 +71,7 @@ pub fn result(function: Function, dtype: DType, argument: Option<&Bound<'_, PyAn
     }
     let names: Vec<&str> = possible.iter().map(|dtype| dtype.name()).collect();
     let (found, wanted) = (dtype.name(), wanted.name());
-    let or = if usual.is_integer() { ", or another integer type" } else { "" };
+    let or = if usual.is_integer() { ", or of another type of integers or floats" } else { "" };
     Err(PyTypeError::new_err(format!(
         "{name} of {found} has results of {}{or}, not of {wanted}: use x.astype('{wanted}')",
         names.join(" or ")

@@ -368,8 +368,8 @@ def test_wrong_axes_are_errors(name):
 def test_wrong_dtypes_are_errors():
     with pytest.raises(TypeError, match=r"astype\('float32'\)"):
         wf.sum(np.zeros(2), dtype="float32")
-    with pytest.raises(TypeError, match="another integer type"):
-        wf.sum(np.zeros(2, int), dtype="float64")
+    with pytest.raises(TypeError, match="another type of integers or floats"):
+        wf.sum(np.zeros(2, int), dtype="bool")
     with pytest.raises(TypeError, match="x.real"):
         wf.sum(np.zeros(2, complex))
     with pytest.raises(TypeError, match="there is no dtype"):
