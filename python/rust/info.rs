@@ -16,7 +16,7 @@ use pyo3::types::PyDict;
 pub fn info(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let info = PyDict::new(py);
     info.set_item("version", env!("CARGO_PKG_VERSION"))?;
-    info.set_item("threads", crate::threads::max())?;
+    info.set_item("threads", warpfold::host::max_threads().get())?;
     let (driver, devices, why) = match cuda_driver::load() {
         Ok(driver) => {
             let (devices, why) = match devices() {

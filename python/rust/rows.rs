@@ -1,6 +1,6 @@
 //! Walks over the elements of arrays, for results that do not depend on their order.
 
-use std::thread;
+use std::sync::{Mutex, PoisonError};
 
 use crate::layout::Layout;
 
@@ -28,7 +28,7 @@ pub struct Row<const N: usize> {
     pub len: usize,
 }
 
-/// Fewer elements than this are not worth a thread: starting one takes as long as some ten thousand elements.
+/// Fewer elements than this take less time than to wake a thread.
 const ELEMENTS_OF_A_THREAD: usize = 1 << 17;
 
 impl<const N: usize> Rows<N> {
@@ -106,26 +106,18 @@ impl<const N: usize> Rows<N> {
         (0..parts).map(part).collect()
     }
 
-    /// Runs `work` with parts of these elements, on up to `threads` threads, or with all of them if they are one row,
-    /// which exact sums divide themselves. The threads end before this returns, so that a child of `fork` needs none.
-    pub fn on_threads<R: Send>(&self, threads: usize, work: impl Fn(&Self) -> R + Sync) -> Vec<R> {
+    /// Runs `work` with parts of these elements, on the threads of reductions, or with all of them if they are one row,
+    /// which exact sums divide themselves. The results have any order.
+    pub fn on_threads<R: Send>(&self, work: impl Fn(&Self) -> R + Sync) -> Vec<R> {
         let count = self.outer.iter().fold(self.inner.extent, |count, axis| count.saturating_mul(axis.extent));
-        if self.outer.is_empty() {
-            return vec![work(self)];
-        }
-        let parts = self.split((count / ELEMENTS_OF_A_THREAD).clamp(1, threads.max(1)));
-        let (work, own) = (&work, &parts[0]);
-        thread::scope(|scope| {
-            let start = |part| thread::Builder::new().spawn_scoped(scope, move || work(part)).map_err(|_| part);
-            let others: Vec<_> = parts[1..].iter().map(start).collect();
-            let mut results = vec![work(own)];
-            results.extend(others.into_iter().map(|other| match other {
-                Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                // The system has no further thread.
-                Err(part) => work(part),
-            }));
-            results
-        })
+        let most = if self.outer.is_empty() { 1 } else { threads::max().get() };
+        let parts = self.split((count / ELEMENTS_OF_A_THREAD).clamp(1, most));
+        let results = Mutex::new(Vec::with_capacity(parts.len()));
+        threads::run(parts.len(), &|part| {
+            let result = work(&parts[part]);
+            results.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+        });
+        results.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -10,7 +10,6 @@ use warpfold::exact::{Elements, ExactDot, ExactSum, MAX_ELEMENTS, Summand, TooMa
 use crate::array::HostArray;
 use crate::dtype::DType;
 use crate::rows::{Row, Rows};
-use crate::threads;
 
 /// A state whose elements have one of the float types.
 #[derive(Clone, Debug, PartialEq)]
@@ -268,7 +267,7 @@ fn sum_of_rows<T: Summand + AnyBitPattern>(rows: &Rows<1>, bytes: &[u8]) -> Exac
 where
     ExactSum<T>: Send,
 {
-    let sums = rows.on_threads(threads::max(), |rows| {
+    let sums = rows.on_threads(|rows| {
         let mut sum = ExactSum::new();
         rows.for_each(|row| sum.add_elements(elements(&row, 0, bytes)));
         sum
@@ -280,7 +279,7 @@ fn dot_of_rows<T: Summand + AnyBitPattern>(rows: &Rows<2>, [x, y]: [&[u8]; 2]) -
 where
     ExactDot<T>: Send,
 {
-    let sums = rows.on_threads(threads::max(), |rows| {
+    let sums = rows.on_threads(|rows| {
         let mut sum = ExactDot::new();
         rows.for_each(|row| {
             sum.add_elements(elements(&row, 0, x), elements(&row, 1, y)).expect("a row has one length");
@@ -294,7 +293,7 @@ fn squares_of_rows<T: Summand + AnyBitPattern>(rows: &Rows<1>, bytes: &[u8]) -> 
 where
     ExactDot<T>: Send,
 {
-    let sums = rows.on_threads(threads::max(), |rows| {
+    let sums = rows.on_threads(|rows| {
         let mut sum = ExactDot::new();
         rows.for_each(|row| sum.add_squares_of(elements(&row, 0, bytes)));
         sum

@@ -6,11 +6,6 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use warpfold::host;
 
-/// The maximum number of threads.
-pub fn max() -> usize {
-    host::max_threads().get()
-}
-
 /// Sets the maximum number of threads that a call uses.
 ///
 /// Before the first call of this function, it is that of the environment variable `WARPFOLD_THREADS`, or else the
@@ -35,5 +30,5 @@ pub fn set_num_threads(n: isize) -> PyResult<()> {
 /// True
 #[pyfunction]
 pub fn get_num_threads() -> usize {
-    max()
+    host::max_threads().get()
 }
