@@ -149,7 +149,7 @@ impl Gpu {
     /// Keeps memory allocated for this thread's open recording, or for a capture of another library.
     pub(crate) fn keep_for_graph(&self, memories: &[&Memory], operation: &'static str) -> Result<(), Error> {
         // Whoever borrows memory without an owner for work that is captured keeps it allocated.
-        let kept = || memories.iter().filter(|memory| memory.is_kept()).map(|&memory| memory);
+        let kept = || memories.iter().filter(|memory| memory.is_kept()).copied();
         let handle = self.handle();
         let is_recorded = OPEN.with_borrow_mut(|open| {
             let open = open.iter_mut().find(|open| open.handle == handle)?;
