@@ -121,6 +121,30 @@ fn a_stream_is_kept_by_its_owner() {
 }
 
 #[test]
+fn a_handle_may_be_dropped_after_its_stream() {
+    in_child!("borrowed::a_handle_may_be_dropped_after_its_stream", fake_driver::path());
+    let theirs = context_of(0);
+    let before = fake_driver::report();
+    let gpu = Gpu::new(0).unwrap();
+    let stream = stream_in(&theirs);
+    let on_theirs = on(&gpu, &stream);
+    let buffers = [on_theirs.upload(&[1.0_f32; 100]).unwrap(), on_theirs.zeroed(7).unwrap()];
+    // The result is in host memory, which kernels write.
+    on_theirs.sum(&buffers[0]).unwrap();
+    let layout = warpfold::Layout::contiguous(&[100]).unwrap();
+    let reducer = on_theirs.reducer::<_, f32, 1>(ops::Sum, &layout, 0).unwrap();
+    let raw = stream.as_inner().addr() as u64;
+    drop(stream);
+    take_calls();
+    drop((buffers, reducer, on_theirs));
+    let calls = take_calls();
+    assert!(calls.iter().all(|call| call.code == 0 && call.stream != Some(raw)), "{calls:?}");
+    assert!(calls_of("cuMemFree_v2", &calls) > 0 && calls_of("cuMemFreeHost", &calls) == 1, "{calls:?}");
+    drop(gpu);
+    assert_eq!(fake_driver::report(), before);
+}
+
+#[test]
 fn each_stream_has_an_identifier() {
     in_child!("borrowed::each_stream_has_an_identifier", fake_driver::path());
     let (gpu, theirs) = (Gpu::new(0).unwrap(), context_of(0));

@@ -68,8 +68,8 @@ impl Stream {
     /// A stream that other code has created, and will destroy. Null is the legacy default stream of `context`.
     ///
     /// # Safety
-    /// `raw` is a stream of this process, and exists until this value is dropped. No thread begins or ends a capture of
-    /// it during a call with this value.
+    /// `raw` is a stream of this process, and exists during each call with this value, except its drop. No thread begins
+    /// or ends a capture of it during such a call.
     ///
     /// # Errors
     /// [`CudaError::InvalidContext`] if it is a stream of another context; an error of the driver.

@@ -58,7 +58,7 @@ pub trait Backend: Send + Sync + Any {
     /// Frees memory of [`Backend::allocate_on_host`].
     ///
     /// # Safety
-    /// The memory is from this backend, with this size, and is no longer used.
+    /// The memory is from this backend, with this size, and is no longer used, also by no work that was started.
     unsafe fn free_on_host(&self, address: u64, bytes: usize);
 
     /// Frees memory.
@@ -123,8 +123,9 @@ pub trait Backend: Send + Sync + Any {
     /// stream's owner, if there is one.
     ///
     /// # Safety
-    /// `stream` is a stream of this process, and exists until the backend and the owner are dropped. No thread begins
-    /// or ends a capture of it during a call of the backend.
+    /// `stream` is a stream of this process, and exists during each call of the backend, and until the owner is dropped.
+    /// No thread begins or ends a capture of it during such a call. The drop of the backend, and of memory of it, does
+    /// not use the stream.
     unsafe fn on_stream(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Arc<dyn Backend>, Error>;
 
     /// Notes that other libraries may use the stream from now on, and capture it.
@@ -263,7 +264,8 @@ impl Memory {
         Self::allocate(backend, bytes, operation, None)
     }
 
-    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0.
+    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0. It must be forgotten, and not
+    /// dropped, while work that was started may write it.
     pub(crate) fn on_host(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(MAX_ACCESS_BYTES));
         let address = backend.allocate_on_host(bytes, operation)?;

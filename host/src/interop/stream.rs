@@ -11,9 +11,10 @@ use crate::{Error, Gpu};
 /// keeps the stream, and destroys it.
 ///
 /// # Safety
-/// - `stream` is a stream of this process, and exists until all of these are dropped: the handle, its clones, and the
-///   buffers, reducers and recordings made by them.
-/// - During a call of the handle, no other thread begins or ends a capture of the stream.
+/// - `stream` is a stream of this process, and exists during each call of the handle, its clones, and the buffers,
+///   reducers and recordings made by them, and during the first use of such a buffer by another handle. To drop these
+///   values is no such call.
+/// - During a call, no other thread begins or ends a capture of the stream.
 ///
 /// # Errors
 /// The stream is of another CUDA context than the device's primary one, it is the per-thread default stream (2), or

@@ -1,5 +1,6 @@
 //! The memory that a reduction needs besides its input.
 
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use cuda_std::element::Plain;
@@ -132,8 +133,14 @@ impl Gpu {
         let result = if size_of::<R>() <= RESULT_BYTES {
             let slot = workspace.result.take();
             let mut slot = slot.map_or_else(|| Buffer::on_host(&self.backend(), RESULT_LEN), Ok)?;
-            launch(&mut workspace, slot.view_mut().cast::<R>().slice(0, 1)?)?;
-            self.synchronize()?;
+            let launched = launch(&mut workspace, slot.view_mut().cast::<R>().slice(0, 1)?);
+            if let Err(error) = launched.and_then(|()| self.synchronize()) {
+                if self.synchronize().is_err() {
+                    // A kernel may still write it.
+                    mem::forget(slot);
+                }
+                return Err(error);
+            }
             // SAFETY: only the work above writes the slot, and it is done.
             let result = unsafe { slot.read_on_host() };
             workspace.result = Some(slot);

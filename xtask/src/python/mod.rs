@@ -17,6 +17,11 @@ use environment::{Environment, oldest_python};
 /// If this environment variable is `required`, `cargo xtask test` fails where the Python package cannot be tested.
 pub const VARIABLE: &str = "WARPFOLD_PYTHON";
 
+/// The oldest supported Python of this machine.
+pub fn oldest() -> anyhow::Result<PathBuf> {
+    oldest_python().map(|python| python.program)
+}
+
 /// The options of `cargo xtask python`.
 #[derive(Debug, clap::Args)]
 pub struct Options {

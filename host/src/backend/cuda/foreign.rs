@@ -1,6 +1,7 @@
 //! Streams, captures and memory of other libraries.
 
 use std::ffi::{c_int, c_uint, c_void};
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use cuda_driver::{CU_STREAM_PER_THREAD, CUmemorytype, CUpointer_attribute};
@@ -9,6 +10,7 @@ use cust::stream::{Stream, StreamFlags};
 
 use super::{CudaDevice, failed};
 use crate::Error;
+use crate::backend::Owner;
 use crate::backend::captured::{Captured, GraphMemory, OwnedByGraph};
 
 /// The last capture of a stream by another library, while its graph exists.
@@ -21,8 +23,8 @@ impl CudaDevice {
     /// A handle of the device whose work goes to a stream of another library.
     ///
     /// # Safety
-    /// As for [`Stream::borrow`], until the handle is dropped.
-    pub(super) unsafe fn on_borrowed(&self, stream: *mut c_void) -> Result<Self, Error> {
+    /// As for [`Backend::on_stream`](crate::backend::Backend::on_stream).
+    pub(super) unsafe fn on_borrowed(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Self, Error> {
         if stream.cast() == CU_STREAM_PER_THREAD {
             return Err(Error::PerThreadStream);
         }
@@ -32,7 +34,9 @@ impl CudaDevice {
             CudaError::InvalidContext => Error::OtherContext,
             other => failed("borrow a stream")(other),
         })?;
-        Ok(Self::with_stream(&self.shared, stream, false, true))
+        let mut device = Self::with_stream(&self.shared, stream, false);
+        (device.is_shared, device.owner_of_stream) = (AtomicBool::new(true), owner);
+        Ok(device)
     }
 
     /// Whether another library captures the stream's work.

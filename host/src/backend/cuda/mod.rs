@@ -66,13 +66,19 @@ impl CudaDevice {
     fn with_own_stream(shared: &Arc<Shared>, is_recorder: bool) -> Result<Self, Error> {
         let _entered = shared.enter_as_guest()?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
-        Ok(Self::with_stream(shared, stream, is_recorder, false))
+        Ok(Self::with_stream(shared, stream, is_recorder))
     }
 
-    fn with_stream(shared: &Arc<Shared>, stream: Stream, is_recorder: bool, is_shared: bool) -> Self {
-        let (recycled, capture) = (Mutex::default(), LastCapture::default());
-        let (is_shared, shared) = (is_shared.into(), shared.clone());
-        Self { stream, recycled, is_recorder, is_shared, capture, owner_of_stream: None, shared }
+    fn with_stream(shared: &Arc<Shared>, stream: Stream, is_recorder: bool) -> Self {
+        Self {
+            stream,
+            recycled: Mutex::default(),
+            is_recorder,
+            is_shared: AtomicBool::new(false),
+            capture: LastCapture::default(),
+            owner_of_stream: None,
+            shared: shared.clone(),
+        }
     }
 
     fn recycled(&self) -> MutexGuard<'_, Recycled> {
@@ -214,13 +220,10 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn free_on_host(&self, address: u64, _bytes: usize) {
-        // A kernel that writes it may still run. Errors are those of earlier work, which other calls report.
         let Ok(_entered) = self.enter_as_guest() else { return };
-        if self.stream.synchronize().is_ok() {
-            let address = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: as promised by the caller; no kernel of this stream runs.
-            let _ = unsafe { self.shared.driver.cuMemFreeHost(address) };
-        }
+        let address = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: as promised by the caller. An error is that of earlier work, which other calls report.
+        let _ = unsafe { self.shared.driver.cuMemFreeHost(address) };
     }
 
     unsafe fn free(&self, address: u64, bytes: usize, is_own: bool) {
@@ -365,9 +368,7 @@ impl Backend for CudaDevice {
 
     unsafe fn on_stream(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Arc<dyn Backend>, Error> {
         // SAFETY: as promised by the caller.
-        let mut device = unsafe { self.on_borrowed(stream)? };
-        device.owner_of_stream = owner;
-        Ok(Arc::new(device))
+        Ok(Arc::new(unsafe { self.on_borrowed(stream, owner)? }))
     }
 
     fn share_stream(&self) {
