@@ -11,6 +11,7 @@ shape and layout, and are read where they lie. Results are NumPy arrays, or scal
 """
 
 from ._warpfold import (
+    Array,
     ExactDot,
     ExactSum,
     ExactSumOfSquares,
@@ -39,6 +40,7 @@ from ._warpfold import (
 )
 
 __all__ = [
+    "Array",
     "ExactDot",
     "ExactSum",
     "ExactSumOfSquares",

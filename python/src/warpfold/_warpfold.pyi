@@ -4,6 +4,7 @@ from typing import Any, Protocol, Self, final
 from typing_extensions import Buffer
 
 __all__ = [
+    "Array",
     "ExactDot",
     "ExactSum",
     "ExactSumOfSquares",
