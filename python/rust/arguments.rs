@@ -132,6 +132,8 @@ pub fn exception(error: &Error) -> PyErr {
         | Error::Shape { .. }
         | Error::Extent { .. }
         | Error::Offsets { .. }
+        | Error::NotDeviceMemory { .. }
+        | Error::Unaligned { .. }
         | Error::ShapeOverflow { .. }
         | Error::ArrayTooLarge { .. }
         | Error::TooManyElements(_) => PyValueError::new_err(text),

@@ -78,7 +78,7 @@ fn write<'py>(
 ///
 /// Floats: the exact sum, rounded once, to the type of the elements, or to a wider type `dtype`. Integers and bool: in
 /// 64 bits, or in the integer type `dtype`, and wraps; with a type of floats, the exact sum of the elements as such
-/// floats. `out` is an array for the result.
+/// floats. `out` is an array for the result. An array on a GPU has results there, of its library.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> float(wf.sum(np.array([1e308, 1e308, -1e308])))
@@ -102,8 +102,8 @@ pub fn sum<'py>(
 /// The product of all elements, or along axes.
 ///
 /// Floats: rounded at each multiplication, in an order that depends only on the shape and the axes; float16 and
-/// bfloat16 are multiplied as float32. This is slow, 7 to 30 ns an element and 0.3 ms a call on two cores: it runs
-/// the kernels of the GPU on the host. Integers and bool: in 64 bits, or in the integer type `dtype`, and wraps.
+/// bfloat16 are multiplied as float32. In host memory this is slow, 7 to 30 ns an element and 0.3 ms a call on two
+/// cores: it runs the kernels of the GPU on the host. Integers and bool: in 64 bits, or in the integer type `dtype`, and wraps.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> int(wf.prod(np.arange(1, 11)))

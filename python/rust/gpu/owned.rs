@@ -77,7 +77,8 @@ impl Array {
     }
 
     /// A capsule of DLPack. The consumer's stream waits for the result.
-    #[pyo3(signature = (*, stream=None, max_version=None, dl_device=None, copy=None))]
+    // Older versions of JAX pass the stream without its name.
+    #[pyo3(signature = (stream=None, *, max_version=None, dl_device=None, copy=None))]
     fn __dlpack__<'py>(
         slf: &Bound<'py, Self>,
         stream: Option<i64>,

@@ -54,21 +54,10 @@ impl<'py> Target<'py> {
         }
     }
 
-    /// `out`, which must be writable, have this type and shape, be of the same library and on the same device as the
-    /// input, and overlap no input.
+    /// `out`, which must be writable, have this type and shape, and overlap no input. [`Work`] compares the libraries and
+    /// the devices.
     pub fn of_out(out: &Out<'py>, inputs: &[&GpuArray], dtype: DType, extents: &[usize]) -> PyResult<Self> {
         let Out { object, array } = out;
-        let input = inputs[0];
-        if array.class.library != input.class.library {
-            return Err(PyTypeError::new_err(format!(
-                "`out` is an array of another library (`{}`) than the input",
-                type_name(object)
-            )));
-        }
-        if array.device != input.device {
-            let (found, expected) = (array.device, input.device);
-            return Err(PyValueError::new_err(format!("`out` is on device {found}, and the input on {expected}")));
-        }
         check_out(array.is_read_only, array.dtype, &array.elements.extents, dtype, extents)?;
         if inputs.iter().any(|input| array.overlaps(input)) {
             return Err(PyValueError::new_err("`out` overlaps the input: the result would change what is read"));

@@ -29,10 +29,12 @@ impl Work {
         for array in &arrays[1..] {
             if array.device != first.device {
                 let (a, b) = (first.device, array.device);
-                return Err(PyValueError::new_err(format!("arrays on two devices, {a} and {b}")));
+                return Err(PyValueError::new_err(format!(
+                    "the arrays, or an array and `out`, are on two devices, {a} and {b}"
+                )));
             }
             if array.class.library != first.class.library && !is_neutral(array) && !is_neutral(first) {
-                return Err(PyTypeError::new_err("the arrays are of different libraries"));
+                return Err(PyTypeError::new_err("the arrays, or an array and `out`, are of different libraries"));
             }
             work.waits |= matches!(array.order, Order::Wait);
             let other = handle(py, array)?;

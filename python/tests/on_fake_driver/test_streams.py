@@ -122,6 +122,18 @@ def test_events_order_the_work_on_arrays_of_two_streams():
     ]
 
 
+def test_events_order_the_work_on_out_of_another_library():
+    first, second = fake_driver.new_stream(), fake_driver.new_stream()
+    x, out = InterfaceArray(Memory((6, 5)), first), kinds.cupy(Memory((5,)), second)
+    wf.sum(x, axis=0, out=out)
+    take_calls()
+    wf.sum(x, axis=0, out=out)
+    calls = take_calls()
+    assert {call.stream for call in launches(calls)} == {first}
+    waits = [call.stream for call in calls if call.function == "cuStreamWaitEvent"]
+    assert waits == [first, second]
+
+
 @pytest.mark.parametrize("kind", kinds.ALL, ids=kinds.name)
 @pytest.mark.parametrize("current", [None, 0, 1])
 def test_the_current_context_is_the_one_before(kind, current):
