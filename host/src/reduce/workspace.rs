@@ -4,6 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use cuda_std::element::Plain;
 
+use crate::backend::captured::free_released;
 use crate::{Buffer, Error, Gpu, ViewMut};
 
 /// How much of each kind of memory a reduction needs.
@@ -28,6 +29,8 @@ pub(super) struct Workspace {
     pub(super) tickets: Buffer<u32>,
     /// Memory of the host for one result, if a call has needed it.
     result: Option<Buffer<[u64; 2]>>,
+    /// The identifier of the capture by another library whose work uses it.
+    capture: Option<u64>,
 }
 
 impl WorkspaceSize {
@@ -52,6 +55,7 @@ impl Workspace {
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&backend, tickets)?,
             result: None,
+            capture: backend.capture()?.map(|capture| capture.id()),
         })
     }
 
@@ -71,23 +75,33 @@ const INITIAL_SIZE: WorkspaceSize =
     WorkspaceSize { tile_states: 1024, superaccumulators: 16, partials: 4096, tickets: 64 };
 
 /// Workspaces that no call uses at the moment, for the next blocking calls.
+///
+/// A graph of another library may run at any time, so captured work and other work do not share a workspace. The work
+/// of one capture does: it has an order.
 #[derive(Default)]
 pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     /// Takes a workspace with at least this capacity, or makes one.
     pub(super) fn take(&self, gpu: &Gpu, size: WorkspaceSize) -> Result<Workspace, Error> {
+        free_released();
+        let capture = gpu.backend().capture()?.map(|capture| capture.id());
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) =
-            idle.iter().position(|workspace| workspace.workspace_size().max(size) == workspace.workspace_size())
-        {
+        let of_earlier_captures = idle.extract_if(.., |idle| idle.capture.is_some() && idle.capture != capture);
+        let of_earlier_captures: Vec<Workspace> = of_earlier_captures.collect();
+        let is_usable = |idle: &Workspace| idle.capture == capture;
+        let is_large_enough = |idle: &Workspace| idle.workspace_size().max(size) == idle.workspace_size();
+        if let Some(at) = idle.iter().position(|idle| is_usable(idle) && is_large_enough(idle)) {
             let workspace = idle.swap_remove(at);
             drop(idle);
+            drop(of_earlier_captures);
             return Ok(workspace);
         }
         // A workspace that is too small for this call is too small for similar ones, so a larger one replaces it.
-        let previous = idle.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
+        let too_small = idle.iter().rposition(is_usable).map(|at| idle.swap_remove(at));
         drop(idle);
+        drop(of_earlier_captures);
+        let previous = too_small.map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
         Workspace::new(gpu, previous.max(size))
     }
 
