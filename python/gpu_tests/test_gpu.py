@@ -12,7 +12,7 @@ import libraries
 import numpy as np
 import pytest
 import warpfold as wf
-from libraries import ALL, BFLOAT16, COMPLEX, INTEGERS, Cupy, Jax, Numba, Torch, cuda, cupy, delay, elements, jax, jnp
+from libraries import ALL, COMPLEX, INTEGERS, Cupy, Jax, Numba, Torch, cuda, cupy, delay, elements, jax, jnp
 from libraries import same, torch
 
 REDUCTIONS = {

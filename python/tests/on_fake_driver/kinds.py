@@ -1,6 +1,5 @@
 """The kinds of arrays that the tests take."""
 
-import fake_driver
 from fake_arrays import (
     CupyArray,
     Current,
