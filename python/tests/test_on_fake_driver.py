@@ -39,6 +39,26 @@ assert fake_driver.take_calls() == [], "a call of the driver"
     assert result.returncode == 0, result.stdout + result.stderr
 
 
+def test_results_that_live_until_python_ends():
+    script = """
+import fake_driver, warpfold as wf
+from dlpack_structures import Versioned
+from fake_arrays import InterfaceArray, Memory
+fake_driver.use_device(0)
+class AtTheEnd:
+    # The deletion of the last objects, as by a library that is unloaded late.
+    def __init__(self, *kept):
+        self.kept = kept
+    def __del__(self):
+        self.kept = None
+y = wf.sum(InterfaceArray(Memory((6, 5))), axis=0)
+keep = y.__dlpack__(), y.__dlpack__(max_version=(1, 1)), AtTheEnd(y, wf.sum(y).__dlpack__())
+keep[2].cycle = keep
+"""
+    result = run(["-c", script])
+    assert result.returncode == 0 and not result.stderr, result.stdout + result.stderr
+
+
 def test_a_gpu_after_a_fork_is_an_error():
     script = """
 import os

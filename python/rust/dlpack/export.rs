@@ -1,6 +1,7 @@
 //! Capsules of arrays that belong to this package.
 
 use std::ffi::{CStr, c_void};
+use std::mem::ManuallyDrop;
 use std::ptr::{NonNull, null_mut};
 
 use pyo3::ffi::{self, PyObject};
@@ -107,8 +108,8 @@ unsafe extern "C" fn delete<T: Managed>(managed: *mut T) {
     // A tensor is the first field of its `Owned`.
     if let Some(owned) = NonNull::new(managed.cast::<Owned<T>>()) {
         // SAFETY: the pointer comes from the box in `new_capsule`, and this is the only call.
-        let owned = unsafe { Box::from_raw(owned.as_ptr()) };
-        // Dropping the reference needs the GIL.
-        Python::attach(|_| drop(owned));
+        let owned = ManuallyDrop::new(unsafe { Box::from_raw(owned.as_ptr()) });
+        // Dropping the reference needs the GIL. While Python shuts down, it is left to the end of the process.
+        let _ = Python::try_attach(|_| drop(ManuallyDrop::into_inner(owned)));
     }
 }

@@ -17,24 +17,28 @@ use crate::dtype::{DType, TYPES};
 /// A function of a module, which is imported for the first call.
 struct Function {
     module: &'static str,
-    name: &'static str,
+    /// The attributes that lead to the function.
+    path: &'static [&'static str],
     found: PyOnceLock<Py<PyAny>>,
 }
 
 impl Function {
-    const fn new(module: &'static str, name: &'static str) -> Self {
-        Self { module, name, found: PyOnceLock::new() }
+    const fn new(module: &'static str, path: &'static [&'static str]) -> Self {
+        Self { module, path, found: PyOnceLock::new() }
     }
 
     fn get<'py>(&self, py: Python<'py>) -> PyResult<&Bound<'py, PyAny>> {
-        let found = self.found.get_or_try_init(py, || py.import(self.module)?.getattr(self.name).map(Bound::unbind))?;
+        let found = self.found.get_or_try_init(py, || {
+            let module = py.import(self.module)?.into_any();
+            self.path.iter().try_fold(module, |found, name| found.getattr(*name)).map(Bound::unbind)
+        })?;
         Ok(found.bind(py))
     }
 }
 
 /// The stream of a device that CuPy now uses.
 pub fn cupy_stream(py: Python<'_>, device: u32) -> PyResult<*mut c_void> {
-    static CURRENT: Function = Function::new("cupy.cuda", "get_current_stream");
+    static CURRENT: Function = Function::new("cupy", &["cuda", "get_current_stream"]);
     let stream = CURRENT.get(py)?.call1((device,))?;
     let stream: usize = stream.getattr(intern!(py, "ptr"))?.extract()?;
     Ok(stream as *mut c_void)
@@ -42,7 +46,7 @@ pub fn cupy_stream(py: Python<'_>, device: u32) -> PyResult<*mut c_void> {
 
 /// The stream of a device that PyTorch now uses.
 pub fn torch_stream(py: Python<'_>, device: u32) -> PyResult<*mut c_void> {
-    static CURRENT: Function = Function::new("torch.cuda", "current_stream");
+    static CURRENT: Function = Function::new("torch", &["cuda", "current_stream"]);
     let stream = CURRENT.get(py)?.call1((device,))?;
     let stream: usize = stream.getattr(intern!(py, "cuda_stream"))?.extract()?;
     Ok(stream as *mut c_void)
@@ -50,9 +54,9 @@ pub fn torch_stream(py: Python<'_>, device: u32) -> PyResult<*mut c_void> {
 
 /// A new array of CuPy in C order, with any elements.
 pub fn cupy_empty<'py>(py: Python<'py>, device: u32, dtype: DType, extents: &[usize]) -> PyResult<Allocated<'py>> {
-    static EMPTY: Function = Function::new("cupy", "empty");
-    static DEVICE: Function = Function::new("cupy.cuda", "Device");
-    static CURRENT: Function = Function::new("cupy.cuda.runtime", "getDevice");
+    static EMPTY: Function = Function::new("cupy", &["empty"]);
+    static DEVICE: Function = Function::new("cupy", &["cuda", "Device"]);
+    static CURRENT: Function = Function::new("cupy", &["cuda", "runtime", "getDevice"]);
     let empty = EMPTY.get(py)?;
     let make = || empty.call1((PyTuple::new(py, extents)?, dtype.to_numpy(py)?));
     let current: u32 = CURRENT.get(py)?.call0()?.extract()?;
@@ -71,7 +75,7 @@ pub fn cupy_empty<'py>(py: Python<'py>, device: u32, dtype: DType, extents: &[us
 
 /// A new tensor of PyTorch in C order, with any elements.
 pub fn torch_empty<'py>(py: Python<'py>, place: Place, dtype: DType, extents: &[usize]) -> PyResult<Allocated<'py>> {
-    static EMPTY: Function = Function::new("torch", "empty");
+    static EMPTY: Function = Function::new("torch", &["empty"]);
     let arguments = PyDict::new(py);
     arguments.set_item(intern!(py, "dtype"), torch_dtype(py, dtype)?)?;
     if let Place::Gpu(device) = place {

@@ -331,15 +331,15 @@ def module(name, **attributes):
     return made
 
 
-runtime = module("cupy.cuda.runtime", getDevice=lambda: Current.cupy_device)
-cuda = module(
-    "cupy.cuda",
+# Its parts are no modules that can be imported, as in CuPy.
+runtime = types.SimpleNamespace(getDevice=lambda: Current.cupy_device)
+cuda = types.SimpleNamespace(
     get_current_stream=lambda device: FakeStream(Current.cupy_stream),
     Device=CupyDevice,
     runtime=runtime,
 )
 module("cupy", empty=lambda shape, dtype: CupyArray(Memory(shape, dtype, Current.cupy_device)), cuda=cuda)
-torch_cuda = module("torch.cuda", current_stream=lambda device: FakeStream(Current.torch_stream))
+torch_cuda = types.SimpleNamespace(current_stream=lambda device: FakeStream(Current.torch_stream))
 names = [f"{kind}{bits}" for kind in ("int", "uint") for bits in (8, 16, 32, 64)]
 names += ["bool", "float16", "float32", "float64", "complex64", "complex128"]
 module(
