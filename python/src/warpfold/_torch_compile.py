@@ -4,6 +4,8 @@ import functools
 
 import torch
 from torch._dynamo import trace_rules
+from torch._functorch import config as functorch_config
+from torch._guards import TracingContext
 from torch._inductor import config, decomposition
 from torch._inductor.custom_graph_pass import CustomGraphPass, get_hash_for_files
 from torch._inductor.output_code import CompiledFxGraph
@@ -54,11 +56,22 @@ class ExactPass(CustomGraphPass):
     def __call__(self, graph):
         if self.first is not None:
             self.first(graph)
+        self.check_context()
         exact = replacements()
         for node in filter(is_inexact, graph.nodes):
             if node.target not in exact:
                 raise NotImplementedError(f"warpfold.torch cannot make {node.target} exact in a compiled function")
             node.target = exact[node.target]
+
+    def check_context(self):
+        """The backward pass of a function may be compiled later, from a graph that no first pass has made exact."""
+        context = TracingContext.try_get()
+        if context is None:
+            return
+        if self is getattr(config, HOOKS[0]):
+            context.warpfold_is_exact = True
+        elif not getattr(context, "warpfold_is_exact", False):
+            raise RuntimeError(MESSAGE)
 
     def uuid(self):
         own = get_hash_for_files((__file__,))
@@ -75,6 +88,9 @@ class Installed:
     def __init__(self):
         for hook in HOOKS:
             setattr(config, hook, ExactPass(getattr(config, hook)))
+        # What is compiled now is exact later, too: the backward pass is compiled with the forward pass.
+        self.is_backward_compiled = functorch_config.force_non_lazy_backward_lowering
+        functorch_config.force_non_lazy_backward_lowering = True
         # Before a pass sees it, a norm would be decomposed into powers and a sum.
         self.decomposed_norm = decomposition.decompositions.pop(NORM, None)
         decomposition.fast_random_decomps.cache_clear()
@@ -85,6 +101,7 @@ class Installed:
         for hook in HOOKS:
             if isinstance(installed := getattr(config, hook), ExactPass):
                 setattr(config, hook, installed.first)
+        functorch_config.force_non_lazy_backward_lowering = self.is_backward_compiled
         if self.decomposed_norm is not None:
             decomposition.decompositions[NORM] = self.decomposed_norm
         decomposition.fast_random_decomps.cache_clear()
