@@ -15,7 +15,7 @@ tensor(200.)
 `torch.mean` and `torch.linalg.vector_norm`.
 
 >>> torch.ops.warpfold.sum(x.reshape(100, 2), 0)
-tensor([0., 200.])
+tensor([  0., 200.])
 """
 
 import contextlib
