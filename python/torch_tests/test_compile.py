@@ -142,6 +142,9 @@ def test_a_backward_pass_stays_exact(device):
         loss = compiled(bias)
     loss.backward()
     assert_same(bias.grad, reference(exact_sum, weights, [0]))
+    with warpfold.torch.exact():
+        compiled(bias).backward()
+    assert_same(bias.grad, 2 * reference(exact_sum, weights, [0]))
 
 
 def test_a_function_stays_exact(device):

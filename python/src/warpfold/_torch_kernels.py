@@ -107,7 +107,7 @@ def norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         return _euclidean(x, axes, keepdim)
     if ord == 0:
         return _reduce(wf.count_nonzero, x != 0, axes, keepdim).to(x.dtype.to_real())
-    # Of a complex element the modulus, which `x.abs()` does not round correctly.
+    # `x.abs()` of a complex element is not rounded correctly on every device.
     magnitudes = x.abs() if x.dtype in _FLOATS else _euclidean(x, ())
     if ord == 1:
         return _reduce(wf.sum, magnitudes, axes, keepdim)
