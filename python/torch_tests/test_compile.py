@@ -30,8 +30,9 @@ def lowered(monkeypatch):
 
     def record(self, graph_module, *args, **kwargs):
         for node in graph_module.graph.nodes:
-            values = torch.utils._pytree.tree_leaves(node.meta.get("val"))
-            if node.op == "call_function" and any(isinstance(v, torch.Tensor) and (v.is_floating_point() or v.is_complex()) for v in values):
+            values = torch.utils._pytree.tree_leaves(node.meta.get("val")) if node.op == "call_function" else []
+            dtypes = [value.dtype for value in values if isinstance(value, torch.Tensor)]
+            if any(dtype.is_floating_point or dtype.is_complex for dtype in dtypes):
                 names.append(str(node.target))
         lower(self, graph_module, *args, **kwargs)
 

@@ -238,7 +238,7 @@ def test_operators_that_are_composed_of_these(exact, device):
     aten = torch.ops.aten
     for whole in (x.norm(), torch.norm(x), torch.linalg.norm(x), torch.linalg.matrix_norm(x), aten.norm.Scalar(x, 2)):
         assert_same(whole, norm)
-    for by_rows in (x.norm(dim=1), torch.norm(x, 2, 1), torch.linalg.norm(x, dim=1), aten.norm.ScalarOpt_dim(x, 2, [1])):
+    for by_rows in (x.norm(dim=1), torch.norm(x, 2, 1), torch.linalg.norm(x, dim=1), aten.norm.ScalarOpt_dim(x, 2, 1)):
         assert_same(by_rows, rows)
     wide = aten.norm.ScalarOpt_dim_dtype(x, 2, [1], False, dtype=torch.float64)
     assert_same(wide, reference(exact_norm, x.double(), [1]))
@@ -249,6 +249,9 @@ def test_operators_that_are_composed_of_these(exact, device):
         parameter.grad = parameter.detach().clone()
     total = torch.nn.utils.get_total_norm([p.grad for p in parameters])
     assert_same(total, reference(exact_norm, torch.stack([norm, rows[0]])))
+    y = hard(1000, dtype=torch.float32, device=device).clamp(-9, 9)
+    total = reference(exact_sum, (y - y.amax()).exp()).to(device)
+    assert_same(y.logsumexp(0), total.log() + y.amax())
     assert_same(x.sum_to_size(12, 1), reference(exact_sum, x, [1], True))
 
 
@@ -382,6 +385,18 @@ def test_functorch(exact, device):
     y = torch.randn(4, dtype=torch.float64, device=device)
     hessian = torch.func.hessian(vector_norm)(y)
     torch.testing.assert_close(hessian, (torch.eye(4, device=device) - torch.outer(y, y) / y.dot(y)) / y.norm())
+
+
+@pytest.mark.filterwarnings("ignore:There is a performance drop")
+def test_our_operators_and_functorch(device):
+    x = hard(5, 7, dtype=torch.float64, device=device)
+    for name, (_, fractions) in list(FUNCTIONS.items())[:3]:
+        operator = getattr(torch.ops.warpfold, name)
+        assert_same(torch.vmap(operator)(x), reference(fractions, x, [1]))
+        with pytest.raises(NotImplementedError, match="no forward mode"):
+            torch.func.jvp(operator, (x,), (x,))
+        with torch.autograd.forward_ad.dual_level(), pytest.raises(NotImplementedError, match="no forward mode"):
+            operator(torch.autograd.forward_ad.make_dual(x, x))
 
 
 def test_backward_passes_are_exact_in_any_thread(exact, device):

@@ -1,4 +1,4 @@
-"""`torch.compile` while sums are exact: a pass over its graphs, and a check of each compiled graph when it is called."""
+"""`torch.compile` while sums are exact: a pass over its graphs, and a check of each compiled graph at each call."""
 
 # mypy: disable-error-code="import-not-found"
 

@@ -19,6 +19,7 @@ tensor([  0., 200.])
 """
 
 import contextlib
+import functools
 import math
 import threading
 import warnings
@@ -29,6 +30,8 @@ except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
     raise ImportError("warpfold.torch needs PyTorch: install the package torch") from error
+
+from torch.autograd import forward_ad
 
 from . import _torch_compile
 from . import _torch_kernels as kernels
@@ -132,6 +135,21 @@ _OPERATORS = [
 ]
 
 
+def _in_reverse_mode(function):
+    """A kernel that raises an error in forward mode, in which PyTorch would take its tangents for zeros."""
+
+    @functools.wraps(function)
+    def kernel(*args, **kwargs):
+        if forward_ad._current_level >= 0:
+            raise NotImplementedError(
+                "torch.ops.warpfold has no forward mode: use torch.sum, torch.mean or torch.linalg.vector_norm in a block "
+                "of warpfold.torch.exact()"
+            )
+        return function(*args, **kwargs)
+
+    return kernel
+
+
 def _define():
     """Defines the operators: without `custom_op`, which would take 19 us more a call."""
     library = torch.library.Library("warpfold", "DEF")
@@ -140,7 +158,7 @@ def _define():
     for name, first, function, fake, save, backward in _OPERATORS:
         library.define(f"{name}(Tensor self, {first}{_ARGUMENTS}) -> Tensor", tags=tags)
         for key in ("CPU", "CUDA"):
-            library.impl(name, function, key)
+            library.impl(name, _in_reverse_mode(function), key)
         torch.library.register_fake(f"warpfold::{name}", fake, lib=library)
         torch.library.register_autograd(f"warpfold::{name}", backward, setup_context=save, lib=library)
     return library
