@@ -24,6 +24,7 @@ use crate::output::shape;
 /// 'Array'
 #[pyclass(module = "warpfold", frozen)]
 pub struct Array {
+    /// The device's handle, whose later work comes after the result.
     pub gpu: Gpu,
     pub device: u32,
     pub dtype: DType,
@@ -45,7 +46,10 @@ impl Array {
         let bytes = extents.iter().product::<usize>() * dtype.size();
         // The driver may wait for the device.
         let memory = work.run_and_wait(py, |gpu| gpu.zeroed::<u8>(bytes))?;
-        let (gpu, extents, is_done) = (work.gpu.clone(), extents.to_vec(), work.waits);
+        // The stream of the work may be destroyed before the array, and that of the device's handle is not.
+        let gpu = handles::of_device(py, device)?;
+        work.put_before(gpu.clone());
+        let (extents, is_done) = (extents.to_vec(), work.waits);
         let array = Self { gpu, device, dtype, extents, memory, is_done };
         let address = array.address() as usize;
         Ok(Allocated { object: Bound::new(py, array)?.into_any(), address })

@@ -1,5 +1,7 @@
 //! The work of a call: the handle that it is launched by, and its order with that of the arrays' libraries.
 
+use std::cell::RefCell;
+
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::{Error, Gpu};
@@ -12,8 +14,8 @@ use crate::class::Library;
 /// The work of a call.
 pub struct Work {
     pub gpu: Gpu,
-    /// The handles on other streams in which libraries use the arrays.
-    others: Vec<Gpu>,
+    /// The handles on other streams in which the arrays are used.
+    others: RefCell<Vec<Gpu>>,
     /// Whether the host waits for the work before the call returns.
     pub waits: bool,
     is_finished: bool,
@@ -24,7 +26,7 @@ impl Work {
     pub fn new(py: Python<'_>, arrays: &[&GpuArray]) -> PyResult<Self> {
         let first = arrays[0];
         let gpu = handle(py, first)?;
-        let mut work = Self { gpu, others: Vec::new(), waits: false, is_finished: false };
+        let mut work = Self { gpu, others: RefCell::default(), waits: false, is_finished: false };
         work.waits = matches!(first.order, Order::Wait);
         for array in &arrays[1..] {
             if array.device != first.device {
@@ -38,14 +40,25 @@ impl Work {
             }
             work.waits |= matches!(array.order, Order::Wait);
             let other = handle(py, array)?;
-            let stream = other.cuda_stream();
-            let is_known = |gpu: &Gpu| gpu.cuda_stream() == stream;
-            if !is_known(&work.gpu) && !work.others.iter().any(is_known) {
+            if work.is_elsewhere(&other) {
                 work.run(|gpu| gpu.wait_for(&other))?;
-                work.others.push(other);
+                work.put_before(other);
             }
         }
         Ok(work)
+    }
+
+    /// Whether the work does not yet come before that of a handle.
+    fn is_elsewhere(&self, handle: &Gpu) -> bool {
+        let stream = handle.cuda_stream();
+        self.gpu.cuda_stream() != stream && self.others.borrow().iter().all(|gpu| gpu.cuda_stream() != stream)
+    }
+
+    /// Puts later work of a handle after this work, once this is finished.
+    pub fn put_before(&self, handle: Gpu) {
+        if self.is_elsewhere(&handle) {
+            self.others.borrow_mut().push(handle);
+        }
     }
 
     /// Launches.
@@ -69,7 +82,7 @@ impl Work {
 
     fn put_before_others(&mut self, py: Python<'_>) -> Result<(), Error> {
         self.is_finished = true;
-        self.others.iter().try_for_each(|other| other.wait_for(&self.gpu))?;
+        self.others.borrow().iter().try_for_each(|other| other.wait_for(&self.gpu))?;
         if self.waits { py.detach(|| self.gpu.synchronize()) } else { Ok(()) }
     }
 }
