@@ -1,8 +1,10 @@
 #!/usr/bin/env bash
 # Runs warpfold's tests and its benchmark on this machine. Needs only an NVIDIA driver.
 #   ./run.sh                      runs the tests, the examples, and all ladders
-#   ./run.sh cust                 runs the GPU tests of cust and cuda_driver, and the examples
+#   ./run.sh cust                 runs the GPU tests of cust, cuda_driver and the adapter for cudarc, and the examples
 #   ./run.sh unpack               unpacks `bench`, `tests/` and the examples, as every other command does first
+#   ./run.sh python               runs the tests of the Python package with the PyTorch, CuPy, JAX and Numba of python3,
+#                                 and measures its table for `cargo xtask tables`
 #   ./run.sh sanitize [NAME...]   runs the GPU tests, or those whose names contain a NAME, under the four tools of
 #                                 compute-sanitizer (from the CUDA toolkit), one process per processor
 #   ./run.sh tables [NAME...]     measures the tables of docs/benchmarks, or only these runs, in about ten minutes.
@@ -82,7 +84,7 @@ version() {
 # Runs every example on the GPU.
 examples() {
     local example failed=0
-    for example in vecadd operator rust_cuda_guide rust_cuda_vecadd rust_cuda_async_api rust_cuda_gemm; do
+    for example in vecadd operator on_cudarc rust_cuda_guide rust_cuda_vecadd rust_cuda_async_api rust_cuda_gemm; do
         echo "== the example $example"
         ./"$example" || failed=1
     done
@@ -102,6 +104,7 @@ all)
     ;;
 cust)
     tests/cust_gpu || failed=1
+    tests/on_a_device || failed=1
     examples || failed=1
     ;;
 sanitize)
@@ -151,9 +154,21 @@ tables)
     done <<<"$runs"
     ls -l "$folder"
     ;;
+python)
+    [ -d python ] || { echo "this bundle has no Python package: cargo xtask bundle --python adds it" >&2; exit 2; }
+    for package in python/packages/*.whl; do python3 -m zipfile -e "$package" python/site || exit 1; done
+    export PYTHONPATH="$PWD/python/site" PYTHONDONTWRITEBYTECODE=1
+    for tests in gpu_tests torch_tests; do
+        echo "== $tests"
+        python3 -m pytest -q -p no:cacheprovider "python/$tests" || failed=1
+    done
+    folder=${TABLES:-tables}
+    mkdir -p "$folder"
+    python3 python/benchmarks/measure.py >"$folder/python.json" || failed=1
+    ;;
 unpack) ;;
 *)
-    echo "usage: ./run.sh [unpack | cust | sanitize [NAME...] | tables [NAME...]]" >&2
+    echo "usage: ./run.sh [unpack | cust | python | sanitize [NAME...] | tables [NAME...]]" >&2
     exit 2
     ;;
 esac

@@ -108,6 +108,11 @@ impl<T> Clone for View<'_, T> {
 impl<T> Copy for View<'_, T> {}
 
 impl<'a, T: Stored> View<'a, T> {
+    /// All elements of memory.
+    pub(crate) fn of_memory(memory: &'a Memory) -> Self {
+        View { memory, address: memory.address(), len: memory.bytes() / size_of::<T>(), elements: PhantomData }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.len
@@ -179,6 +184,11 @@ impl<'a, T: Stored> From<&'a mut Buffer<T>> for ViewMut<'a, T> {
 }
 
 impl<'a, T: Stored> ViewMut<'a, T> {
+    /// All elements of memory, which nothing else uses meanwhile.
+    pub(crate) fn of_memory(memory: &'a Memory) -> Self {
+        ViewMut { memory, address: memory.address(), len: memory.bytes() / size_of::<T>(), elements: PhantomData }
+    }
+
     /// The same memory as elements of another type. A remainder smaller than one element is left out.
     pub(crate) fn cast<U: Stored>(self) -> ViewMut<'a, U> {
         let len = self.len * size_of::<T>() / size_of::<U>();
@@ -289,7 +299,10 @@ impl Gpu {
     /// The device does not have enough memory.
     pub fn zeroed<T: Stored>(&self, len: usize) -> Result<Buffer<T>, Error> {
         let buffer = Buffer::new(&self.backend(), len, "allocate a buffer")?;
-        self.fill_bytes(&buffer, 0)?;
+        if !buffer.is_empty() {
+            // SAFETY: the buffer's own memory, which earlier work of this handle has used at most.
+            unsafe { self.backend().zero(buffer.memory.address(), buffer.memory.bytes())? };
+        }
         Ok(buffer)
     }
 
@@ -348,6 +361,7 @@ impl Gpu {
     /// The memory belongs to another device, earlier work has failed, there is no memory for a copy, or the bits of an
     /// element are no value of its type (a `bool` that is neither 0 nor 1).
     pub fn download<'f, T: Stored>(&self, from: impl IntoArrayView<'f, T>) -> Result<Vec<T>, Error> {
+        self.refuse_to_record("download")?;
         let from = from.into_array_view();
         match from.as_view() {
             Ok(view) => self.download_view(view),
@@ -413,14 +427,21 @@ impl Gpu {
         unsafe { self.backend().copy(from.address(), to.address(), from.len()) }
     }
 
-    /// Checks that memory belongs to this device, and keeps it for an open recording. All uses of memory call this.
+    /// Checks that memory belongs to this device, and keeps it for an open recording, or a capture of another library.
+    /// All uses of memory call this, or [`Gpu::use_memories`].
     pub(crate) fn use_memory(&self, memory: &Memory, operation: &'static str) -> Result<(), Error> {
-        if !memory.belongs_to(self.own_backend()) {
-            return Err(Error::OtherDevice { operation });
+        self.use_memories(&[memory], operation)
+    }
+
+    /// [`Gpu::use_memory`] of several memories.
+    pub(crate) fn use_memories(&self, memories: &[&Memory], operation: &'static str) -> Result<(), Error> {
+        for memory in memories {
+            if !memory.belongs_to(self.own_backend()) {
+                return Err(Error::OtherDevice { operation });
+            }
+            memory.share_with(self.own_backend())?;
         }
-        memory.share_with(self.own_backend())?;
-        self.keep_for_recording(memory);
-        Ok(())
+        self.keep_for_graph(memories, operation)
     }
 }
 

@@ -465,6 +465,67 @@ pub enum Error {
         operation: &'static str,
     },
 
+    /// Memory of another library cannot be used.
+    #[error("the memory at {address:#x} {found}: pass an address in this device's memory, and extents that fit")]
+    NotDeviceMemory {
+        /// The address.
+        address: u64,
+        /// What is there.
+        found: String,
+    },
+
+    /// The address of an element is not a multiple of its alignment.
+    #[error("the memory at {address:#x} is not aligned for `{ty}`: pass a multiple of {alignment}")]
+    Unaligned {
+        /// The address.
+        address: u64,
+        /// The type of the elements.
+        ty: &'static str,
+        /// Its alignment in bytes.
+        alignment: usize,
+    },
+
+    /// A stream of another library is of another CUDA context.
+    #[error(
+        "the stream is of another CUDA context than the `Gpu`, which has its device's primary context: pass a stream \
+         of that device that was created in its primary context"
+    )]
+    OtherContext,
+
+    /// The per-thread default stream.
+    #[error(
+        "the per-thread default stream (handle 2) is another stream on each thread, and a `Gpu` is used by any thread: \
+         pass a stream that was created, or the legacy default stream (handle 0 or 1)"
+    )]
+    PerThreadStream,
+
+    /// The executor has no streams.
+    #[error("{operation}: the executor has no CUDA streams; use a CUDA device")]
+    NoStreams {
+        /// The operation.
+        operation: &'static str,
+    },
+
+    /// A call that waits for the device was made while another library captures the stream.
+    #[error(
+        "{operation}: another library captures the stream into a graph, and a graph cannot return data to the host: \
+         write the result to memory of the device, or do it before or after the capture"
+    )]
+    Captured {
+        /// The operation.
+        operation: &'static str,
+    },
+
+    /// Memory of another library without an owner was used in a recording.
+    #[error(
+        "{operation}: a recording keeps the memory that it uses, and this is borrowed from another library without an \
+         owner: give it one by `with_owner`"
+    )]
+    BorrowedInRecording {
+        /// The operation.
+        operation: &'static str,
+    },
+
     /// A call that cannot be recorded was made during a recording.
     #[error("{operation}: this cannot be recorded; do it before or after `Gpu::record`")]
     Recording {

@@ -105,7 +105,7 @@ impl Gpu {
         }
     }
 
-    fn on(backend: Arc<dyn Backend>) -> Self {
+    pub(crate) fn on(backend: Arc<dyn Backend>) -> Self {
         let multiprocessors = backend.multiprocessors();
         Self { shared: Arc::new(Shared { workspaces: Workspaces::default(), backend, multiprocessors }) }
     }
@@ -127,7 +127,7 @@ impl Gpu {
     /// The same device and memory with a stream of its own.
     ///
     /// Threads with separate handles do not wait for each other. Both handles can use the same buffers. Nothing orders
-    /// the work of the two handles: before one uses what the other has written, call [`Gpu::synchronize`] on the other.
+    /// the work of the two handles: before one uses what the other has written, call [`Gpu::wait_for`].
     ///
     /// # Errors
     /// The driver has no more streams.
@@ -142,8 +142,35 @@ impl Gpu {
     /// library starts on it is recorded, but the memory that this work uses is not kept. Otherwise it is this handle's
     /// stream, which exists as long as the handle or a buffer made by it. So call this function each time the stream is
     /// used.
+    ///
+    /// Another library may capture its work into a graph; see [`interop::on_stream`](crate::interop::on_stream).
     pub fn cuda_stream(&self) -> Option<*mut c_void> {
-        self.backend().stream()
+        let backend = self.backend();
+        backend.share_stream();
+        backend.stream()
+    }
+
+    /// Lets later work of this handle wait for the work that `other` has started, possibly on another device. The host
+    /// does not wait, except for a CUDA device whose data the executor is to use.
+    ///
+    /// ```
+    /// # let gpu = warpfold::Gpu::first_or_simt()?;
+    /// let other = gpu.fork()?;
+    /// let x = other.upload(&[1.0_f32, 2.0])?;
+    /// let mut y = other.zeroed(2)?;
+    /// other.copy_array(&x, &mut y)?;
+    /// gpu.wait_for(&other)?;
+    /// assert_eq!(gpu.download(&y)?, [1.0, 2.0]);
+    /// # Ok::<(), warpfold::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// This thread records on one of the handles, or work of `other` has failed.
+    pub fn wait_for(&self, other: &Self) -> Result<(), Error> {
+        match other.backend().record_event()? {
+            Some(event) => self.backend().wait_event(&event),
+            None => Ok(()),
+        }
     }
 
     /// The backend that the handle was made for. Work goes to `Gpu::backend`.
@@ -239,7 +266,7 @@ impl Gpu {
     /// The slots are for the parameters of this kernel, and refer to no memory but `memories`, which exists as long as
     /// the kernel runs.
     unsafe fn launch_untyped(&self, launch: &Launch<'_>, memories: &[&Memory]) -> Result<(), Error> {
-        memories.iter().try_for_each(|memory| self.use_memory(memory, "launch"))?;
+        self.use_memories(memories, "launch")?;
         memories.iter().try_for_each(|memory| memory.clean())?;
         // SAFETY: as promised by the caller, and the memory is this device's.
         let launched = unsafe { self.backend().launch(launch) };

@@ -136,22 +136,36 @@ impl Gpu {
         recorder.map_or(Current::Own(self.own_backend()), Current::Recorder)
     }
 
-    /// Refuses an operation of which nothing can be recorded, before any of it is.
+    /// Refuses an operation of which nothing can be recorded, before any of it is. What waits for the device cannot be
+    /// captured by another library either.
     pub(crate) fn refuse_to_record(&self, operation: &'static str) -> Result<(), Error> {
         match self.backend() {
+            Current::Own(backend) if backend.capture()?.is_some() => Err(Error::Captured { operation }),
             Current::Own(_) => Ok(()),
             Current::Recorder(_) => Err(Error::Recording { operation }),
         }
     }
 
-    /// Keeps memory allocated for this thread's open recording, if there is one.
-    pub(crate) fn keep_for_recording(&self, memory: &Memory) {
+    /// Keeps memory allocated for this thread's open recording, or for a capture of another library.
+    pub(crate) fn keep_for_graph(&self, memories: &[&Memory], operation: &'static str) -> Result<(), Error> {
+        // Whoever borrows memory without an owner for work that is captured keeps it allocated.
+        let kept = || memories.iter().filter(|memory| memory.is_kept()).copied();
         let handle = self.handle();
-        OPEN.with_borrow_mut(|open| {
-            if let Some(open) = open.iter_mut().find(|open| open.handle == handle) {
-                open.memory.push(memory.clone());
-            }
+        let is_recorded = OPEN.with_borrow_mut(|open| {
+            let open = open.iter_mut().find(|open| open.handle == handle)?;
+            open.memory.extend(kept().cloned());
+            Some(())
         });
+        if is_recorded.is_some() {
+            let is_complete = kept().count() == memories.len();
+            return if is_complete { Ok(()) } else { Err(Error::BorrowedInRecording { operation }) };
+        }
+        if kept().next().is_some()
+            && let Some(capture) = self.own_backend().capture()?
+        {
+            kept().for_each(|memory| capture.keep(memory));
+        }
+        Ok(())
     }
 }
 
@@ -163,6 +177,9 @@ impl Recording {
     /// work has failed.
     pub fn start(&self) -> Result<(), Error> {
         self.memory.iter().try_for_each(Memory::clean)?;
+        if let Some(capture) = self.gpu.own_backend().capture()? {
+            self.memory.iter().for_each(|memory| capture.keep(memory));
+        }
         // SAFETY: the recording keeps its memory.
         let started = unsafe { self.work.start(&**self.gpu.backend()) };
         if started.is_err() {

@@ -9,17 +9,51 @@ use crate::array::type_name;
 use crate::dtype::DType;
 use crate::operators::{Function, results};
 
+/// The arguments `axis` and `keepdims`.
+pub struct AxesArgument {
+    pub axes: Axes,
+    /// The axes, if not all are reduced.
+    named: Option<Vec<isize>>,
+    keepdims: bool,
+}
+
 /// The axes that an argument names: None for all, an integer, or a tuple or list of integers.
-pub fn axes(axis: Option<&Bound<'_, PyAny>>, keepdims: bool) -> PyResult<Axes> {
-    let axes = match axis {
-        None => Axes::ALL,
+pub fn axes(axis: Option<&Bound<'_, PyAny>>, keepdims: bool) -> PyResult<AxesArgument> {
+    let (axes, named) = match axis {
+        None => (Axes::ALL, None),
         Some(axis) if axis.is_instance_of::<PyTuple>() || axis.is_instance_of::<PyList>() => {
-            let axes: PyResult<Vec<isize>> = axis.try_iter()?.map(|axis| one_axis(&axis?)).collect();
-            Axes::from(&axes?[..])
+            let named: Vec<isize> = axis.try_iter()?.map(|axis| one_axis(&axis?)).collect::<PyResult<_>>()?;
+            (Axes::from(&named[..]), Some(named))
         }
-        Some(axis) => Axes::from(one_axis(axis)?),
+        Some(axis) => {
+            let axis = one_axis(axis)?;
+            (Axes::from(axis), Some(vec![axis]))
+        }
     };
-    Ok(if keepdims { axes.keep_dims() } else { axes })
+    Ok(AxesArgument { axes: if keepdims { axes.keep_dims() } else { axes }, named, keepdims })
+}
+
+impl AxesArgument {
+    /// The extents of the result of a reduction of an array of these extents.
+    pub fn output_extents(&self, extents: &[usize]) -> Result<Vec<usize>, Error> {
+        let (operation, rank) = ("reduce", extents.len());
+        let mut names = vec![None; rank];
+        for &name in self.named.iter().flatten() {
+            let axis = if name < 0 { name.checked_add_unsigned(rank) } else { Some(name) };
+            let axis = axis.and_then(|axis| usize::try_from(axis).ok()).filter(|axis| *axis < rank);
+            let axis = axis.ok_or(Error::Axis { operation, axis: name, rank })?;
+            if let Some(first) = names[axis].replace(name) {
+                return Err(Error::RepeatedAxis { operation, axis, first, second: name });
+            }
+        }
+        let axes = extents.iter().zip(names);
+        let kept = axes.filter_map(|(&extent, name)| match (self.named.is_some() && name.is_none(), self.keepdims) {
+            (true, _) => Some(extent),
+            (false, true) => Some(1),
+            (false, false) => None,
+        });
+        Ok(kept.collect())
+    }
 }
 
 /// The axis that an integer names.
@@ -80,7 +114,13 @@ pub fn result(function: Function, dtype: DType, argument: Option<&Bound<'_, PyAn
 
 /// Python's exception for an error.
 pub fn exception(error: &Error) -> PyErr {
-    let text = error.to_string();
+    let text = match error {
+        Error::NoDriver(why) => format!("this array is on a GPU, and no CUDA driver was found ({why}): see wf.info()"),
+        Error::Captured { .. } => {
+            format!("{error}. A function with `out=`, as wf.sum(x, out=y), writes to memory of the device")
+        }
+        _ => error.to_string(),
+    };
     match error {
         Error::OutOfMemory { .. } | Error::HostMemory { .. } => PyMemoryError::new_err(text),
         Error::Axis { .. }
@@ -91,9 +131,17 @@ pub fn exception(error: &Error) -> PyErr {
         | Error::Empty { .. }
         | Error::Shape { .. }
         | Error::Extent { .. }
+        | Error::Offsets { .. }
+        | Error::NotDeviceMemory { .. }
+        | Error::Unaligned { .. }
         | Error::ShapeOverflow { .. }
         | Error::ArrayTooLarge { .. }
         | Error::TooManyElements(_) => PyValueError::new_err(text),
         _ => PyRuntimeError::new_err(text),
     }
+}
+
+/// The error of two arrays of which one is on a GPU and one is not.
+pub fn two_places() -> PyErr {
+    PyTypeError::new_err("one array is on a GPU and the other in host memory: copy one to where the other is")
 }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyType};
 
-use crate::array::HostArray;
+use crate::array::AnyArray;
 use crate::dtype::DType;
 use crate::states::{Dot, State, Sum, different};
 
@@ -239,12 +239,16 @@ sum_class! {
         Ok(sum)
     }
 
-    /// Adds the elements of an array of any shape and layout.
+    /// Adds the elements of an array of any shape and layout, in host memory or on a GPU.
     #[pyo3(signature = (x, /))]
     fn add(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<()> {
-        let x = HostArray::new(x, "ExactSum")?;
-        self.0.check(py, x.dtype)?;
-        self.0.merge(py, Some(Sum::of(py, &x)?))
+        let x = AnyArray::new(x, "ExactSum")?;
+        self.0.check(py, x.dtype())?;
+        let sum = match &x {
+            AnyArray::Host(x) => Sum::of(py, x)?,
+            AnyArray::Gpu(x) => Sum::of_gpu(py, x)?,
+        };
+        self.0.merge(py, Some(sum))
     }
 
     /// The exact sum divided by the number of elements, rounded once to a dtype: that of the elements, if none is
@@ -291,7 +295,8 @@ sum_class! {
     /// Adds the products of the corresponding elements of two arrays of the same shape, each of any layout.
     #[pyo3(signature = (x, y, /))]
     fn add(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
-        let (x, y) = (HostArray::new(x, "ExactDot")?, HostArray::new(y, "ExactDot")?);
+        let on_host = |x| AnyArray::new(x, "ExactDot")?.on_host("use wf.vecdot(x, y), or copy it to the host");
+        let (x, y) = (on_host(x)?, on_host(y)?);
         self.0.check(py, x.dtype)?;
         self.0.merge(py, Some(Dot::of(py, &x, &y)?))
     }
@@ -319,7 +324,8 @@ sum_class! {
     /// Adds the squares of the elements of an array of any shape and layout.
     #[pyo3(signature = (x, /))]
     fn add(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<()> {
-        let x = HostArray::new(x, "ExactSumOfSquares")?;
+        let remedy = "use wf.sum_of_squares(x) or wf.vector_norm(x), or copy it to the host";
+        let x = AnyArray::new(x, "ExactSumOfSquares")?.on_host(remedy)?;
         self.0.check(py, x.dtype)?;
         self.0.merge(py, Some(Dot::of_squares(py, &x)?))
     }

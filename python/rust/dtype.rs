@@ -30,7 +30,7 @@ pub enum DType {
 use DType::*;
 
 /// All types, each with its name and the size of an element.
-const TYPES: [(DType, &str, usize); 15] = [
+pub const TYPES: [(DType, &str, usize); 15] = [
     (Bool, "bool", 1),
     (Int8, "int8", 1),
     (Int16, "int16", 2),
@@ -79,6 +79,20 @@ impl DType {
             _ => &[],
         };
         kinds.iter().copied().find(|dtype| dtype.size() == size)
+    }
+
+    /// The type in `__cuda_array_interface__`. That has no bfloat16: two bytes without a type stand for it, as in
+    /// PyTorch.
+    pub fn typestr(self) -> String {
+        let kind = match self {
+            Bool => 'b',
+            BFloat16 => 'V',
+            Complex64 | Complex128 => 'c',
+            dtype if dtype.is_signed() => 'i',
+            dtype if dtype.is_integer() => 'u',
+            _ => 'f',
+        };
+        format!("{}{kind}{}", if self.size() == 1 { '|' } else { '<' }, self.size())
     }
 
     /// Whether this is an integer type; `bool` is none.

@@ -2,11 +2,11 @@
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use warpfold::Axes;
 
-use crate::arguments::{Wanted, axes, exception, one_axis, result, wanted};
-use crate::array::HostArray;
+use crate::arguments::{AxesArgument, Wanted, axes, exception, one_axis, result, two_places, wanted};
+use crate::array::{AnyArray, HostArray};
 use crate::dtype::{DType, numpy};
+use crate::gpu;
 use crate::layout::Layout;
 use crate::operators::{self, Function, Operand, Reduced};
 use crate::output::{Output, scalar, shape};
@@ -18,26 +18,41 @@ type Object<'py> = Bound<'py, PyAny>;
 fn reduce<'py>(
     function: Function,
     x: &Object<'py>,
-    axes: Axes,
+    axes: AxesArgument,
     dtype: Option<&Object<'py>>,
     out: Option<&Object<'py>>,
 ) -> PyResult<Object<'py>> {
-    let array = HostArray::new(x, function.name())?;
-    let to = match wanted(function, array.dtype, dtype)? {
+    let py = x.py();
+    let array = AnyArray::new(x, function.name())?;
+    let to = match wanted(function, array.dtype(), dtype)? {
         Wanted::Result(to) => to,
-        Wanted::OfConverted(to) => {
-            let (py, arguments) = (x.py(), (to.to_numpy(x.py())?,));
-            let x = numpy(py)?.call_method1(pyo3::intern!(py, "asarray"), (x,))?;
-            return reduce(function, &x.call_method1(pyo3::intern!(py, "astype"), arguments)?, axes, None, out);
-        }
+        Wanted::OfConverted(to) => return reduce(function, &converted(x, &array, to)?, axes, None, out),
+    };
+    let array = match &array {
+        AnyArray::Host(array) => array,
+        AnyArray::Gpu(array) => return gpu::reduce::reduce(py, function, array, &axes, to, out),
     };
     // The operator's results may have more bits than these.
     let of_operator = operators::results(function, array.dtype);
     let of_operator = if of_operator.contains(&to) { to } else { of_operator[0] };
-    let operand = Operand::from(&array);
-    let reduced = x.py().detach(|| operators::reduce(function, &operand, axes, of_operator));
+    let operand = Operand::from(array);
+    let reduced = py.detach(|| operators::reduce(function, &operand, axes.axes, of_operator));
     let reduced = reduced.map_err(|error| exception(&error))?;
-    write(x.py(), &reduced, 0, to, out, &[&array])
+    write(py, &reduced, 0, to, out, &[array])
+}
+
+/// An array's elements, converted to floats by NumPy or by the array's library.
+fn converted<'py>(x: &Object<'py>, array: &AnyArray, to: DType) -> PyResult<Object<'py>> {
+    let py = x.py();
+    let class = match array {
+        AnyArray::Host(array) => array.maker,
+        AnyArray::Gpu(array) => Some(array.class),
+    };
+    if let Some(class) = class {
+        return gpu::library::converted(x, class, to);
+    }
+    let x = numpy(py)?.call_method1(pyo3::intern!(py, "asarray"), (x,))?;
+    x.call_method1(pyo3::intern!(py, "astype"), (to.to_numpy(py)?,))
 }
 
 /// Writes results, or those at byte `start` of each, to `out` or a new array.
@@ -52,7 +67,7 @@ fn write<'py>(
     // The low bytes of each result.
     let bytes = &reduced.bytes()[start.min(reduced.bytes().len())..];
     if out.is_none() && reduced.extents.is_empty() {
-        return scalar(py, dtype, &bytes[..dtype.size()]);
+        return scalar(py, dtype, &bytes[..dtype.size()], inputs[0]);
     }
     let mut output = Output::new(py, out, dtype, &reduced.extents, inputs)?;
     output.write(bytes, &Layout::spread(&reduced.extents, reduced.stride, dtype.size()));
@@ -63,7 +78,7 @@ fn write<'py>(
 ///
 /// Floats: the exact sum, rounded once, to the type of the elements, or to a wider type `dtype`. Integers and bool: in
 /// 64 bits, or in the integer type `dtype`, and wraps; with a type of floats, the exact sum of the elements as such
-/// floats. `out` is an array for the result.
+/// floats. `out` is an array for the result. An array on a GPU has results there, of its library.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> float(wf.sum(np.array([1e308, 1e308, -1e308])))
@@ -87,8 +102,8 @@ pub fn sum<'py>(
 /// The product of all elements, or along axes.
 ///
 /// Floats: rounded at each multiplication, in an order that depends only on the shape and the axes; float16 and
-/// bfloat16 are multiplied as float32. This is slow, 7 to 30 ns an element and 0.3 ms a call on two cores: it runs
-/// the kernels of the GPU on the host. Integers and bool: in 64 bits, or in the integer type `dtype`, and wraps.
+/// bfloat16 are multiplied as float32. In host memory this is slow, 7 to 30 ns an element and 0.3 ms a call on two
+/// cores: it runs the kernels of the GPU on the host. Integers and bool: in 64 bits, or in the integer type `dtype`, and wraps.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> int(wf.prod(np.arange(1, 11)))
@@ -240,13 +255,18 @@ pub fn min_max<'py>(
     keepdims: bool,
 ) -> PyResult<(Object<'py>, Object<'py>)> {
     let function = Function::MinMax;
-    let array = HostArray::new(x, function.name())?;
-    let dtype = result(function, array.dtype, None)?;
-    let (axes, operand) = (axes(axis, keepdims)?, Operand::from(&array));
-    let reduced = x.py().detach(|| operators::reduce(function, &operand, axes, dtype));
+    let array = AnyArray::new(x, function.name())?;
+    let dtype = result(function, array.dtype(), None)?;
+    let axes = axes(axis, keepdims)?;
+    let array = match &array {
+        AnyArray::Host(array) => array,
+        AnyArray::Gpu(array) => return gpu::reduce::min_max(x.py(), array, &axes),
+    };
+    let operand = Operand::from(array);
+    let reduced = x.py().detach(|| operators::reduce(function, &operand, axes.axes, dtype));
     let reduced = reduced.map_err(|error| exception(&error))?;
     // Each result is a pair.
-    let part = |start| write(x.py(), &reduced, start, dtype, None, &[&array]);
+    let part = |start| write(x.py(), &reduced, start, dtype, None, &[array]);
     Ok((part(0)?, part(dtype.size())?))
 }
 
@@ -289,31 +309,36 @@ pub fn vecdot<'py>(
     axis: isize,
     out: Option<&Object<'py>>,
 ) -> PyResult<Object<'py>> {
-    let (x, y) = (HostArray::new(x1, "vecdot")?, HostArray::new(x2, "vecdot")?);
-    if x.dtype != y.dtype {
-        return Err(different(x.dtype, y.dtype));
+    let py = x1.py();
+    let (x, y) = (AnyArray::new(x1, "vecdot")?, AnyArray::new(x2, "vecdot")?);
+    if x.dtype() != y.dtype() {
+        return Err(different(x.dtype(), y.dtype()));
     }
     // What has a sum of squares has dot products.
-    result(Function::SumOfSquares, x.dtype, None).map_err(|_| {
-        PyTypeError::new_err(format!("vecdot takes no elements of {}: use x.astype('float64')", x.dtype.name()))
+    result(Function::SumOfSquares, x.dtype(), None).map_err(|_| {
+        PyTypeError::new_err(format!("vecdot takes no elements of {}: use x.astype('float64')", x.dtype().name()))
     })?;
     // The axis is counted from the end, before arrays of different ranks are broadcast.
-    let extent = |array: &HostArray| {
-        let extents = &array.layout.extents;
+    let extent = |extents: &[usize]| {
         let at = if axis < 0 { extents.len().checked_add_signed(axis) } else { None };
         at.and_then(|at| extents.get(at).copied()).ok_or_else(|| {
             let (found, rank) = (shape(extents), extents.len());
             PyValueError::new_err(format!("vecdot: axis {axis} of an array of shape {found}: it is from -{rank} to -1"))
         })
     };
-    let (a, b) = (extent(&x)?, extent(&y)?);
+    let (a, b) = (extent(x.extents())?, extent(y.extents())?);
     if a != b {
         return Err(PyValueError::new_err(format!(
             "vecdot: {a} and {b} elements along axis {axis}: they must be equal"
         )));
     }
-    let operands = (Operand::from(&x), Operand::from(&y));
-    let reduced = x1.py().detach(|| operators::vecdot(&operands.0, &operands.1, axis));
+    let (x, y) = match (&x, &y) {
+        (AnyArray::Host(x), AnyArray::Host(y)) => (x, y),
+        (AnyArray::Gpu(x), AnyArray::Gpu(y)) => return gpu::reduce::vecdot(py, [x, y], axis, out),
+        _ => return Err(two_places()),
+    };
+    let operands = (Operand::from(x), Operand::from(y));
+    let reduced = py.detach(|| operators::vecdot(&operands.0, &operands.1, axis));
     let reduced = reduced.map_err(|error| exception(&error))?;
-    write(x1.py(), &reduced, 0, x.dtype, out, &[&x, &y])
+    write(py, &reduced, 0, x.dtype, out, &[x, y])
 }

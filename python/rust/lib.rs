@@ -2,10 +2,13 @@
 
 mod arguments;
 mod array;
+mod class;
 mod classes;
 mod copy;
+mod dlpack;
 mod dtype;
 mod functions;
+mod gpu;
 mod info;
 mod layout;
 mod operators;
@@ -28,6 +31,8 @@ mod _warpfold {
         all, any, argmax, argmin, count_finite, count_nan, count_nonzero, max, mean, min, min_max, prod, sum,
         sum_of_squares, vecdot, vector_norm,
     };
+    #[pymodule_export]
+    use crate::gpu::owned::Array;
     #[pymodule_export]
     use crate::info::info;
     #[pymodule_export]

@@ -4,10 +4,11 @@ use bytemuck::Pod;
 use half::{bf16, f16};
 use warpfold::host::{self, View};
 use warpfold::ops::{self, InElementType};
-use warpfold::{Axes, Element, Error, Reduces};
+use warpfold::{Axes, Element, Error, Gpu, Reduces};
 
 use crate::array::HostArray;
 use crate::dtype::DType;
+use crate::gpu::elements::Elements;
 
 /// A function of the package that reduces an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,6 +117,8 @@ fixed! {
 /// operator in parentheses. `direct`: the results of the operator have the bits of that type, or, for a type of
 /// integers, more bits, which are then cut off. `rounded`: they are `f32`, and are rounded once more. If a function has
 /// several results for a type of elements, the first is that without `dtype`.
+///
+/// `direct` and `rounded` are modules, each with a function for arrays in host memory and one for arrays on a GPU.
 macro_rules! operators {
     ($($function:ident of [$($type:ident)+] to $result:ident, $how:ident($operator:expr);)*) => {
         /// The types of a function's results for a type of elements.
@@ -131,10 +134,39 @@ macro_rules! operators {
         pub fn reduce(function: Function, array: &Operand<'_>, axes: Axes, result: DType) -> Result<Reduced, Error> {
             $($(
                 if (function, array.dtype, result) == ($function, <$type as Item>::DTYPE, $result(array.dtype)) {
-                    return $how::<$type, _>($operator, array, axes);
+                    return $how::on_host::<$type, _>($operator, array, axes);
                 }
             )+)*
             unreachable!("{} of {} to {}", function.name(), array.dtype.name(), result.name())
+        }
+
+        /// Reduces an array on a GPU to an array, with results of one of the types in [`results`] that is not
+        /// [rounded](rounded_from) from another one.
+        pub fn reduce_on_gpu(
+            function: Function,
+            dtype: DType,
+            gpu: &Gpu,
+            elements: &Elements,
+            axes: Axes,
+            result: DType,
+            output: &mut Elements,
+        ) -> Result<(), Error> {
+            $($(
+                if (function, dtype, result) == ($function, <$type as Item>::DTYPE, $result(dtype)) {
+                    return $how::on_gpu::<$type, _>($operator, gpu, elements, axes, output);
+                }
+            )+)*
+            unreachable!("{} of {} to {}", function.name(), dtype.name(), result.name())
+        }
+
+        /// The type that results are rounded from, if the operator's results have another one.
+        pub fn rounded_from(function: Function, dtype: DType, result: DType) -> Option<DType> {
+            $($(
+                if (function, dtype, result) == ($function, <$type as Item>::DTYPE, $result(dtype)) {
+                    return $how::FROM;
+                }
+            )+)*
+            None
         }
     };
 }
@@ -238,19 +270,58 @@ impl<T: Pod + Send> From<host::Array<T>> for Reduced {
     }
 }
 
-fn direct<I: Item, O: Reduces<I::Element, 1>>(operator: O, array: &Operand<'_>, axes: Axes) -> Result<Reduced, Error> {
-    host::reduce(operator, array.view()?, axes).map(Reduced::from)
+mod direct {
+    use super::*;
+
+    pub const FROM: Option<DType> = None;
+
+    pub fn on_host<I, O>(operator: O, array: &Operand<'_>, axes: Axes) -> Result<Reduced, Error>
+    where
+        I: Item,
+        O: Reduces<I::Element, 1>,
+    {
+        host::reduce(operator, array.view()?, axes).map(Reduced::from)
+    }
+
+    pub fn on_gpu<I, O>(
+        operator: O,
+        gpu: &Gpu,
+        elements: &Elements,
+        axes: Axes,
+        output: &mut Elements,
+    ) -> Result<(), Error>
+    where
+        I: Item,
+        O: Reduces<I::Element, 1>,
+    {
+        let elements = elements.borrow::<I::Element>(gpu)?;
+        gpu.reduce_into(operator, elements.view(), axes, output.borrow_mut(gpu)?.view_mut())
+    }
 }
 
 /// Reduces to `f32`, and rounds to the type of the elements.
-fn rounded<I, O>(operator: O, array: &Operand<'_>, axes: Axes) -> Result<Reduced, Error>
-where
-    I: Element + FromF32,
-    O: Reduces<I, 1, Output = f32>,
-{
-    let results = host::reduce(operator, array.view()?, axes)?;
-    let halves: Vec<I> = results.as_slice().iter().map(|&result| I::from_f32(result)).collect();
-    Ok(Reduced { extents: results.extents().to_vec(), results: Box::new(halves), stride: size_of::<I>() })
+mod rounded {
+    use super::*;
+
+    pub const FROM: Option<DType> = Some(DType::Float32);
+
+    pub fn on_host<I, O>(operator: O, array: &Operand<'_>, axes: Axes) -> Result<Reduced, Error>
+    where
+        I: Element + FromF32,
+        O: Reduces<I, 1, Output = f32>,
+    {
+        let results = host::reduce(operator, array.view()?, axes)?;
+        let halves: Vec<I> = results.as_slice().iter().map(|&result| I::from_f32(result)).collect();
+        Ok(Reduced { extents: results.extents().to_vec(), results: Box::new(halves), stride: size_of::<I>() })
+    }
+
+    pub fn on_gpu<I, O>(_: O, _: &Gpu, _: &Elements, _: Axes, _: &mut Elements) -> Result<(), Error>
+    where
+        I: Element,
+        O: Reduces<I, 1>,
+    {
+        unreachable!("no operator has these results")
+    }
 }
 
 /// A type that an `f32` is rounded to.
@@ -270,21 +341,57 @@ impl FromF32 for bf16 {
     }
 }
 
-/// The dot products of two arrays of the same type along an axis, rounded to that type.
-pub fn vecdot(x: &Operand<'_>, y: &Operand<'_>, axis: isize) -> Result<Reduced, Error> {
-    macro_rules! rows {
-        ($($type:ident: $operator:expr;)*) => {
+/// Makes the functions below from rows: a type of elements, the type of the operator's results, and the operator.
+macro_rules! dot_products {
+    ($($type:ident to $result:ident: $operator:expr;)*) => {
+        /// The dot products of two arrays of the same type along an axis. The low bits of each are one of that type.
+        pub fn vecdot(x: &Operand<'_>, y: &Operand<'_>, axis: isize) -> Result<Reduced, Error> {
             match x.dtype {
                 $(<$type as Item>::DTYPE => {
                     host::reduce($operator, (x.view::<$type>()?, y.view::<$type>()?), axis).map(Reduced::from)
                 })*
                 other => unreachable!("vecdot of {}", other.name()),
             }
-        };
-    }
-    rows! {
-        i8: ops::Dot; i16: ops::Dot; i32: ops::Dot; i64: ops::Dot;
-        u8: ops::Dot; u16: ops::Dot; u32: ops::Dot; u64: ops::Dot;
-        f16: InElementType(ops::Dot); bf16: InElementType(ops::Dot); f32: ops::Dot; f64: ops::Dot;
-    }
+        }
+
+        /// The dot products of two arrays on a GPU, in the type of [`of_dot`].
+        pub fn vecdot_on_gpu(
+            dtype: DType,
+            gpu: &Gpu,
+            [x, y]: [&Elements; 2],
+            axis: isize,
+            output: &mut Elements,
+        ) -> Result<(), Error> {
+            match dtype {
+                $(<$type as Item>::DTYPE => {
+                    let (x, y) = (x.borrow::<$type>(gpu)?, y.borrow::<$type>(gpu)?);
+                    gpu.reduce_into($operator, (x.view(), y.view()), axis, output.borrow_mut(gpu)?.view_mut())
+                })*
+                other => unreachable!("vecdot of {}", other.name()),
+            }
+        }
+
+        /// The type of the operator's results for a type of elements.
+        pub fn of_dot(dtype: DType) -> DType {
+            match dtype {
+                $(<$type as Item>::DTYPE => $result(dtype),)*
+                other => other,
+            }
+        }
+    };
+}
+
+dot_products! {
+    i8 to wide: ops::Dot;
+    i16 to wide: ops::Dot;
+    i32 to wide: ops::Dot;
+    i64 to wide: ops::Dot;
+    u8 to wide: ops::Dot;
+    u16 to wide: ops::Dot;
+    u32 to wide: ops::Dot;
+    u64 to wide: ops::Dot;
+    f16 to own: InElementType(ops::Dot);
+    bf16 to own: InElementType(ops::Dot);
+    f32 to own: ops::Dot;
+    f64 to own: ops::Dot;
 }

@@ -1,12 +1,14 @@
-//! Results: new NumPy arrays, NumPy scalars, or the argument `out`.
+//! Results in host memory: new arrays of NumPy or of the input's library, NumPy scalars, or the argument `out`.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyTuple};
 
-use crate::array::HostArray;
+use crate::array::{AnyArray, HostArray};
 use crate::copy;
+use crate::dlpack::Place;
 use crate::dtype::{DType, numpy};
+use crate::gpu::library;
 use crate::layout::Layout;
 
 /// The array that a function writes its result to.
@@ -25,23 +27,13 @@ impl<'py> Output<'py> {
         inputs: &[&HostArray],
     ) -> PyResult<Self> {
         let Some(out) = out else {
-            let arguments = (PyTuple::new(py, extents)?, dtype.to_numpy(py)?);
-            let object = numpy(py)?.call_method1(pyo3::intern!(py, "empty"), arguments)?;
-            let array = HostArray::of_numpy(&object, "`out`")?;
+            let object = empty(py, dtype, extents, inputs[0])?;
+            let array = AnyArray::out(&object)?.on_host("its library has made the result there")?;
             return Ok(Self { object, array });
         };
-        let array = HostArray::of_numpy(out, "`out`")?;
-        if array.is_read_only {
-            return Err(PyValueError::new_err("`out` is read-only"));
-        }
-        if array.dtype != dtype {
-            let (expected, found) = (dtype.name(), array.dtype.name());
-            return Err(PyTypeError::new_err(format!("`out` has dtype {found}, and the result has {expected}")));
-        }
-        if array.layout.extents != extents {
-            let (found, extents) = (shape(&array.layout.extents), shape(extents));
-            return Err(PyValueError::new_err(format!("`out` has shape {found}, and the result has {extents}")));
-        }
+        let remedy = "`out` must be in host memory, as the input is";
+        let array = AnyArray::out(out)?.on_host(remedy)?;
+        check_out(array.is_read_only, array.dtype, &array.layout.extents, dtype, extents)?;
         if inputs.iter().any(|input| array.overlaps(input)) {
             return Err(PyValueError::new_err("`out` overlaps the input: the result would change what is read"));
         }
@@ -61,8 +53,50 @@ impl<'py> Output<'py> {
     }
 }
 
-/// A scalar of NumPy with the value that these bytes have.
-pub fn scalar<'py>(py: Python<'py>, dtype: DType, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+/// A new array in C order, with any elements, of the library of an input or of NumPy.
+fn empty<'py>(py: Python<'py>, dtype: DType, extents: &[usize], like: &HostArray) -> PyResult<Bound<'py, PyAny>> {
+    match like.maker {
+        Some(class) => match class.table {
+            Some(table) => Ok(table.allocate(py, Place::Host, dtype, extents)?.object),
+            None => Ok(library::torch_empty(py, Place::Host, dtype, extents)?.object),
+        },
+        None => {
+            let arguments = (PyTuple::new(py, extents)?, dtype.to_numpy(py)?);
+            numpy(py)?.call_method1(pyo3::intern!(py, "empty"), arguments)
+        }
+    }
+}
+
+/// Refuses `out` unless it can be written, and has the type and the shape of the result.
+pub fn check_out(
+    is_read_only: bool,
+    found: DType,
+    found_extents: &[usize],
+    dtype: DType,
+    extents: &[usize],
+) -> PyResult<()> {
+    if is_read_only {
+        return Err(PyValueError::new_err("`out` is read-only"));
+    }
+    if found != dtype {
+        let (expected, found) = (dtype.name(), found.name());
+        return Err(PyTypeError::new_err(format!("`out` has dtype {found}, and the result has {expected}")));
+    }
+    if found_extents != extents {
+        let (found, extents) = (shape(found_extents), shape(extents));
+        return Err(PyValueError::new_err(format!("`out` has shape {found}, and the result has {extents}")));
+    }
+    Ok(())
+}
+
+/// The result of a reduction to one element, which has these bytes: a scalar of NumPy, or an array without axes of the
+/// library of the input.
+pub fn scalar<'py>(py: Python<'py>, dtype: DType, bytes: &[u8], like: &HostArray) -> PyResult<Bound<'py, PyAny>> {
+    if like.maker.is_some() {
+        let mut output = Output::new(py, None, dtype, &[], &[like])?;
+        output.write(bytes, &Layout::spread(&[], dtype.size(), dtype.size()));
+        return Ok(output.into_array());
+    }
     // With fewer calls than by an array without axes.
     let arguments = (PyBytes::new(py, bytes), dtype.to_numpy(py)?);
     numpy(py)?.call_method1(pyo3::intern!(py, "frombuffer"), arguments)?.get_item(0)

@@ -4,7 +4,8 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
 use crate::arguments::one_axis;
-use crate::array::HostArray;
+use crate::array::AnyArray;
+use crate::gpu;
 use crate::layout::Layout;
 use crate::output::{Output, shape};
 
@@ -20,8 +21,8 @@ use crate::output::{Output, shape};
 #[pyo3(signature = (x, /, axes))]
 pub fn permute_dims<'py>(x: &Bound<'py, PyAny>, axes: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let axes: Vec<isize> = axes.try_iter()?.map(|axis| one_axis(&axis?)).collect::<PyResult<_>>()?;
-    let array = HostArray::new(x, "permute_dims")?;
-    let rank = array.layout.extents.len();
+    let array = AnyArray::new(x, "permute_dims")?;
+    let rank = array.extents().len();
     let from_start = |axis: isize| if axis < 0 { axis.checked_add_unsigned(rank) } else { Some(axis) };
     let order: Option<Vec<usize>> =
         axes.iter().map(|&axis| usize::try_from(from_start(axis)?).ok().filter(|axis| *axis < rank)).collect();
@@ -42,8 +43,8 @@ pub fn permute_dims<'py>(x: &Bound<'py, PyAny>, axes: &Bound<'py, PyAny>) -> PyR
 #[pyfunction]
 #[pyo3(signature = (x, /))]
 pub fn matrix_transpose<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let array = HostArray::new(x, "matrix_transpose")?;
-    let extents = &array.layout.extents;
+    let array = AnyArray::new(x, "matrix_transpose")?;
+    let extents = array.extents();
     let mut order: Vec<usize> = (0..extents.len()).collect();
     let Some(first) = extents.len().checked_sub(2) else {
         return Err(PyValueError::new_err(format!("an array of shape {} has no matrices", shape(extents))));
@@ -52,7 +53,11 @@ pub fn matrix_transpose<'py>(x: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny
     permuted(x.py(), &array, &order)
 }
 
-fn permuted<'py>(py: Python<'py>, array: &HostArray, order: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+fn permuted<'py>(py: Python<'py>, array: &AnyArray, order: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    let array = match array {
+        AnyArray::Host(array) => array,
+        AnyArray::Gpu(array) => return gpu::permute::permuted(py, array, order),
+    };
     let extents: Vec<usize> = order.iter().map(|&axis| array.layout.extents[axis]).collect();
     let strides = order.iter().map(|&axis| array.layout.strides[axis]).collect();
     let layout = Layout::new(extents, Some(strides), array.layout.size)?;

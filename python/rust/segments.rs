@@ -6,9 +6,12 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::exact::{Elements, Rounded, Summand};
 
-use crate::array::HostArray;
+use crate::arguments::{result, two_places};
+use crate::array::{AnyArray, HostArray};
 use crate::dtype::DType;
+use crate::gpu;
 use crate::layout::Layout;
+use crate::operators::Function;
 use crate::output::{Output, shape};
 
 /// The sums of segments of a vector: that at `i` is of `x[offsets[i]:offsets[i + 1]]`.
@@ -27,12 +30,20 @@ pub fn segment_sum<'py>(
     out: Option<&Bound<'py, PyAny>>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = x.py();
-    let (x, offsets) = (HostArray::new(x, "segment_sum")?, HostArray::new(offsets, "segment_sum")?);
-    let &[len] = &x.layout.extents[..] else {
-        let found = shape(&x.layout.extents);
+    let (x, offsets) = (AnyArray::new(x, "segment_sum")?, AnyArray::new(offsets, "segment_sum")?);
+    let &[len] = x.extents() else {
+        let found = shape(x.extents());
         return Err(PyValueError::new_err(format!("segment_sum takes a vector, not an array of shape {found}")));
     };
-    let ends = checked_offsets(&offsets, len)?;
+    let dtype = result(Function::Sum, x.dtype(), None)?;
+    let (x, offsets) = match (&x, &offsets) {
+        (AnyArray::Host(x), AnyArray::Host(offsets)) => (x, offsets),
+        (AnyArray::Gpu(x), AnyArray::Gpu(offsets)) => {
+            return gpu::segments::segment_sum(py, x, offsets, dtype, out);
+        }
+        _ => return Err(two_places()),
+    };
+    let ends = checked_offsets(offsets, len)?;
     let (start, stride, bytes) = (x.layout.start, x.layout.strides[0], x.bytes());
     let vector = Vector { bytes, start, stride };
     let sums = match x.dtype {
@@ -49,21 +60,10 @@ pub fn segment_sum<'py>(
         DType::UInt32 => py.detach(|| vector.wrapping::<u32>(&ends, i64::from)),
         DType::UInt64 => py.detach(|| vector.wrapping::<u64>(&ends, u64::cast_signed)),
         DType::Bool => py.detach(|| vector.wrapping::<u8>(&ends, |element| i64::from(element != 0))),
-        DType::Complex64 | DType::Complex128 => {
-            let name = x.dtype.name();
-            return Err(PyTypeError::new_err(format!(
-                "segment_sum takes no elements of {name}: use x.real and x.imag"
-            )));
-        }
-    };
-    let dtype = match x.dtype {
-        DType::Bool => DType::Int64,
-        dtype if dtype.is_signed() => DType::Int64,
-        dtype if dtype.is_integer() => DType::UInt64,
-        dtype => dtype,
+        DType::Complex64 | DType::Complex128 => unreachable!("there are no sums of {}", x.dtype.name()),
     };
     let extents = vec![ends.len() - 1];
-    let mut output = Output::new(py, out, dtype, &extents, &[&x, &offsets])?;
+    let mut output = Output::new(py, out, dtype, &extents, &[x, offsets])?;
     output.write(&sums, &Layout::new(extents, None, dtype.size())?);
     Ok(output.into_array())
 }

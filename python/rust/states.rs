@@ -9,6 +9,8 @@ use warpfold::exact::{Elements, ExactDot, ExactSum, MAX_ELEMENTS, Summand, TooMa
 
 use crate::array::HostArray;
 use crate::dtype::DType;
+use crate::gpu::array::GpuArray;
+use crate::gpu::work::Work;
 use crate::rows::{Row, Rows};
 
 /// A state whose elements have one of the float types.
@@ -190,6 +192,16 @@ impl Sum {
         let rows = Rows::new([&x.layout]);
         let (dtype, bytes) = (x.dtype, x.bytes());
         py.detach(|| Ok(for_dtype!(dtype, Float => sum_of_rows::<Float>(&rows, bytes))))
+    }
+
+    /// The exact sum of the elements of an array on a GPU. The host waits for it.
+    pub fn of_gpu(py: Python<'_>, x: &GpuArray) -> PyResult<Self> {
+        let (elements, work) = (&x.elements, Work::new(py, &[x])?);
+        let sum = for_dtype!(x.dtype, Float => {
+            work.run_and_wait(py, |gpu| gpu.exact_sum(elements.borrow::<Float>(gpu)?.view()))?
+        });
+        work.finish(py)?;
+        Ok(sum)
     }
 
     /// The mean, rounded once to a type.

@@ -6,6 +6,7 @@ import itertools
 import os
 import resource
 import signal
+import subprocess
 import sys
 
 import ml_dtypes
@@ -144,16 +145,23 @@ def test_a_right_interface_of_another_class_is_read():
     assert total(Interface(shape=(0,), data=(0, True))) == 0.0
 
 
-def test_dlpack_of_a_gpu_is_refused_before_it_is_exported():
-    class OnGpu:
-        def __dlpack__(self, **arguments):
-            raise AssertionError("exported")
-
-        def __dlpack_device__(self):
-            return (2, 0)
-
-    with pytest.raises(TypeError, match=r"x.cpu\(\)"):
-        wf.ExactSum(OnGpu())
+def test_an_array_on_a_gpu_without_a_driver_is_refused_before_it_is_exported():
+    script = """
+import warpfold as wf
+class OnGpu:
+    def __dlpack__(self, **arguments):
+        raise AssertionError("exported")
+    def __dlpack_device__(self):
+        return (2, 0)
+try:
+    wf.ExactSum(OnGpu())
+except RuntimeError as error:
+    assert "no CUDA driver was found" in str(error), error
+else:
+    raise AssertionError("no error")
+"""
+    environment = os.environ | {"WARPFOLD_LIBCUDA": "none"}
+    subprocess.run([sys.executable, "-c", script], env=environment, check=True)
 
 
 def test_errors_of_a_producer_are_passed_on():

@@ -326,10 +326,10 @@ def test_out_must_fit():
         (x[0], ValueError, "overlaps"),
         (x[1, ::-1], ValueError, "overlaps"),
         (x.T[:, 0], ValueError, "overlaps"),
-        ([0.0, 0.0, 0.0], TypeError, "NumPy array, not `list`"),
-        (memoryview(np.zeros(3)), TypeError, "NumPy array"),
+        ([0.0, 0.0, 0.0], TypeError, "an array, not `list`"),
+        (memoryview(np.zeros(3)).toreadonly(), ValueError, "read-only"),
         (np.ma.zeros(3), TypeError, "masked"),
-        (np.float64(0), TypeError, "NumPy array"),
+        (np.float64(0), TypeError, "an array, not `numpy.float64`"),
         (np.zeros(3, ">f8"), TypeError, "big-endian"),
     ]
     for out, error, message in wrong:
@@ -338,6 +338,9 @@ def test_out_must_fit():
     assert (x == before).all() and (read_only == 0).all()
     zero = np.zeros(())
     assert wf.sum(x, out=zero) is zero and zero == 15.0
+    buffer = np.zeros(3)
+    wf.sum(x, axis=0, out=memoryview(buffer))
+    assert buffer.tolist() == [3.0, 5.0, 7.0]
     logical = np.zeros(2, bool)
     assert wf.any(x, axis=1, out=logical) is logical and logical.all()
 

@@ -51,6 +51,7 @@ mod exact_ways;
 mod exact_wide;
 mod examples;
 mod host;
+mod interop;
 mod partials;
 mod ptx;
 mod reductions;

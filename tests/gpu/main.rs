@@ -3,6 +3,7 @@
 //! Without a device every test is shown as ignored, and a line gives the reason.
 
 mod exact_cross;
+mod interop;
 mod large;
 mod reductions;
 mod refused;
@@ -157,6 +158,14 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
     };
     add("many threads do everything at once".into(), Box::new(soaked));
+    let others: [(&str, fn(&Gpu) -> Result<(), Failed>); 5] = [
+        ("borrowed streams are in order", interop::borrowed_streams_are_in_order),
+        ("the default stream is in order", interop::the_default_stream_is_in_order),
+        ("handles wait for each other", interop::handles_wait_for_each_other),
+        ("captured sums are replayed", interop::captured_sums_are_replayed),
+        ("wrong memory and streams are refused", interop::wrong_memory_and_streams_are_refused),
+    ];
+    others.into_iter().for_each(|(name, test)| add(format!("other libraries: {name}"), Box::new(test)));
     // A trial for each size: compute-sanitizer takes minutes for the larger ones, and runs them side by side.
     for (len, seed) in
         [0, 1, 127, 4096, 8193, 100_000, if is_sanitized() { 150_001 } else { 1_000_003 }].into_iter().zip(38..)

@@ -52,16 +52,21 @@ pub fn public_functions() -> Vec<String> {
     functions
 }
 
+/// Calls every function that needs a handle only, and verifies each call.
+pub fn call_with(witness: &mut Witness, gpu: &Gpu) {
+    copies(witness, gpu);
+    reductions(witness, gpu);
+    exact_sums(witness, gpu);
+    recordings(witness, gpu);
+}
+
 /// Calls every function, and verifies each call.
 pub fn call_everything(witness: &mut Witness) {
     handles(witness);
     let gpu = Gpu::with_libraries(0, &[&TEST_KERNELS]).unwrap();
     let stream = stream_of(&gpu);
     witness.verify("Gpu::with_libraries", stream);
-    copies(witness, &gpu);
-    reductions(witness, &gpu);
-    exact_sums(witness, &gpu);
-    recordings(witness, &gpu);
+    call_with(witness, &gpu);
     let x = gpu.upload(&[1.0_f32; 100]).unwrap();
     let mut out = gpu.zeroed(64 * INDEX_WORDS).unwrap();
     let kernel = indices::handle().with_block(64);
@@ -103,6 +108,9 @@ fn handles(witness: &mut Witness) {
     witness.verify("Gpu::sum", Allowed { waits_for: Some(stream), ..of_other.into() });
     other.sum(&x).unwrap();
     witness.verify("Gpu::sum", of_other);
+    // An event is recorded in the one stream, and the other one waits for it.
+    other.wait_for(&gpu).unwrap();
+    witness.verify("Gpu::wait_for", Allowed { waits_for: Some(stream), ..of_other.into() });
     drop(gpu);
     witness.verify("drop of a handle", stream);
     drop(x);

@@ -3,6 +3,7 @@
 //! Each test runs again in a child process, because a process loads a driver only once, and because a fork copies only
 //! the thread that calls it. If the kernels were built without PTX, the fake driver gets stubs.
 
+mod borrowed;
 mod calls;
 mod witness;
 

@@ -44,7 +44,7 @@ const DISTURBING: [&str; 14] = [
 const LAUNCHES: [&str; 2] = ["cuLaunchKernel", "cuLaunchKernelEx"];
 
 /// The other functions.
-const OTHERS: [&str; 17] = [
+const OTHERS: [&str; 19] = [
     "cuEventCreate",
     "cuEventElapsedTime",
     "cuEventRecord",
@@ -62,6 +62,8 @@ const OTHERS: [&str; 17] = [
     "cuStreamBeginCapture_v2",
     "cuStreamCreateWithPriority",
     "cuStreamEndCapture",
+    "cuStreamIsCapturing",
+    "cuStreamWaitEvent",
 ];
 
 /// The stream of a handle, or of this thread's recording on it.
@@ -126,7 +128,8 @@ impl Witness {
             if DISTURBING.contains(&function) {
                 assert!(is_relaxed, "{what}: a capture of another library survives");
             }
-            let is_allowed_wait = function == "cuStreamSynchronize" && of_call == waits_for;
+            let is_wait = ["cuStreamSynchronize", "cuEventRecord", "cuStreamIsCapturing"].contains(&function);
+            let is_allowed_wait = is_wait && of_call == waits_for;
             if let Some(of_call) = of_call.filter(|_| !is_allowed_wait) {
                 assert_eq!(of_call, stream, "{what}: the stream is the handle's");
             }

@@ -155,11 +155,15 @@ The tests need a Python of 3.11 or later, and install packages from PyPI under t
 Copy the folder to the GPU machine. There, run in it:
   ./run.sh           the tests, the examples and the benchmark
   ./run.sh tables    the measurements of docs/benchmarks, as JSON for `cargo xtask tables`
-  ./run.sh sanitize  the GPU tests under compute-sanitizer")]
+  ./run.sh sanitize  the GPU tests under compute-sanitizer
+  ./run.sh python    the tests of the Python package with PyTorch, CuPy, JAX and Numba, if the bundle has it")]
     Bundle {
         /// The architectures, separated by commas; a GPU runs PTX for its own and for older architectures
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]
         arch: Vec<Arch>,
+        /// Adds the wheel that `cargo xtask python --wheel` made last, and its tests, for this version of Python
+        #[arg(long, value_name = "VERSION", num_args = 0..=1, default_missing_value = "3.12")]
+        python: Option<String>,
     },
     /// Writes docs/benchmarks/DEVICE.md from the JSON files of `./run.sh tables`
     #[command(after_help = "Examples:
@@ -218,7 +222,9 @@ fn main() -> ExitCode {
         Task::BuildPtx { arch, verify, .. } => build_ptx::run(&arch, verify).map(|()| 0),
         Task::Bench { arguments } => bench(&arguments),
         Task::Test { all, arguments } => test(all, &arguments),
-        Task::Bundle { arch } => progress::with_progress("building the bundle", || bundle::run(&arch)).map(|()| 0),
+        Task::Bundle { arch, python } => {
+            progress::with_progress("building the bundle", || bundle::run(&arch, python.as_deref())).map(|()| 0)
+        }
         Task::Api { renew } => api::run(renew).map(|()| 0),
         Task::Python(options) => python::run(&options),
         Task::Package(options) => package::run(&options).map(|()| 0),

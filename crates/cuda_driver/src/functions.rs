@@ -292,6 +292,10 @@ functions! {
     cuStreamGetFlags(stream: CUstream, flags: *mut c_uint);
     (5, 5) "A stream's priority."
     cuStreamGetPriority(stream: CUstream, priority: *mut c_int);
+    (9, 2) "A stream's context."
+    cuStreamGetCtx(stream: CUstream, context: *mut CUcontext);
+    (12, 0) "A stream's identifier, which no other stream of the process has, before or after."
+    cuStreamGetId(stream: CUstream, id: *mut c_ulonglong);
     (2, 0) "Waits for a stream's work."
     cuStreamSynchronize(stream: CUstream);
     (2, 0) "Whether a stream's work has completed: success, or `CUDA_ERROR_NOT_READY`."
@@ -316,6 +320,13 @@ functions! {
     // Memory.
     (3, 2) "The free and the total memory in bytes."
     cuMemGetInfo_v2(free: *mut usize, total: *mut usize);
+    (7, 0) "Attributes of the memory at an address, each written to its pointer in `data`; zeros for unknown memory."
+    cuPointerGetAttributes(
+        count: c_uint,
+        attributes: *mut CUpointer_attribute,
+        data: *mut *mut c_void,
+        address: CUdeviceptr,
+    );
     (3, 2) "Allocates device memory."
     cuMemAlloc_v2(address: *mut CUdeviceptr, bytes: usize);
     (3, 2) "Frees device memory, or managed memory, after the work that uses it."
@@ -360,6 +371,18 @@ functions! {
     cuStreamBeginCapture_v2(stream: CUstream, mode: CUstreamCaptureMode);
     (10, 1) "Exchanges the capture mode of this thread's calls with the one in `mode`."
     cuThreadExchangeStreamCaptureMode(mode: *mut CUstreamCaptureMode);
+    (10, 0) "Whether a stream's work is captured."
+    cuStreamIsCapturing(stream: CUstream, status: *mut CUstreamCaptureStatus);
+    (11, 3) "A stream's capture: its identifier, its graph, and the nodes that the next node depends on; each pointer \
+             but the first may be null."
+    cuStreamGetCaptureInfo_v2(
+        stream: CUstream,
+        status: *mut CUstreamCaptureStatus,
+        id: *mut c_ulonglong,
+        graph: *mut CUgraph,
+        dependencies: *mut *const *mut c_void,
+        dependency_count: *mut usize,
+    );
     (10, 0) "Ends the capture of a stream."
     cuStreamEndCapture(stream: CUstream, graph: *mut CUgraph);
     (11, 4) "Instantiates a graph."
@@ -372,6 +395,19 @@ functions! {
     cuGraphExecDestroy(executable: CUgraphExec);
     (10, 0) "The number of a graph's nodes if `nodes` is null, else the nodes."
     cuGraphGetNodes(graph: CUgraph, nodes: *mut *mut c_void, count: *mut usize);
+    (11, 3) "Creates an object whose references graphs can own. A thread of the driver calls `destroy` with `data` \
+             after the last is released."
+    cuUserObjectCreate(
+        object: *mut CUuserObject,
+        data: *mut c_void,
+        destroy: Option<CUhostFn>,
+        references: c_uint,
+        flags: c_uint,
+    );
+    (11, 3) "Releases references to an object."
+    cuUserObjectRelease(object: CUuserObject, references: c_uint);
+    (11, 3) "Gives a graph references to an object. What is instantiated or cloned from the graph has them, too."
+    cuGraphRetainUserObject(graph: CUgraph, object: CUuserObject, references: c_uint, flags: c_uint);
 }
 
 #[cfg(test)]

@@ -34,6 +34,7 @@ handles! {
     CUevent_st CUevent, "An event.";
     CUgraph_st CUgraph, "A graph.";
     CUgraphExec_st CUgraphExec, "An instantiated graph, which can be launched.";
+    CUuserObject_st CUuserObject, "An object that graphs keep.";
 }
 
 /// C enumerations, as integers with constants: the driver may return a value that has no constant here.
@@ -144,6 +145,38 @@ enumerations! {
         CU_STREAM_CAPTURE_MODE_RELAXED = 2;
     }
 
+    /// Whether a stream's work is captured.
+    CUstreamCaptureStatus {
+        /// It is not.
+        CU_STREAM_CAPTURE_STATUS_NONE = 0;
+        /// It is.
+        CU_STREAM_CAPTURE_STATUS_ACTIVE = 1;
+        /// It is, in a capture that an error has made invalid.
+        CU_STREAM_CAPTURE_STATUS_INVALIDATED = 2;
+    }
+
+    /// A property of the memory at an address, with the type of its value.
+    CUpointer_attribute {
+        /// [`CUmemorytype`]: where the memory is.
+        CU_POINTER_ATTRIBUTE_MEMORY_TYPE = 2;
+        /// `c_uint`: whether it is managed memory.
+        CU_POINTER_ATTRIBUTE_IS_MANAGED = 8;
+        /// `c_int`: the ordinal of its device.
+        CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9;
+        /// [`CUdeviceptr`]: the start of its allocation.
+        CU_POINTER_ATTRIBUTE_RANGE_START_ADDR = 11;
+        /// `usize`: the bytes of its allocation.
+        CU_POINTER_ATTRIBUTE_RANGE_SIZE = 12;
+    }
+
+    /// Where memory is; 0 for memory that the driver does not know.
+    CUmemorytype {
+        /// On the host.
+        CU_MEMORYTYPE_HOST = 1;
+        /// On a device.
+        CU_MEMORYTYPE_DEVICE = 2;
+    }
+
     /// An attribute of a launch.
     CUlaunchAttributeID {
         /// The kernel may start before the previous kernel in the stream has ended.
@@ -153,6 +186,18 @@ enumerations! {
 
 /// A flag of a stream: no synchronization with the legacy default stream.
 pub const CU_STREAM_NON_BLOCKING: c_uint = 1;
+
+/// The legacy default stream, as a handle that is not null.
+pub const CU_STREAM_LEGACY: CUstream = ptr::without_provenance_mut(1);
+
+/// The default stream of the calling thread.
+pub const CU_STREAM_PER_THREAD: CUstream = ptr::without_provenance_mut(2);
+
+/// A flag of a user object: nothing waits for its destructor. All user objects must have it.
+pub const CU_USER_OBJECT_NO_DESTRUCTOR_SYNC: c_uint = 1;
+
+/// A flag of a graph's references to a user object: the caller's become the graph's.
+pub const CU_GRAPH_USER_OBJECT_MOVE: c_uint = 1;
 
 /// A flag of an allocation of managed memory: any stream may use it.
 pub const CU_MEM_ATTACH_GLOBAL: c_uint = 1;

@@ -58,6 +58,7 @@
 
 #![warn(missing_docs)]
 
+pub mod capture;
 pub mod context;
 pub mod device;
 pub mod error;

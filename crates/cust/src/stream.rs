@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::panic::{self, AssertUnwindSafe};
 use std::ptr;
 
-use cuda_driver::CUstream;
+use cuda_driver::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUstream};
 
 use crate::context::{Context, CurrentContext};
 use crate::error::{CudaError, CudaResult, DropResult};
@@ -35,6 +35,8 @@ bitflags::bitflags! {
 pub struct Stream {
     /// Null after the stream is destroyed.
     raw: CUstream,
+    /// Whether other code destroys the stream.
+    is_borrowed: bool,
     context: Context,
 }
 
@@ -53,7 +55,7 @@ impl Stream {
     /// # Errors
     /// No context is current, or an error of the driver.
     pub fn new(flags: StreamFlags, priority: Option<i32>) -> CudaResult<Self> {
-        let mut stream = Self { raw: ptr::null_mut(), context: CurrentContext::get_current()? };
+        let mut stream = Self { raw: ptr::null_mut(), is_borrowed: false, context: CurrentContext::get_current()? };
         let entered = stream.context.enter()?;
         // SAFETY: writes a handle, which is destroyed with the value.
         unsafe {
@@ -61,6 +63,43 @@ impl Stream {
         }
         drop(entered);
         Ok(stream)
+    }
+
+    /// A stream that other code has created, and will destroy. Null is the legacy default stream of `context`.
+    ///
+    /// # Safety
+    /// `raw` is a stream of this process, and exists during each call with this value, except its drop. No thread begins
+    /// or ends a capture of it during such a call.
+    ///
+    /// # Errors
+    /// [`CudaError::InvalidContext`] if it is a stream of another context; an error of the driver.
+    pub unsafe fn borrow(raw: CUstream, context: &Context) -> CudaResult<Self> {
+        let raw = if raw.is_null() { CU_STREAM_LEGACY } else { raw };
+        let stream = Self { raw, is_borrowed: true, context: context.clone() };
+        // Each context has default streams of its own.
+        if ![CU_STREAM_LEGACY, CU_STREAM_PER_THREAD].contains(&raw) {
+            let entered = context.enter()?;
+            let mut own = ptr::null_mut();
+            // SAFETY: writes one handle; the stream exists, as promised by the caller.
+            unsafe { entered.driver().cuStreamGetCtx(raw, &mut own)? };
+            if own != context.as_raw() {
+                return Err(CudaError::InvalidContext);
+            }
+        }
+        Ok(stream)
+    }
+
+    /// The stream's identifier, which no other stream of the process has, before or after. A handle may be that of
+    /// another stream after this one is destroyed.
+    ///
+    /// # Errors
+    /// An error of the driver, or it is older than CUDA 12.0.
+    pub fn get_id(&self) -> CudaResult<u64> {
+        let entered = self.context.enter()?;
+        let mut id = 0;
+        // SAFETY: writes one integer; the handle is alive.
+        unsafe { entered.driver().cuStreamGetId(self.raw, &mut id)? };
+        Ok(id)
     }
 
     /// The stream's flags.
@@ -189,7 +228,7 @@ impl Stream {
         &self.context
     }
 
-    /// Destroys the stream. Its pending work still completes.
+    /// Destroys the stream, unless it is [borrowed](Stream::borrow). Its pending work still completes.
     ///
     /// # Errors
     /// An error of the driver, together with the stream.
@@ -198,7 +237,7 @@ impl Stream {
     }
 
     fn destroy(&mut self) -> CudaResult<()> {
-        if self.raw.is_null() {
+        if self.raw.is_null() || self.is_borrowed {
             return Ok(());
         }
         let (entered, _relaxed) = self.context.enter_to_destroy()?;

@@ -388,7 +388,7 @@ impl Layout {
 
     /// The first axis along which two elements could share memory: its stride is not larger than the reach of all axes
     /// with smaller strides.
-    pub(crate) fn overlapping_axis(&self) -> Option<(usize, isize, usize)> {
+    fn overlapping_axis(&self) -> Option<(usize, isize, usize)> {
         if self.is_empty() {
             return None;
         }
@@ -404,6 +404,14 @@ impl Layout {
             reach += stride * (self.extents[axis] - 1);
         }
         None
+    }
+
+    /// Checks that no two elements could share memory.
+    pub(crate) fn check_apart(&self) -> Result<(), Error> {
+        match self.overlapping_axis() {
+            Some((axis, stride, reach)) => Err(Error::Overlap { axis, stride, reach, layout: self.to_string() }),
+            None => Ok(()),
+        }
     }
 
     /// The position of an element.

@@ -93,10 +93,8 @@ impl<'a, T: Stored> ArrayViewMut<'a, T> {
     /// their strides' magnitudes, each axis must have a larger stride than all before it reach.
     pub fn new(elements: ViewMut<'a, T>, layout: &Layout) -> Result<Self, Error> {
         check_length(elements.len(), layout)?;
-        match layout.overlapping_axis() {
-            Some((axis, stride, reach)) => Err(Error::Overlap { axis, stride, reach, layout: layout.to_string() }),
-            None => Ok(Self { elements, layout: *layout }),
-        }
+        layout.check_apart()?;
+        Ok(Self { elements, layout: *layout })
     }
 
     /// [`ArrayViewMut::new`] of a layout that the view has, and whose elements do not share memory.

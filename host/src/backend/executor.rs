@@ -9,10 +9,12 @@ use std::time::{Duration, Instant};
 use std::{mem, ptr, thread};
 
 use cuda_std::launch::NamedParameter;
+use cust::event::Event;
 use simt::Profile;
 
+use crate::backend::driver_errors::failed;
 use crate::backend::host_memory::{free_bytes, meminfo};
-use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
+use crate::backend::{Backend, Captured, KernelOccupancy, Launch, Owner, Recorded, SharedMemory};
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId, MULTIPROCESSORS};
 
@@ -197,6 +199,11 @@ impl Backend for Executor {
         unsafe { self.step(Step::Fill { address, byte, bytes }) }
     }
 
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), Error> {
+        // SAFETY: as promised by the caller.
+        unsafe { self.fill(address, 0, bytes) }
+    }
+
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), Error> {
         let Launch { kernel, grid, block, dynamic_shared, slots, parameters, thread } = *launch;
         simt_launch(launch).check().map_err(Error::from)?;
@@ -221,6 +228,34 @@ impl Backend for Executor {
 
     fn fork(&self) -> Result<Arc<dyn Backend>, Error> {
         Ok(Arc::new(Self { recording: None, shared: self.shared.clone() }))
+    }
+
+    unsafe fn on_stream(&self, _: *mut c_void, _: Option<Owner>) -> Result<Arc<dyn Backend>, Error> {
+        Err(Error::NoStreams { operation: "on_stream" })
+    }
+
+    fn share_stream(&self) {}
+
+    unsafe fn stream_id(&self, _: *mut c_void) -> Result<Option<u64>, Error> {
+        Err(Error::NoStreams { operation: "stream_id" })
+    }
+
+    fn capture(&self) -> Result<Option<Captured>, Error> {
+        Ok(None)
+    }
+
+    fn check_memory(&self, _: u64, _: usize) -> Result<(), Error> {
+        Ok(())
+    }
+
+    fn record_event(&self) -> Result<Option<Event>, Error> {
+        self.refuse_to_record("wait for another handle")?;
+        Ok(None)
+    }
+
+    fn wait_event(&self, event: &Event) -> Result<(), Error> {
+        self.refuse_to_record("wait for another handle")?;
+        event.synchronize().map_err(failed("wait for a CUDA event"))
     }
 
     fn device_id(&self) -> usize {

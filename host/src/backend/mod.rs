@@ -1,5 +1,6 @@
 //! The two backends that run kernels, behind one interface: memory, copies, launches, time.
 
+pub(crate) mod captured;
 pub(crate) mod cuda;
 mod driver_errors;
 #[cfg(feature = "simt")]
@@ -18,11 +19,16 @@ use std::time::Duration;
 
 use cuda_std::element::Plain;
 use cuda_std::launch::{Dim3, KernelId, NamedParameter};
+use cust::event::Event;
 
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
+pub use captured::Captured;
 pub use limits::SharedMemory;
+
+/// What keeps memory or a stream of another library.
+pub type Owner = Box<dyn Any + Send + Sync>;
 
 /// A backend. Its work runs in stream order: a call sees the effects of all earlier calls.
 pub trait Backend: Send + Sync + Any {
@@ -52,7 +58,7 @@ pub trait Backend: Send + Sync + Any {
     /// Frees memory of [`Backend::allocate_on_host`].
     ///
     /// # Safety
-    /// The memory is from this backend, with this size, and is no longer used.
+    /// The memory is from this backend, with this size, and is no longer used, also by no work that was started.
     unsafe fn free_on_host(&self, address: u64, bytes: usize);
 
     /// Frees memory.
@@ -86,6 +92,13 @@ pub trait Backend: Send + Sync + Any {
     /// `address` has `bytes` bytes in one allocation of this backend.
     unsafe fn fill(&self, address: u64, byte: u8, bytes: usize) -> Result<(), Error>;
 
+    /// Sets memory to 0, as a part of its allocation: after earlier work, or at once if another library captures the
+    /// stream, so that it is not a part of the graph.
+    ///
+    /// # Safety
+    /// As for [`Backend::fill`], and only earlier work of this backend uses the memory.
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), Error>;
+
     /// Starts a kernel.
     ///
     /// # Safety
@@ -105,6 +118,37 @@ pub trait Backend: Send + Sync + Any {
 
     /// Another backend on the same device and memory, with a stream of its own.
     fn fork(&self) -> Result<Arc<dyn Backend>, Error>;
+
+    /// Another backend on the same device and memory, whose work goes to a stream of another library. It keeps the
+    /// stream's owner, if there is one.
+    ///
+    /// # Safety
+    /// `stream` is a stream of this process, and exists during each call of the backend, and until the owner is dropped.
+    /// No thread begins or ends a capture of it during such a call. The drop of the backend, and of memory of it, does
+    /// not use the stream.
+    unsafe fn on_stream(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Arc<dyn Backend>, Error>;
+
+    /// Notes that other libraries may use the stream from now on, and capture it.
+    fn share_stream(&self);
+
+    /// The identifier of a stream, which no other stream of the process has, before or after; `None` if the driver has
+    /// none.
+    ///
+    /// # Safety
+    /// `stream` is a stream of this process.
+    unsafe fn stream_id(&self, stream: *mut c_void) -> Result<Option<u64>, Error>;
+
+    /// The capture by another library that this backend's work goes to now. What the work uses is kept by it.
+    fn capture(&self) -> Result<Option<Captured>, Error>;
+
+    /// Checks that memory of another library can be used, as far as that can be found out. `bytes` is not 0.
+    fn check_memory(&self, address: u64, bytes: usize) -> Result<(), Error>;
+
+    /// An event after the work that was started so far; `None` if that is done.
+    fn record_event(&self) -> Result<Option<Event>, Error>;
+
+    /// Lets later work wait for an event.
+    fn wait_event(&self, event: &Event) -> Result<(), Error>;
 
     /// An identifier that backends on one device and memory share.
     fn device_id(&self) -> usize;
@@ -172,8 +216,7 @@ struct Allocation {
     backend: Arc<dyn Backend>,
     address: u64,
     bytes: usize,
-    /// Whether it is host memory.
-    is_on_host: bool,
+    origin: Origin,
     /// Set once another backend may use the memory.
     shared: OnceLock<()>,
     /// Whether another library may have its address.
@@ -181,6 +224,16 @@ struct Allocation {
     /// `None` for ordinary memory. A workspace is zeroed before and after each kernel: whether a failed kernel may have
     /// left it otherwise.
     is_dirty: Option<AtomicBool>,
+}
+
+/// Where memory is from.
+enum Origin {
+    /// [`Backend::allocate`].
+    Device,
+    /// [`Backend::allocate_on_host`].
+    Host,
+    /// Another library. The owner, if there is one, keeps it allocated.
+    Borrowed { owner: Option<Owner> },
 }
 
 /// The address of empty memory: aligned for everything, and never accessed.
@@ -211,13 +264,14 @@ impl Memory {
         Self::allocate(backend, bytes, operation, None)
     }
 
-    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0.
+    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0. It must be forgotten, and not
+    /// dropped, while work that was started may write it.
     pub(crate) fn on_host(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(MAX_ACCESS_BYTES));
         let address = backend.allocate_on_host(bytes, operation)?;
         // SAFETY: the memory's own bytes, which nothing else uses yet.
         unsafe { host_pointer(address).write_bytes(0, bytes) };
-        Ok(Self(Arc::new(Allocation::new(backend, address, bytes, true, None))))
+        Ok(Self(Arc::new(Allocation::new(backend, address, bytes, Origin::Host, None))))
     }
 
     /// A value that a kernel has written to the beginning of host memory.
@@ -225,11 +279,47 @@ impl Memory {
     /// # Safety
     /// All work that writes the memory is done.
     pub(crate) unsafe fn read_on_host<T: Plain>(&self) -> T {
-        let Allocation { address, bytes, is_on_host, .. } = *self.0;
-        assert!(is_on_host && size_of::<T>() <= bytes, "it is not host memory, or too short");
+        let Allocation { address, bytes, ref origin, .. } = *self.0;
+        assert!(matches!(origin, Origin::Host) && size_of::<T>() <= bytes, "it is not host memory, or too short");
         // SAFETY: the memory has these bytes, is aligned and initialized, and any bits are a `T`. Nothing writes it
         // now, as promised by the caller.
         unsafe { host_pointer(address).cast::<T>().cast_const().read_volatile() }
+    }
+
+    /// Memory of another library, which `owner` keeps allocated if there is one.
+    ///
+    /// # Safety
+    /// As for [`interop::borrow_mut`](crate::interop::borrow_mut), or for memory that is only read, as for
+    /// [`interop::borrow`](crate::interop::borrow).
+    pub(crate) unsafe fn borrowed(
+        backend: &Arc<dyn Backend>,
+        address: u64,
+        bytes: usize,
+        owner: Option<Owner>,
+    ) -> Self {
+        let address = if bytes == 0 { EMPTY_ADDRESS } else { address };
+        Self(Arc::new(Allocation::new(backend, address, bytes, Origin::Borrowed { owner }, None)))
+    }
+
+    /// The same borrowed memory, which nothing uses yet, with an owner.
+    ///
+    /// # Safety
+    /// The memory is allocated until the owner is dropped.
+    pub(crate) unsafe fn with_owner(&self, owner: Owner) -> Self {
+        let Allocation { backend, address, bytes, .. } = &*self.0;
+        // SAFETY: as promised by the caller.
+        unsafe { Self::borrowed(backend, *address, *bytes, Some(owner)) }
+    }
+
+    /// An identifier that clones share, and no other memory has.
+    pub(crate) fn id(&self) -> usize {
+        Arc::as_ptr(&self.0).addr()
+    }
+
+    /// Whether the memory is allocated as long as this value exists. That of another library without an owner is
+    /// allocated only as long as it is borrowed.
+    pub(crate) fn is_kept(&self) -> bool {
+        !matches!(self.0.origin, Origin::Borrowed { owner: None })
     }
 
     /// New zeroed memory. Every kernel leaves it zeroed, unless the kernel fails.
@@ -245,17 +335,21 @@ impl Memory {
         operation: &'static str,
         is_dirty: Option<AtomicBool>,
     ) -> Result<Self, Error> {
+        captured::free_released();
         let (address, is_new) = match bytes {
             0 => (EMPTY_ADDRESS, false),
             _ => backend.allocate(padded(backend.as_ref(), bytes, operation)?, operation)?,
         };
-        let memory = Self(Arc::new(Allocation::new(backend, address, bytes, false, is_dirty)));
+        let memory = Self(Arc::new(Allocation::new(backend, address, bytes, Origin::Device, is_dirty)));
         if is_new && !bytes.is_multiple_of(MAX_ACCESS_BYTES) {
             // Kernels load 16 bytes even if they use fewer, and compute-sanitizer would report the padding as
             // uninitialized.
             let last = (bytes / MAX_ACCESS_BYTES * MAX_ACCESS_BYTES) as u64;
             // SAFETY: the memory's own last 16 bytes.
-            unsafe { backend.fill(address + last, 0, MAX_ACCESS_BYTES)? };
+            unsafe { backend.zero(address + last, MAX_ACCESS_BYTES)? };
+        }
+        if let Some(capture) = backend.capture()? {
+            capture.keep(&memory);
         }
         Ok(memory)
     }
@@ -268,9 +362,12 @@ impl Memory {
         if Arc::ptr_eq(&self.0.backend, backend) {
             return Ok(());
         }
-        let mut waited = Ok(());
-        self.0.shared.get_or_init(|| waited = self.0.backend.synchronize());
-        waited
+        if self.0.shared.get().is_none() {
+            // Two threads may both wait.
+            self.0.backend.synchronize()?;
+            let _ = self.0.shared.set(());
+        }
+        Ok(())
     }
 
     /// Notes that another library may use the memory.
@@ -290,7 +387,7 @@ impl Memory {
         let Allocation { backend, address, bytes, is_dirty, .. } = &*self.0;
         if *bytes > 0 && is_dirty.as_ref().is_some_and(|is_dirty| is_dirty.load(Ordering::SeqCst)) {
             // SAFETY: the memory's own bytes.
-            unsafe { backend.fill(*address, 0, *bytes)? };
+            unsafe { backend.zero(*address, *bytes)? };
             self.0.is_dirty.iter().for_each(|is_dirty| is_dirty.store(false, Ordering::SeqCst));
         }
         Ok(())
@@ -316,26 +413,27 @@ impl Allocation {
         backend: &Arc<dyn Backend>,
         address: u64,
         bytes: usize,
-        is_on_host: bool,
+        origin: Origin,
         is_dirty: Option<AtomicBool>,
     ) -> Self {
         let (shared, is_exposed) = (OnceLock::new(), AtomicBool::new(false));
-        Self { backend: backend.clone(), address, bytes, is_on_host, shared, is_exposed, is_dirty }
+        Self { backend: backend.clone(), address, bytes, origin, shared, is_exposed, is_dirty }
     }
 }
 
 impl Drop for Allocation {
     fn drop(&mut self) {
         let bytes = self.bytes.next_multiple_of(MAX_ACCESS_BYTES);
-        // SAFETY: `allocate` or `on_host` allocated the memory with this size, and nothing uses it after this.
+        // SAFETY: `allocate` or `on_host` allocated the memory with this size unless it is borrowed, and nothing uses
+        // it after this.
         unsafe {
-            match (self.is_on_host, self.bytes) {
-                (_, 0) => {}
-                (false, _) => {
+            match (&self.origin, self.bytes) {
+                (Origin::Borrowed { .. }, _) | (_, 0) => {}
+                (Origin::Device, _) => {
                     let is_own = self.shared.get().is_none() && !*self.is_exposed.get_mut();
                     self.backend.free(self.address, bytes, is_own);
                 }
-                (true, _) => self.backend.free_on_host(self.address, bytes),
+                (Origin::Host, _) => self.backend.free_on_host(self.address, bytes),
             }
         }
     }

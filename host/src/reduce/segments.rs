@@ -185,6 +185,7 @@ impl Gpu {
         input: impl Into<View<'i, T>>,
         offsets: impl Into<View<'o, u64>>,
     ) -> Result<Buffer<O::Output>, Error> {
+        self.refuse_to_record("check offsets on the host")?;
         let (input, offsets) = (input.into(), offsets.into());
         let Some(segments) = offsets.len().checked_sub(1) else {
             return Err(Error::TooShort { operation: OPERATION, what: "the array of offsets", found: 0, minimum: 1 });

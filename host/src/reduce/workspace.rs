@@ -1,9 +1,11 @@
 //! The memory that a reduction needs besides its input.
 
+use std::mem;
 use std::sync::{Mutex, PoisonError};
 
 use cuda_std::element::Plain;
 
+use crate::backend::captured::free_released;
 use crate::{Buffer, Error, Gpu, ViewMut};
 
 /// How much of each kind of memory a reduction needs.
@@ -28,6 +30,8 @@ pub(super) struct Workspace {
     pub(super) tickets: Buffer<u32>,
     /// Memory of the host for one result, if a call has needed it.
     result: Option<Buffer<[u64; 2]>>,
+    /// The identifier of the capture by another library whose work uses it.
+    capture: Option<u64>,
 }
 
 impl WorkspaceSize {
@@ -52,6 +56,7 @@ impl Workspace {
             partials: gpu.zeroed(partials)?,
             tickets: Buffer::workspace(&backend, tickets)?,
             result: None,
+            capture: backend.capture()?.map(|capture| capture.id()),
         })
     }
 
@@ -71,23 +76,33 @@ const INITIAL_SIZE: WorkspaceSize =
     WorkspaceSize { tile_states: 1024, superaccumulators: 16, partials: 4096, tickets: 64 };
 
 /// Workspaces that no call uses at the moment, for the next blocking calls.
+///
+/// A graph of another library may run at any time, so captured work and other work do not share a workspace. The work
+/// of one capture does: it has an order.
 #[derive(Default)]
 pub(crate) struct Workspaces(Mutex<Vec<Workspace>>);
 
 impl Workspaces {
     /// Takes a workspace with at least this capacity, or makes one.
     pub(super) fn take(&self, gpu: &Gpu, size: WorkspaceSize) -> Result<Workspace, Error> {
+        free_released();
+        let capture = gpu.backend().capture()?.map(|capture| capture.id());
         let mut idle = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(at) =
-            idle.iter().position(|workspace| workspace.workspace_size().max(size) == workspace.workspace_size())
-        {
+        let of_earlier_captures = idle.extract_if(.., |idle| idle.capture.is_some() && idle.capture != capture);
+        let of_earlier_captures: Vec<Workspace> = of_earlier_captures.collect();
+        let is_usable = |idle: &Workspace| idle.capture == capture;
+        let is_large_enough = |idle: &Workspace| idle.workspace_size().max(size) == idle.workspace_size();
+        if let Some(at) = idle.iter().position(|idle| is_usable(idle) && is_large_enough(idle)) {
             let workspace = idle.swap_remove(at);
             drop(idle);
+            drop(of_earlier_captures);
             return Ok(workspace);
         }
         // A workspace that is too small for this call is too small for similar ones, so a larger one replaces it.
-        let previous = idle.pop().map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
+        let too_small = idle.iter().rposition(is_usable).map(|at| idle.swap_remove(at));
         drop(idle);
+        drop(of_earlier_captures);
+        let previous = too_small.map_or(INITIAL_SIZE, |workspace| workspace.workspace_size());
         Workspace::new(gpu, previous.max(size))
     }
 
@@ -118,8 +133,14 @@ impl Gpu {
         let result = if size_of::<R>() <= RESULT_BYTES {
             let slot = workspace.result.take();
             let mut slot = slot.map_or_else(|| Buffer::on_host(&self.backend(), RESULT_LEN), Ok)?;
-            launch(&mut workspace, slot.view_mut().cast::<R>().slice(0, 1)?)?;
-            self.synchronize()?;
+            let launched = launch(&mut workspace, slot.view_mut().cast::<R>().slice(0, 1)?);
+            if let Err(error) = launched.and_then(|()| self.synchronize()) {
+                if self.synchronize().is_err() {
+                    // A kernel may still write it.
+                    mem::forget(slot);
+                }
+                return Err(error);
+            }
             // SAFETY: only the work above writes the slot, and it is done.
             let result = unsafe { slot.read_on_host() };
             workspace.result = Some(slot);

@@ -1,4 +1,4 @@
-//! Arrays by `__array_interface__`, NumPy's protocol.
+//! Arrays by `__array_interface__`, NumPy's protocol, and what it has in common with `__cuda_array_interface__`.
 
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::intern;
@@ -41,7 +41,7 @@ fn wrong(what: &str) -> PyErr {
 }
 
 /// The integers of a tuple.
-fn integers<'py, T: FromPyObjectOwned<'py>>(tuple: &Bound<'py, PyAny>, key: &str) -> PyResult<Vec<T>> {
+pub fn integers<'py, T: FromPyObjectOwned<'py>>(tuple: &Bound<'py, PyAny>, key: &str) -> PyResult<Vec<T>> {
     let tuple = tuple.cast::<PyTuple>().map_err(|_| wrong(&format!("has a `{key}` that is no tuple")))?;
     let integer = |value: Bound<'py, PyAny>| {
         let shown = value.repr().map_or_else(|_| "?".to_owned(), |shown| shown.to_string());
@@ -51,7 +51,7 @@ fn integers<'py, T: FromPyObjectOwned<'py>>(tuple: &Bound<'py, PyAny>, key: &str
 }
 
 /// The type of the elements.
-fn dtype(typestr: &str, object: &Bound<'_, PyAny>) -> PyResult<DType> {
+pub fn dtype(typestr: &str, object: &Bound<'_, PyAny>) -> PyResult<DType> {
     let mut letters = typestr.chars();
     let (Some(order), Some(kind)) = (letters.next(), letters.next()) else {
         return Err(wrong(&format!("has the `typestr` {typestr:?}")));

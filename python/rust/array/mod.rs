@@ -1,10 +1,10 @@
-//! Arrays in host memory that belong to Python objects.
+//! Arrays of Python objects, in host memory or on a GPU.
 //!
-//! An array is read where it lies. It comes from the first of three protocols that its object has:
-//! `__array_interface__` (NumPy), DLPack (PyTorch, JAX, CuPy), or the buffer protocol (`array.array`, `memoryview`).
+//! An array is read where it lies, by the first protocol that its object has: DLPack's exchange table,
+//! `__array_interface__` (NumPy), DLPack, `__cuda_array_interface__` (Numba), or the buffer protocol (`array.array`,
+//! `memoryview`).
 
 mod buffer;
-mod dlpack;
 mod interface;
 
 use std::slice;
@@ -12,14 +12,27 @@ use std::slice;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::class::{Class, Library};
+use crate::dlpack::{self, Description, Place};
 use crate::dtype::{DType, is_numpy_array};
+use crate::gpu::array::GpuArray;
 use crate::layout::Layout;
+
+pub use interface::{dtype as dtype_of_typestr, integers};
+
+/// The array of an object.
+pub enum AnyArray {
+    Host(HostArray),
+    Gpu(GpuArray),
+}
 
 /// An array in host memory. The Python object keeps the memory until this value is dropped.
 pub struct HostArray {
     pub dtype: DType,
     pub layout: Layout,
     pub is_read_only: bool,
+    /// The library that the array is from, if its results are made by it and not by NumPy.
+    pub maker: Option<Class>,
     /// The lowest element's address; dangling if there are no elements.
     lowest: *mut u8,
     _owner: Owner,
@@ -32,32 +45,108 @@ enum Owner {
     Dlpack { _tensor: dlpack::Tensor },
 }
 
-impl HostArray {
+impl AnyArray {
     /// The array of an object. `operation` is the caller, for messages.
     pub fn new(object: &Bound<'_, PyAny>, operation: &str) -> PyResult<Self> {
-        // Most objects are of this class, and need no further questions.
-        if !is_numpy_array(object) {
-            refuse_masked(object)?;
-            if is_numpy_scalar(object)? {
-                return Err(no_array(object, operation));
-            }
-        }
-        for read in [interface::read, dlpack::read, buffer::read] {
-            if let Some(array) = read(object)? {
-                return Ok(array);
-            }
-        }
-        Err(no_array(object, operation))
+        Self::read(object)?.ok_or_else(|| {
+            PyTypeError::new_err(format!(
+                "{operation} takes arrays (NumPy, DLPack, `__cuda_array_interface__`, or the buffer protocol), not \
+                 `{}`: use numpy.asarray(x)",
+                type_name(object)
+            ))
+        })
     }
 
-    /// The array of an object of NumPy's kind. `operation` is the caller, for messages.
-    pub fn of_numpy(object: &Bound<'_, PyAny>, operation: &str) -> PyResult<Self> {
-        let is_scalar = !is_numpy_array(object) && {
-            refuse_masked(object)?;
-            is_numpy_scalar(object)?
-        };
-        let array = if is_scalar { None } else { interface::read(object)? };
-        array.ok_or_else(|| PyTypeError::new_err(format!("{operation} is a NumPy array, not `{}`", type_name(object))))
+    /// The array that is the argument `out`.
+    pub fn out(object: &Bound<'_, PyAny>) -> PyResult<Self> {
+        Self::read(object)?
+            .ok_or_else(|| PyTypeError::new_err(format!("`out` is an array, not `{}`", type_name(object))))
+    }
+
+    fn read(object: &Bound<'_, PyAny>) -> PyResult<Option<Self>> {
+        // Most objects are of this class, and need no further questions.
+        if is_numpy_array(object) {
+            return interface::read(object).map(|array| array.map(Self::Host));
+        }
+        let class = Class::of(object)?;
+        if class.is_masked {
+            return Err(PyTypeError::new_err(
+                "masked arrays are not supported: pass x.compressed() for the elements without a mask, or \
+                 x.filled(value)",
+            ));
+        }
+        // The `__array_interface__` of a scalar has the address of memory that is already freed.
+        if class.is_scalar { Ok(None) } else { Self::of_class(object, class) }
+    }
+
+    fn of_class(object: &Bound<'_, PyAny>, class: Class) -> PyResult<Option<Self>> {
+        if class.library == Library::Warpfold {
+            return GpuArray::of_own(object, class).map(|array| array.map(Self::Gpu));
+        }
+        if let Some(table) = class.table {
+            let description = table.view(object)?;
+            class.refuse_lazy(object, Some(description.dtype))?;
+            if let Place::Gpu(device) = description.place {
+                return GpuArray::of_table(object, class, table, device, description)
+                    .map(|array| Some(Self::Gpu(array)));
+            }
+            // The tensor keeps the memory while Python's lock is released.
+            let (tensor, description) = table.tensor(object)?;
+            return HostArray::of_tensor(tensor, description, class).map(|array| Some(Self::Host(array)));
+        }
+        if let Some(array) = interface::read(object)? {
+            return Ok(Some(Self::Host(array)));
+        }
+        if let Some(export) = object.getattr_opt(pyo3::intern!(object.py(), "__dlpack__"))? {
+            class.refuse_lazy(object, None)?;
+            return match dlpack::place(object)? {
+                Some(Place::Gpu(device)) => {
+                    GpuArray::of_dlpack(object, class, &export, device).map(|array| Some(Self::Gpu(array)))
+                }
+                _ => {
+                    let (tensor, description) = dlpack::import(object, &export, None)?;
+                    HostArray::of_tensor(tensor, description, class).map(|array| Some(Self::Host(array)))
+                }
+            };
+        }
+        if let Some(array) = GpuArray::of_interface(object, class)? {
+            return Ok(Some(Self::Gpu(array)));
+        }
+        Ok(buffer::read(object)?.map(Self::Host))
+    }
+
+    pub fn dtype(&self) -> DType {
+        match self {
+            Self::Host(array) => array.dtype,
+            Self::Gpu(array) => array.dtype,
+        }
+    }
+
+    pub fn extents(&self) -> &[usize] {
+        match self {
+            Self::Host(array) => &array.layout.extents,
+            Self::Gpu(array) => &array.elements.extents,
+        }
+    }
+
+    /// The array, if it is in host memory. Otherwise the error says what to do: `remedy`.
+    pub fn on_host(self, remedy: &str) -> PyResult<HostArray> {
+        match self {
+            Self::Host(array) => Ok(array),
+            Self::Gpu(_) => Err(PyTypeError::new_err(format!("this array is on a GPU: {remedy}"))),
+        }
+    }
+}
+
+impl HostArray {
+    fn of_tensor(tensor: dlpack::Tensor, description: Description, class: Class) -> PyResult<Self> {
+        let Description { place, address, dtype, layout, is_read_only } = description;
+        if place != Place::Host {
+            return Err(PyTypeError::new_err("`__dlpack__` returned memory of another device than it had named"));
+        }
+        let mut array = Self::at(address, dtype, layout, is_read_only, Owner::Dlpack { _tensor: tensor })?;
+        array.maker = (class.library == Library::Torch || class.table.is_some()).then_some(class);
+        Ok(array)
     }
 
     /// An array of which `address` is that of the element with all indices 0.
@@ -67,9 +156,13 @@ impl HostArray {
         let lowest = match lowest.filter(in_memory) {
             Some(lowest) => lowest as *mut u8,
             None if layout.span == 0 => std::ptr::dangling_mut(),
-            None => return Err(PyValueError::new_err(format!("there is no memory for an array at address {address}"))),
+            None => {
+                return Err(PyValueError::new_err(format!(
+                    "there is no memory for an array at address {address:#x}: a traced array has none"
+                )));
+            }
         };
-        Ok(Self { dtype, layout, is_read_only, lowest, _owner: owner })
+        Ok(Self { dtype, layout, is_read_only, maker: None, lowest, _owner: owner })
     }
 
     /// The bytes from the lowest element to the end of the highest. The element with all indices 0 is at
@@ -96,48 +189,13 @@ impl HostArray {
     }
 }
 
-/// The error of an object without an array.
-fn no_array(object: &Bound<'_, PyAny>, operation: &str) -> PyErr {
-    PyTypeError::new_err(format!(
-        "{operation} takes arrays (NumPy, DLPack on the CPU, or the buffer protocol), not `{}`: use numpy.asarray(x)",
-        type_name(object)
-    ))
-}
-
 /// The name of an object's type, with its module.
 pub fn type_name(object: &Bound<'_, PyAny>) -> String {
     let name = object.get_type().fully_qualified_name();
     name.map_or_else(|_| "?".to_owned(), |name| name.to_string())
 }
 
-/// Refuses masked arrays, whose `__array_interface__` does not show the mask.
-fn refuse_masked(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    if is_instance_of(object, "numpy.ma", "MaskedArray")? {
-        return Err(PyTypeError::new_err(
-            "masked arrays are not supported: pass x.compressed() for the elements without a mask, or x.filled(value)",
-        ));
-    }
-    Ok(())
-}
-
-/// Whether an object is a scalar of NumPy. Its `__array_interface__` has the address of memory that is already freed.
-fn is_numpy_scalar(object: &Bound<'_, PyAny>) -> PyResult<bool> {
-    is_instance_of(object, "numpy", "generic")
-}
-
-/// Whether an object has this class or one derived from it. Its module is not imported for that: if it was not, no
-/// object has the class.
-fn is_instance_of(object: &Bound<'_, PyAny>, module: &str, class: &str) -> PyResult<bool> {
-    let modules =
-        object.py().import(pyo3::intern!(object.py(), "sys"))?.getattr(pyo3::intern!(object.py(), "modules"))?;
-    let module = modules.call_method1(pyo3::intern!(object.py(), "get"), (module,))?;
-    match module.getattr_opt(class)? {
-        Some(class) => object.is_instance(&class),
-        None => Ok(false),
-    }
-}
-
 /// The error of elements that no function takes.
-fn unsupported(what: &str, remedy: &str) -> PyErr {
+pub fn unsupported(what: &str, remedy: &str) -> PyErr {
     PyTypeError::new_err(format!("arrays of {what} are not supported: {remedy}"))
 }

@@ -1,4 +1,5 @@
 from ._warpfold import (
+    Array as Array,
     ExactDot as ExactDot,
     ExactSum as ExactSum,
     ExactSumOfSquares as ExactSumOfSquares,
@@ -27,6 +28,7 @@ from ._warpfold import (
 )
 
 __all__ = [
+    "Array",
     "ExactDot",
     "ExactSum",
     "ExactSumOfSquares",

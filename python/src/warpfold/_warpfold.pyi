@@ -4,6 +4,7 @@ from typing import Any, Protocol, Self, final
 from typing_extensions import Buffer
 
 __all__ = [
+    "Array",
     "ExactDot",
     "ExactSum",
     "ExactSumOfSquares",
@@ -35,12 +36,34 @@ class _HasInterface(Protocol):
     @property
     def __array_interface__(self) -> dict[str, Any]: ...
 
+class _HasCudaInterface(Protocol):
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+
 class _HasDLPack(Protocol):
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any: ...
 
-type _Array = _HasInterface | _HasDLPack | Buffer
+type _Array = _HasInterface | _HasCudaInterface | _HasDLPack | Buffer
 type _DType = Any
 type _Axis = int | Sequence[int] | None
+
+@final
+class Array:
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+    @property
+    def dtype(self) -> str: ...
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]: ...
+    def __dlpack_device__(self) -> tuple[int, int]: ...
+    def __dlpack__(
+        self,
+        stream: int | None = None,
+        *,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any: ...
 
 @final
 class ExactSum:

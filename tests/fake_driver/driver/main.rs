@@ -6,6 +6,7 @@
 
 #![allow(clippy::missing_safety_doc, reason = "CUDA's documentation has the requirements of the driver's functions")]
 
+mod graphs;
 mod log;
 mod memory;
 mod work;
@@ -14,7 +15,9 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::env;
 use std::ffi::{c_int, c_uint};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
+
+use graphs::{Graph, UserObject};
 
 use log::functions;
 
@@ -29,6 +32,7 @@ const INVALID_HANDLE: u32 = 400;
 const NOT_FOUND: u32 = 500;
 const NOT_READY: u32 = 600;
 const CONTEXT_IS_DESTROYED: u32 = 709;
+const NOT_PERMITTED: u32 = 800;
 const CAPTURE_UNSUPPORTED: u32 = 900;
 const CAPTURE_UNMATCHED: u32 = 903;
 
@@ -46,16 +50,30 @@ enum Object {
         module: u64,
     },
     Stream {
-        captured: Option<Vec<Launch>>,
+        /// The graph that the stream's work is captured into.
+        captured: Option<u64>,
         flags: u32,
     },
     Event {
         is_recorded: bool,
+        /// The graph of the captured stream in which it was recorded last.
+        captured: Option<u64>,
     },
-    Graph(Vec<Launch>),
-    Executable(Vec<Launch>),
-    /// Memory, and whether it was allocated in stream order.
-    Memory(Box<[u128]>, bool),
+    Graph(Graph),
+    Executable(Graph),
+    /// An object that no graph keeps yet.
+    OfUser(Arc<UserObject>),
+    Memory(Box<[u128]>, MemoryKind),
+}
+
+/// How memory was allocated.
+#[derive(Clone, Copy, PartialEq)]
+enum MemoryKind {
+    Device,
+    /// Device memory, in stream order.
+    Ordered,
+    Managed,
+    Host,
 }
 
 struct State {
@@ -87,10 +105,15 @@ thread_local! {
     static CURRENT: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
     /// The capture mode of this thread's calls: global.
     static CAPTURE_MODE: Cell<c_uint> = const { Cell::new(0) };
+    /// Whether this thread runs the destructor of a user object, which may not call the driver.
+    static IS_DESTRUCTOR: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The size of each device's memory, and of the largest allocation.
 const MEMORY_BYTES: usize = 1 << 31;
+
+/// The legacy default stream, which is also 0.
+const LEGACY: u64 = 1;
 
 /// The mode of a thread whose calls do not disturb captures.
 const RELAXED: c_uint = 2;
@@ -139,10 +162,10 @@ impl State {
         Err(CAPTURE_UNSUPPORTED)
     }
 
-    /// Checks that a stream is of the current context. 0 is the legacy default stream, whose use no capture of another
-    /// library survives.
+    /// Checks that a stream is of the current context. 0 and 1 are the legacy default stream, whose use no capture of
+    /// another library survives.
     fn check_stream(&mut self, stream: u64) -> Code {
-        if stream == 0 {
+        if stream <= LEGACY {
             self.check_capture()?;
             return self.current().map(|_| ());
         }
@@ -187,6 +210,15 @@ impl State {
         }
     }
 
+    /// Runs work, or adds it to the graph that its stream captures.
+    fn start(&mut self, stream: u64, work: Launch) -> Code {
+        match self.graph_of(stream) {
+            Some(graph) => graph.launches.push(work),
+            None => self.run(&work)?,
+        }
+        Ok(())
+    }
+
     fn run(&self, (name, arguments): &Launch) -> Code {
         let word = |address: u64, i: u64| std::ptr::with_exposed_provenance_mut::<u32>((address + 4 * i) as usize);
         match (name.as_str(), arguments.as_slice()) {
@@ -201,12 +233,28 @@ impl State {
                 }
                 Ok(())
             }
+            (memory::COPY, &[to, from, bytes]) => {
+                let [to, from] = [to, from].map(|address| std::ptr::with_exposed_provenance_mut(address as usize));
+                // SAFETY: device addresses were checked when the copy was started; host addresses were promised then.
+                unsafe { memory::move_bytes(to, from, bytes as usize) };
+                Ok(())
+            }
+            (memory::FILL, &[to, value, bytes]) => {
+                self.check(to, bytes as usize)?;
+                let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
+                // SAFETY: the bytes lie in an allocation, as checked above.
+                unsafe { to.write_bytes(value as u8, bytes as usize) };
+                Ok(())
+            }
             _ => Ok(()),
         }
     }
 }
 
 fn with_state(work: impl FnOnce(&mut State) -> Code) -> Code {
+    if IS_DESTRUCTOR.get() {
+        return Err(NOT_PERMITTED);
+    }
     let mut state = STATE.lock().unwrap();
     if state.is_initialized { work(&mut state) } else { Err(NOT_INITIALIZED) }
 }

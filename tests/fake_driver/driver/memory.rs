@@ -3,10 +3,14 @@
 use std::ffi::c_uint;
 
 use super::log::functions;
-use super::{Code, INVALID_VALUE, MEMORY_BYTES, OUT_OF_MEMORY, Object, with_state};
+use super::{Code, INVALID_VALUE, MEMORY_BYTES, MemoryKind, OUT_OF_MEMORY, Object, with_state};
+
+/// The names of work that is no kernel's, with the arguments `to`, `from` and `bytes`, or `to`, `value` and `bytes`.
+pub const COPY: &str = "a copy";
+pub const FILL: &str = "a fill";
 
 /// Allocates `bytes` bytes, and writes their address.
-fn allocate(address: &mut u64, bytes: usize, is_ordered: bool) -> Code {
+fn allocate(address: &mut u64, bytes: usize, kind: MemoryKind) -> Code {
     with_state(|state| {
         state.check_capture()?;
         if bytes > MEMORY_BYTES {
@@ -15,27 +19,27 @@ fn allocate(address: &mut u64, bytes: usize, is_ordered: bool) -> Code {
         // A pattern that no test expects.
         let memory = vec![u128::MAX / 3; bytes.div_ceil(16)].into_boxed_slice();
         memory.as_ptr().expose_provenance();
-        *address = state.add(Object::Memory(memory, is_ordered))?;
+        *address = state.add(Object::Memory(memory, kind))?;
         Ok(())
     })
 }
 
 functions! {
     fn cuMemAlloc_v2(address: &mut u64, bytes: usize) {
-        allocate(address, bytes, false)
+        allocate(address, bytes, MemoryKind::Device)
     }
 
     fn cuMemAllocManaged(address: &mut u64, bytes: usize, _: c_uint) {
-        allocate(address, bytes, false)
+        allocate(address, bytes, MemoryKind::Managed)
     }
 
     fn cuMemAllocHost_v2(address: &mut u64, bytes: usize) {
-        allocate(address, bytes, false)
+        allocate(address, bytes, MemoryKind::Host)
     }
 
     fn cuMemAllocAsync(address: &mut u64, bytes: usize, stream: u64) in stream {
         with_state(|state| state.check_stream(stream))?;
-        allocate(address, bytes, true)
+        allocate(address, bytes, MemoryKind::Ordered)
     }
 
     fn cuMemFree_v2(address: u64) {
@@ -50,7 +54,7 @@ functions! {
         with_state(|state| {
             state.check_stream(stream)?;
             match state.get(address)? {
-                Object::Memory(_, true) => state.remove(address),
+                Object::Memory(_, MemoryKind::Ordered) => state.remove(address),
                 _ => Err(INVALID_VALUE),
             }
         })
@@ -65,11 +69,15 @@ unsafe fn copy(to: u64, from: u64, bytes: usize, devices: &[u64], stream: Option
     with_state(|state| {
         state.check_order(stream)?;
         devices.iter().try_for_each(|address| state.check(*address, bytes))?;
-        let to = std::ptr::with_exposed_provenance_mut::<u8>(to as usize);
-        // SAFETY: device addresses were checked; host addresses are promised by the caller.
-        unsafe { to.copy_from(std::ptr::with_exposed_provenance(from as usize), bytes) };
-        Ok(())
+        state.start(stream.unwrap_or(0), (COPY.to_owned(), vec![to, from, bytes as u64]))
     })
+}
+
+/// # Safety
+/// Both have `bytes` bytes.
+pub unsafe fn move_bytes(to: *mut u8, from: *const u8, bytes: usize) {
+    // SAFETY: as promised by the caller.
+    unsafe { to.copy_from(from, bytes) };
 }
 
 functions! {
@@ -104,13 +112,13 @@ functions! {
     }
 }
 
-/// Sets `count` words, after a check of the address. Without a stream, waits for the device.
+/// Sets `count` words, after a check of the address, and waits for the device.
 ///
 /// # Safety
 /// Any bits are a value of `W`.
-unsafe fn set<W: Copy>(to: u64, value: W, count: usize, stream: Option<u64>) -> Code {
+unsafe fn set<W: Copy>(to: u64, value: W, count: usize) -> Code {
     with_state(|state| {
-        state.check_order(stream)?;
+        state.check_order(None)?;
         state.check(to, count * size_of::<W>())?;
         for i in 0..count {
             let word = std::ptr::with_exposed_provenance_mut::<W>(to as usize + i * size_of::<W>());
@@ -124,16 +132,58 @@ unsafe fn set<W: Copy>(to: u64, value: W, count: usize, stream: Option<u64>) -> 
 functions! {
     fn cuMemsetD8_v2(to: u64, value: u8, count: usize) {
         // SAFETY: any bits are an integer.
-        unsafe { set(to, value, count, None) }
+        unsafe { set(to, value, count) }
     }
 
     fn cuMemsetD32_v2(to: u64, value: u32, count: usize) {
         // SAFETY: any bits are an integer.
-        unsafe { set(to, value, count, None) }
+        unsafe { set(to, value, count) }
     }
 
     fn cuMemsetD8Async(to: u64, value: u8, count: usize, stream: u64) in stream {
-        // SAFETY: any bits are an integer.
-        unsafe { set(to, value, count, Some(stream)) }
+        with_state(|state| {
+            state.check_order(Some(stream))?;
+            state.check(to, count)?;
+            state.start(stream, (FILL.to_owned(), vec![to, value.into(), count as u64]))
+        })
+    }
+}
+
+/// The attributes of memory that `cuda.h` numbers so.
+const MEMORY_TYPE: c_uint = 2;
+const IS_MANAGED: c_uint = 8;
+const DEVICE_ORDINAL: c_uint = 9;
+const RANGE_START: c_uint = 11;
+const RANGE_SIZE: c_uint = 12;
+
+functions! {
+    /// Memory that the driver does not know has zeros.
+    fn cuPointerGetAttributes(count: c_uint, attributes: *const c_uint, data: *const *mut u64, address: u64) {
+        with_state(|state| {
+            let found = state.objects.range(..=address).next_back().and_then(|(begin, (device, object))| {
+                let Object::Memory(memory, kind) = object else { return None };
+                (address < begin + size_of_val(&**memory) as u64).then_some((*begin, memory, *kind, *device))
+            });
+            for i in 0..count as usize {
+                // SAFETY: the caller passes `count` attributes, and a pointer for the value of each.
+                let (attribute, to) = unsafe { (*attributes.add(i), *data.add(i)) };
+                let value = found.map_or(0, |(begin, memory, kind, device)| match attribute {
+                    MEMORY_TYPE => if kind == MemoryKind::Host { 1 } else { 2 },
+                    IS_MANAGED => u64::from(kind == MemoryKind::Managed),
+                    DEVICE_ORDINAL => device as u64,
+                    RANGE_START => begin,
+                    RANGE_SIZE => size_of_val(&**memory) as u64,
+                    _ => unreachable!("attribute {attribute}"),
+                });
+                // SAFETY: the value has this type.
+                unsafe {
+                    match attribute {
+                        RANGE_START | RANGE_SIZE => *to = value,
+                        _ => *to.cast::<c_uint>() = value as c_uint,
+                    }
+                }
+            }
+            Ok(())
+        })
     }
 }

@@ -1,12 +1,12 @@
-//! Modules, launches, streams, events and graphs.
+//! Modules, launches, streams and events.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 
 use super::log::functions;
 use super::{
-    CAPTURE_UNMATCHED, Code, INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, Launch, NOT_FOUND, NOT_READY, Object,
-    UNSUPPORTED_PTX_VERSION, with_state,
+    Code, INVALID_HANDLE, INVALID_PTX, INVALID_VALUE, LEGACY, Launch, NOT_FOUND, NOT_READY, Object,
+    UNSUPPORTED_PTX_VERSION, context_of, with_state,
 };
 
 /// The names of the entries of a PTX text.
@@ -120,11 +120,7 @@ unsafe fn launch(function: u64, grid: c_uint, block: c_uint, stream: u64, parame
         let count = if name == "add" { 5 } else { 0 };
         // SAFETY: as promised by the caller.
         let launch: Launch = (name.clone(), (0..count).map(|i| unsafe { **parameters.add(i) }).collect());
-        match state.objects.get_mut(&stream) {
-            Some((_, Object::Stream { captured: Some(captured), .. })) => captured.push(launch),
-            _ => return state.run(&launch),
-        }
-        Ok(())
+        state.start(stream, launch)
     })
 }
 
@@ -190,7 +186,8 @@ functions! {
         with_state(|state| {
             state.check_capture()?;
             state.check_stream(stream)?;
-            state.waits += u64::from(stream == 0);
+            state.refuse_captured(stream)?;
+            state.waits += u64::from(stream <= LEGACY);
             Ok(())
         })
     }
@@ -198,7 +195,33 @@ functions! {
     fn cuStreamWaitEvent(stream: u64, event: u64, _: c_uint) in stream {
         with_state(|state| {
             state.check_stream(stream)?;
-            state.get(event).map(|_| ())
+            // The event may be of another device.
+            let Some((_, Object::Event { captured: of_event, .. })) = state.objects.get(&event) else {
+                return Err(INVALID_HANDLE);
+            };
+            let of_event = *of_event;
+            // The stream joins the capture.
+            match state.objects.get_mut(&stream) {
+                Some((_, Object::Stream { captured, .. })) if of_event.is_some() => *captured = of_event,
+                _ => {}
+            }
+            Ok(())
+        })
+    }
+
+    fn cuStreamGetCtx(stream: u64, context: &mut u64) in stream {
+        with_state(|state| {
+            let Some((device, Object::Stream { .. })) = state.objects.get(&stream) else { return Err(INVALID_HANDLE) };
+            *context = context_of(*device);
+            Ok(())
+        })
+    }
+
+    fn cuStreamGetId(stream: u64, id: &mut u64) in stream {
+        with_state(|state| {
+            state.check_stream(stream)?;
+            *id = stream.max(LEGACY);
+            Ok(())
         })
     }
 
@@ -211,59 +234,9 @@ functions! {
         Ok(())
     }
 
-    fn cuStreamBeginCapture_v2(stream: u64, _: c_uint) in stream {
-        with_state(|state| {
-            let Object::Stream { captured, .. } = state.get(stream)? else { return Err(INVALID_HANDLE) };
-            *captured = Some(Vec::new());
-            Ok(())
-        })
-    }
-
-    fn cuStreamEndCapture(stream: u64, graph: &mut u64) in stream {
-        with_state(|state| {
-            let Object::Stream { captured, .. } = state.get(stream)? else { return Err(INVALID_HANDLE) };
-            let launches = captured.take().ok_or(CAPTURE_UNMATCHED)?;
-            *graph = state.add(Object::Graph(launches))?;
-            Ok(())
-        })
-    }
-
-    fn cuGraphGetNodes(graph: u64, _: *mut *mut c_void, count: &mut usize) {
-        with_state(|state| {
-            let Object::Graph(launches) = state.get(graph)? else { return Err(INVALID_HANDLE) };
-            *count = launches.len();
-            Ok(())
-        })
-    }
-
-    fn cuGraphInstantiateWithFlags(executable: &mut u64, graph: u64, _: u64) {
-        with_state(|state| {
-            let Object::Graph(launches) = state.get(graph)? else { return Err(INVALID_HANDLE) };
-            let launches = launches.clone();
-            *executable = state.add(Object::Executable(launches))?;
-            Ok(())
-        })
-    }
-
-    fn cuGraphLaunch(executable: u64, stream: u64) in stream {
-        with_state(|state| {
-            state.check_stream(stream)?;
-            let Object::Executable(launches) = state.get(executable)? else { return Err(INVALID_HANDLE) };
-            launches.clone().iter().try_for_each(|launch| state.run(launch))
-        })
-    }
-
-    fn cuGraphDestroy(graph: u64) {
-        with_state(|state| state.destroy(graph))
-    }
-
-    fn cuGraphExecDestroy(executable: u64) {
-        with_state(|state| state.destroy(executable))
-    }
-
     fn cuEventCreate(event: &mut u64, _: c_uint) {
         with_state(|state| {
-            *event = state.add(Object::Event { is_recorded: false })?;
+            *event = state.add(Object::Event { is_recorded: false, captured: None })?;
             Ok(())
         })
     }
@@ -271,8 +244,9 @@ functions! {
     fn cuEventRecord(event: u64, stream: u64) in stream {
         with_state(|state| {
             state.check_stream(stream)?;
-            let Object::Event { is_recorded } = state.get(event)? else { return Err(INVALID_HANDLE) };
-            *is_recorded = true;
+            let of_stream = state.captured(stream);
+            let Object::Event { is_recorded, captured } = state.get(event)? else { return Err(INVALID_HANDLE) };
+            (*is_recorded, *captured) = (true, of_stream);
             Ok(())
         })
     }
@@ -282,7 +256,7 @@ functions! {
         with_state(|state| {
             state.check_capture()?;
             match state.get(event)? {
-                Object::Event { is_recorded: true } => Ok(()),
+                Object::Event { is_recorded: true, .. } => Ok(()),
                 _ => Err(NOT_READY),
             }
         })

@@ -16,7 +16,7 @@ pub const OLDEST: (u32, u32) = (3, 11);
 /// A Python that can make virtual environments.
 #[derive(Clone, Debug)]
 pub struct Python {
-    program: PathBuf,
+    pub program: PathBuf,
     pub version: (u32, u32),
 }
 

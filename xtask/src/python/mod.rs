@@ -4,6 +4,7 @@ mod environment;
 mod sdist;
 mod wheel;
 
+use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,14 @@ use environment::{Environment, oldest_python};
 
 /// If this environment variable is `required`, `cargo xtask test` fails where the Python package cannot be tested.
 pub const VARIABLE: &str = "WARPFOLD_PYTHON";
+
+/// The library with which tests take the place of the CUDA driver, so that they need no GPU.
+const FAKE_DRIVER: &str = "fake_driver";
+
+/// The oldest supported Python of this machine.
+pub fn oldest() -> anyhow::Result<PathBuf> {
+    oldest_python().map(|python| python.program)
+}
 
 /// The options of `cargo xtask python`.
 #[derive(Debug, clap::Args)]
@@ -76,6 +85,8 @@ fn test(environment: &Environment, arguments: &[OsString]) -> anyhow::Result<u8>
     let mut pytest = environment.python();
     pytest.current_dir(&python).env("PYTHONPATH", &package);
     pytest.env("HYPOTHESIS_STORAGE_DIRECTORY", folder().join("hypothesis"));
+    let fake_driver = format!("debug/examples/{DLL_PREFIX}{FAKE_DRIVER}{DLL_SUFFIX}");
+    pytest.env("WARPFOLD_FAKE_DRIVER", workspace::target().join(fake_driver));
     pytest.args(["-m", "pytest", "--quiet", "tests"]).args(arguments);
     let tested = progress::run(&mut pytest, "testing the Python package")?;
     if tested != 0 || !arguments.is_empty() {
@@ -94,7 +105,7 @@ fn build() -> anyhow::Result<PathBuf> {
     cargo.current_dir(workspace::root());
     // Cargo unites the features of all that it builds at a time. Those of `cargo test --workspace`, with the
     // dependencies of tests, give a library that has already been compiled, so a small test is built, too.
-    cargo.args(["build", "--quiet", "--workspace", "--lib", "--test", "bytes"]);
+    cargo.args(["build", "--quiet", "--workspace", "--lib", "--test", "bytes", "--example", FAKE_DRIVER]);
     cargo.envs(Backend::detect().archs().map(|archs| (ARCHS, archs)));
     let built = progress::run(&mut cargo, "building the Python module")?;
     ensure!(built == 0, "the Python module does not build");

@@ -2,6 +2,7 @@
 
 mod markdown;
 mod page;
+mod python;
 mod runs;
 
 use std::fs;
@@ -22,7 +23,7 @@ const MAX_NAMED: usize = 16;
 const MAX_COLUMNS: usize = 120;
 
 /// Writes `docs/benchmarks/DEVICE.md` from a folder of JSON files. If the folder has the run `data`, also writes
-/// `DEVICE-data.md`, with exact sums by the kind of data.
+/// `DEVICE-data.md`, with exact sums by the kind of data; if it has the run `python`, also writes `python.md`.
 pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
     let is_name =
         !device.is_empty() && device.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
@@ -38,12 +39,16 @@ pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
 /// The pages and their file names.
 fn pages(device: &str, folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let (of_data, runs): (Vec<_>, Vec<_>) = runs::read(folder)?.into_iter().partition(|run| run.name == "data");
+    let (of_python, runs): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.name == "python");
     let mut pages = Vec::new();
     if !runs.is_empty() {
         pages.push((format!("{device}.md"), page(device, &runs)?));
     }
     for run in of_data {
         pages.push((format!("{device}-data.md"), check_columns(page::write_data(device, &run)?)?));
+    }
+    for run in of_python {
+        pages.push(("python.md".to_owned(), check_columns(python::write(&run)?)?));
     }
     Ok(pages)
 }

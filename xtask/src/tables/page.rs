@@ -277,7 +277,7 @@ fn best_speedup(own: f64, peers: impl IntoIterator<Item = Option<f64>>) -> Optio
     peers.into_iter().flatten().min_by(f64::total_cmp).map(|best| best / own)
 }
 
-fn bold_if_slower(speedup: f64) -> String {
+pub fn bold_if_slower(speedup: f64) -> String {
     let text = digits(speedup);
     if is_slower(speedup) { format!("**{text}**") } else { text }
 }

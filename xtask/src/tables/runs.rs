@@ -1,4 +1,5 @@
-//! The JSON file of a run: a report of `bench`, and what `run.sh tables` records about the run.
+//! The JSON file of a run: a report of `bench`, and what `run.sh tables` records about the run; or of
+//! `python/benchmarks/measure.py`.
 
 use std::fs;
 use std::path::Path;
@@ -8,7 +9,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 /// Deserializes a field that may be `null` but must be present, so that a field renamed in `bench` is an error.
-fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<T>, D::Error> {
+pub fn present<'de, D: Deserializer<'de>, T: Deserialize<'de>>(source: D) -> Result<Option<T>, D::Error> {
     Option::deserialize(source)
 }
 
@@ -193,8 +194,19 @@ impl Run {
 }
 
 /// The names of the runs, in the order of the page.
-pub const NAMES: [&str; 10] =
-    ["sums", "pairwise", "operators", "rows", "columns", "segments", "data", "transposes", "ladders", "calls"];
+pub const NAMES: [&str; 11] = [
+    "sums",
+    "pairwise",
+    "operators",
+    "rows",
+    "columns",
+    "segments",
+    "data",
+    "transposes",
+    "ladders",
+    "calls",
+    "python",
+];
 
 /// Reads the runs in the folder, in the order of the page.
 pub fn read(folder: &Path) -> anyhow::Result<Vec<Run>> {

@@ -176,6 +176,7 @@ impl Gpu {
     /// # Errors
     /// The array belongs to another device, memory runs out, or earlier work has failed.
     pub fn exact_sum<'a, T: ExactElement>(&self, input: impl IntoArrayView<'a, T>) -> Result<ExactSum<T>, Error> {
+        self.refuse_to_record("return a sum to the host")?;
         let mut sums = self.exact_sums(1)?;
         sums.add(input, Axes::ALL)?;
         Ok(sums.download()?[0])

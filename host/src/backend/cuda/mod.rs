@@ -1,30 +1,30 @@
 //! A CUDA device as a backend, through `cust`.
 
+mod foreign;
+mod shared;
+
 use std::ffi::c_void;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cuda_driver::{
-    CUfunction, CUfunction_attribute, CUlaunchAttribute, CUlaunchConfig, CUresult, Driver, DriverVersion,
-};
-use cust::CudaFlags;
-use cust::context::{Context, Entered};
-use cust::device::{Device, DeviceAttribute};
-use cust::error::CudaError;
+use cuda_driver::{CUfunction_attribute, CUlaunchAttribute, CUlaunchConfig, CUresult, DriverError};
+use cust::context::Entered;
+use cust::device::DeviceAttribute;
 use cust::event::{Event, EventFlags};
-use cust::graph::{CaptureMode, GraphExec, RelaxedCapture};
-use cust::module::{Module, PtxError};
-use cust::stream::{Stream, StreamFlags};
+use cust::graph::{CaptureMode, GraphExec};
+use cust::stream::{Stream, StreamFlags, StreamWaitEventFlags};
 
-use crate::backend::driver_errors::{failed, name, refuses_ptx};
+use crate::backend::captured::Captured;
+use crate::backend::driver_errors::failed;
 use crate::backend::host_memory::free_bytes;
-use crate::backend::limits::Limits;
-use crate::backend::once_map::OnceMap;
 use crate::backend::recycled::{Block, Recycled};
-use crate::backend::{Backend, KernelOccupancy, Launch, Recorded, SharedMemory};
+use crate::backend::{Backend, KernelOccupancy, Launch, Owner, Recorded, SharedMemory};
 use crate::occupancy::{Multiprocessor, Resources};
-use crate::ptx::{self, Library};
+use crate::ptx::Library;
 use crate::{DeviceInfo, Error, KernelId};
+use foreign::LastCapture;
+use shared::{Guest, Loaded, Shared, attribute_of};
 
 /// A device, and the stream that all work of this handle goes to.
 pub(crate) struct CudaDevice {
@@ -34,110 +34,21 @@ pub(crate) struct CudaDevice {
     recycled: Mutex<Recycled>,
     /// Whether it is a recorder, whose stream captures its work.
     is_recorder: bool,
+    /// Whether other libraries may use the stream, and capture it.
+    is_shared: AtomicBool,
+    capture: LastCapture,
+    /// What keeps the stream, if another library has made it.
+    owner_of_stream: Option<Owner>,
     shared: Arc<Shared>,
 }
-
-/// What all handles of a device share: its primary context, and what is loaded in it.
-struct Shared {
-    kernels: OnceMap<KernelId, Loaded>,
-    device: Device,
-    compute: u32,
-    multiprocessors: usize,
-    limits: Limits,
-    driver: &'static Driver,
-    /// Whether the driver supports programmatic dependent launches, including in graphs.
-    has_dependent_launches: bool,
-    libraries: Vec<&'static Library>,
-    /// The process that made the context.
-    process: u32,
-    context: Context,
-}
-
-/// A kernel loaded in the context, with its module.
-#[derive(Clone)]
-struct Loaded {
-    function: CUfunction,
-    /// Whether it may be a programmatic dependent launch: it waits for its prerequisites itself.
-    is_dependent: bool,
-    _module: Arc<Module>,
-}
-
-// SAFETY: the driver accepts the handle from any thread.
-unsafe impl Send for Loaded {}
 
 /// Work on the stream is ordered with the legacy default stream, which PyTorch uses.
 const STREAM_FLAGS: StreamFlags = StreamFlags::DEFAULT;
 
-const ENTER: &str = "make the device's context current";
-
-/// The first driver version that supports programmatic dependent launches in graphs.
-const DEPENDENT_LAUNCHES: DriverVersion = DriverVersion { major: 12, minor: 3 };
-
-/// Loads the driver and starts it.
-fn driver() -> Result<&'static Driver, Error> {
-    let driver = cuda_driver::load()?;
-    match cust::init(CudaFlags::empty()) {
-        Ok(()) => Ok(driver),
-        // Only a forked child of a process that uses CUDA gets this code from the first call.
-        Err(CudaError::NotInitialized) => Err(Error::Forked),
-        Err(CudaError::NoDevice) => Err(Error::NoDevice { ordinal: 0, count: 0 }),
-        Err(code) => Err(failed("start the CUDA driver")(code)),
-    }
-}
-
 impl CudaDevice {
     /// The device `ordinal`, with the kernels of `libraries`.
     pub(crate) fn new(ordinal: u32, libraries: Vec<&'static Library>) -> Result<Self, Error> {
-        let driver = driver().map_err(|error| match error {
-            Error::NoDevice { count, .. } => Error::NoDevice { ordinal, count },
-            other => other,
-        })?;
-        let count = Device::num_devices().map_err(failed("count the CUDA devices"))?;
-        if ordinal >= count {
-            return Err(Error::NoDevice { ordinal, count });
-        }
-        let device = Device::get_device(ordinal).map_err(failed("find the CUDA device"))?;
-        let context = Context::retain(device).map_err(failed("create a context on the CUDA device"))?;
-        let entered = Guest::enter(&context)?;
-        let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
-        let query = |attribute| attribute_of(device, attribute);
-        let compute =
-            10 * query(DeviceAttribute::ComputeCapabilityMajor)? + query(DeviceAttribute::ComputeCapabilityMinor)?;
-        let limits = Limits {
-            threads_per_block: query(DeviceAttribute::MaxThreadsPerBlock)?,
-            block: (
-                query(DeviceAttribute::MaxBlockDimX)?,
-                query(DeviceAttribute::MaxBlockDimY)?,
-                query(DeviceAttribute::MaxBlockDimZ)?,
-            )
-                .into(),
-            grid: (
-                query(DeviceAttribute::MaxGridDimX)?,
-                query(DeviceAttribute::MaxGridDimY)?,
-                query(DeviceAttribute::MaxGridDimZ)?,
-            )
-                .into(),
-            shared: SharedMemory {
-                of_block: query(DeviceAttribute::MaxSharedMemoryPerBlockOptin)? as usize,
-                of_multiprocessor: query(DeviceAttribute::MaxSharedMemoryPerMultiprocessor)? as usize,
-                reserved: query(DeviceAttribute::ReservedSharedMemoryPerBlock)? as usize,
-            },
-        };
-        drop(entered);
-        let has_dependent_launches = driver.version() >= DEPENDENT_LAUNCHES;
-        let shared = Shared {
-            kernels: OnceMap::default(),
-            device,
-            compute,
-            multiprocessors: query(DeviceAttribute::MultiprocessorCount)?.max(1) as usize,
-            limits,
-            driver,
-            has_dependent_launches,
-            libraries,
-            process: std::process::id(),
-            context,
-        };
-        Ok(Self { stream, recycled: Mutex::default(), is_recorder: false, shared: Arc::new(shared) })
+        Self::with_own_stream(&Arc::new(Shared::new(ordinal, libraries)?), false)
     }
 
     /// Makes the context current in this thread, as long as the value lives. Every call that reaches the driver begins
@@ -148,15 +59,26 @@ impl CudaDevice {
 
     /// [`CudaDevice::enter`] for calls that a capture of another library would not survive, such as allocations.
     fn enter_as_guest(&self) -> Result<Guest<'_>, Error> {
-        self.shared.check_process()?;
-        Guest::enter(&self.shared.context)
+        self.shared.enter_as_guest()
     }
 
-    /// The same device with its own stream.
-    fn with_own_stream(&self, is_recorder: bool) -> Result<Self, Error> {
-        let _entered = self.enter_as_guest()?;
+    /// A handle of the device with its own stream.
+    fn with_own_stream(shared: &Arc<Shared>, is_recorder: bool) -> Result<Self, Error> {
+        let _entered = shared.enter_as_guest()?;
         let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
-        Ok(Self { stream, recycled: Mutex::default(), is_recorder, shared: self.shared.clone() })
+        Ok(Self::with_stream(shared, stream, is_recorder))
+    }
+
+    fn with_stream(shared: &Arc<Shared>, stream: Stream, is_recorder: bool) -> Self {
+        Self {
+            stream,
+            recycled: Mutex::default(),
+            is_recorder,
+            is_shared: AtomicBool::new(false),
+            capture: LastCapture::default(),
+            owner_of_stream: None,
+            shared: shared.clone(),
+        }
     }
 
     fn recycled(&self) -> MutexGuard<'_, Recycled> {
@@ -189,115 +111,18 @@ impl CudaDevice {
         }
         self.enter_as_guest()
     }
-}
 
-/// The context, current in this thread, and calls that a capture of another library does not notice.
-struct Guest<'a> {
-    _relaxed: RelaxedCapture,
-    _entered: Entered<'a>,
-}
-
-impl<'a> Guest<'a> {
-    fn enter(context: &'a Context) -> Result<Self, Error> {
-        let entered = context.enter().map_err(failed(ENTER))?;
-        let relaxed = RelaxedCapture::begin().map_err(failed("relax the capture mode of this thread"))?;
-        Ok(Self { _relaxed: relaxed, _entered: entered })
-    }
-}
-
-impl Shared {
-    fn enter(&self) -> Result<Entered<'_>, Error> {
-        self.check_process()?;
-        self.context.enter().map_err(failed(ENTER))
+    /// [`CudaDevice::enter_unrecorded`] for a call that waits for the stream, which a capture of another library would
+    /// not survive in any mode.
+    fn enter_to_wait(&self, operation: &'static str) -> Result<Guest<'_>, Error> {
+        let entered = self.enter_unrecorded(operation)?;
+        if self.is_captured()? { Err(Error::Captured { operation }) } else { Ok(entered) }
     }
 
-    /// Refuses a process that has been forked from the one that made the context: CUDA works in none.
-    fn check_process(&self) -> Result<(), Error> {
-        match std::process::id() == self.process {
-            true => Ok(()),
-            false => Err(Error::Forked),
-        }
+    /// Whether other libraries may use the stream.
+    fn has_shared_stream(&self) -> bool {
+        self.is_shared.load(Ordering::Relaxed)
     }
-
-    /// The kernel, loaded when first used.
-    fn kernel(&self, kernel: KernelId) -> Result<Loaded, Error> {
-        self.kernels.get(kernel, || self.load(kernel))
-    }
-
-    fn load(&self, kernel: KernelId) -> Result<Loaded, Error> {
-        let _entered = Guest::enter(&self.context)?;
-        let library = self.libraries.iter().find(|library| library.name() == kernel.library);
-        let unknown = || Error::UnknownKernel { entry: kernel.entry.to_owned(), library: kernel.library.to_owned() };
-        let library = library.ok_or_else(unknown)?;
-        let text = library.ptx(kernel.entry, self.compute).or_else(|error| match error {
-            Error::NoPtx { .. } => ptx::stub(self.driver, kernel.entry).ok_or(error),
-            _ => Err(error),
-        })?;
-        let module = match self.cubin(library, kernel.entry)? {
-            Some(module) => module,
-            None => {
-                // The driver's own error for PTX that is too new names no versions.
-                ptx::check_driver(self.driver.version(), kernel, &text)?;
-                Module::from_ptx_with_log(&text, &[]).map_err(|error| self.not_loaded(kernel, error))?
-            }
-        };
-        let module = Arc::new(module);
-        let function = module.get_function(kernel.entry).map_err(failed("find a kernel in its module"))?.to_raw();
-        self.allow_dynamic_shared(function)?;
-        // Only a kernel whose PTX has the wait may be a dependent launch.
-        let is_dependent = text.contains("griddepcontrol.wait") && self.has_dependent_launches;
-        Ok(Loaded { function, is_dependent, _module: module })
-    }
-
-    /// The module of an entry's cubin, if the library has one for this device and the driver takes it. A driver may be
-    /// older than the cubin; then it compiles the entry's PTX.
-    fn cubin(&self, library: &Library, entry: &str) -> Result<Option<Module>, Error> {
-        let Some(cubin) = library.cubin(entry, self.compute)? else { return Ok(None) };
-        // SAFETY: a library's cubins are complete, as whoever made the library has promised; the archive's checksums
-        // have found no change since.
-        Ok(unsafe { Module::from_cubin_unchecked(cubin, &[]) }.ok())
-    }
-
-    /// The error for a kernel whose module the driver does not load: of its PTX, or any other.
-    fn not_loaded(&self, kernel: KernelId, PtxError { error, log, .. }: PtxError) -> Error {
-        if !refuses_ptx(error.code()) {
-            return failed("load a kernel's module")(error);
-        }
-        Error::RefusedPtx {
-            kernel: kernel.entry.to_owned(),
-            library: kernel.library.to_owned(),
-            device: self.compute,
-            driver: self.driver.version(),
-            code: error.code().0,
-            name: name(error),
-            log,
-        }
-    }
-
-    /// An attribute of a function of a loaded module.
-    fn attribute_of_kernel(&self, function: CUfunction, attribute: CUfunction_attribute) -> Result<u32, Error> {
-        let mut value = 0;
-        // SAFETY: writes one integer; the function belongs to a loaded module.
-        unsafe { self.driver.cuFuncGetAttribute(&mut value, attribute, function) }
-            .map_err(failed("query a kernel's attribute"))?;
-        Ok(value.max(0) as u32)
-    }
-
-    /// Lets launches of a kernel have all shared memory of a block that the kernel's arrays leave. Without this call,
-    /// both together are limited to 48 KiB.
-    fn allow_dynamic_shared(&self, function: CUfunction) -> Result<(), Error> {
-        let arrays = self.attribute_of_kernel(function, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?;
-        let max_dynamic = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        let bytes = self.limits.shared.of_block.saturating_sub(arrays as usize);
-        // SAFETY: the function belongs to a loaded module, and the driver checks the value.
-        unsafe { self.driver.cuFuncSetAttribute(function, max_dynamic, bytes as i32) }
-            .map_err(failed("let a kernel have more dynamic shared memory"))
-    }
-}
-
-fn attribute_of(device: Device, attribute: DeviceAttribute) -> Result<u32, Error> {
-    let value = device.get_attribute(attribute).map_err(failed("query an attribute of the CUDA device"))?;
-    Ok(value.max(0) as u32)
 }
 
 impl Drop for CudaDevice {
@@ -351,7 +176,10 @@ impl Backend for CudaDevice {
     }
 
     fn allocate(&self, bytes: usize, operation: &'static str) -> Result<(u64, bool), Error> {
-        if let Some(address) = self.recycled().take(bytes) {
+        // Captured work may run at any time later, together with earlier work of the stream.
+        if !self.is_captured()?
+            && let Some(address) = self.recycled().take(bytes)
+        {
             return Ok((address, false));
         }
         let _entered = self.enter_unrecorded(operation)?;
@@ -392,13 +220,10 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn free_on_host(&self, address: u64, _bytes: usize) {
-        // A kernel that writes it may still run. Errors are those of earlier work, which other calls report.
         let Ok(_entered) = self.enter_as_guest() else { return };
-        if self.stream.synchronize().is_ok() {
-            let address = std::ptr::with_exposed_provenance_mut(address as usize);
-            // SAFETY: as promised by the caller; no kernel of this stream runs.
-            let _ = unsafe { self.shared.driver.cuMemFreeHost(address) };
-        }
+        let address = std::ptr::with_exposed_provenance_mut(address as usize);
+        // SAFETY: as promised by the caller. An error is that of earlier work, which other calls report.
+        let _ = unsafe { self.shared.driver.cuMemFreeHost(address) };
     }
 
     unsafe fn free(&self, address: u64, bytes: usize, is_own: bool) {
@@ -409,7 +234,7 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error> {
-        let _entered = self.enter_unrecorded("upload")?;
+        let _entered = self.enter_to_wait("upload")?;
         // SAFETY: as promised by the caller; `from` lives until the stream is done, below.
         unsafe {
             self.shared.driver.cuMemcpyHtoDAsync_v2(to, from.as_ptr().cast(), from.len(), self.stream.as_inner())
@@ -419,7 +244,7 @@ impl Backend for CudaDevice {
     }
 
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
-        let _entered = self.enter_unrecorded("download")?;
+        let _entered = self.enter_to_wait("download")?;
         // SAFETY: as promised by the caller; `to` lives until the stream is done, below.
         unsafe { self.shared.driver.cuMemcpyDtoHAsync_v2(to.cast(), from, bytes, self.stream.as_inner()) }
             .map_err(failed("copy from the device"))?;
@@ -438,6 +263,16 @@ impl Backend for CudaDevice {
         // SAFETY: as promised by the caller.
         unsafe { self.shared.driver.cuMemsetD8Async(address, byte, bytes, self.stream.as_inner()) }
             .map_err(failed("fill memory of the device"))
+    }
+
+    unsafe fn zero(&self, address: u64, bytes: usize) -> Result<(), Error> {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            match self.is_captured()? {
+                true => self.zero_at_once(address, bytes),
+                false => self.fill(address, 0, bytes),
+            }
+        }
     }
 
     unsafe fn launch(&self, launch: &Launch<'_>) -> Result<(), Error> {
@@ -523,12 +358,54 @@ impl Backend for CudaDevice {
     }
 
     fn synchronize(&self) -> Result<(), Error> {
-        let _entered = self.enter_unrecorded("synchronize")?;
+        let _entered = self.enter_to_wait("synchronize")?;
         self.stream.synchronize().map_err(failed("wait for the device"))
     }
 
     fn fork(&self) -> Result<Arc<dyn Backend>, Error> {
-        Ok(Arc::new(self.with_own_stream(false)?))
+        Ok(Arc::new(Self::with_own_stream(&self.shared, false)?))
+    }
+
+    unsafe fn on_stream(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Arc<dyn Backend>, Error> {
+        // SAFETY: as promised by the caller.
+        Ok(Arc::new(unsafe { self.on_borrowed(stream, owner)? }))
+    }
+
+    fn share_stream(&self) {
+        self.is_shared.store(true, Ordering::Relaxed);
+    }
+
+    unsafe fn stream_id(&self, stream: *mut c_void) -> Result<Option<u64>, Error> {
+        let _entered = self.enter()?;
+        let mut id = 0;
+        // SAFETY: writes one integer; the stream exists, as promised by the caller.
+        match unsafe { self.shared.driver.cuStreamGetId(stream.cast(), &mut id) } {
+            Ok(()) => Ok(Some(id)),
+            Err(DriverError::Missing(_)) => Ok(None),
+            Err(error) => Err(failed("query a stream's identifier")(error)),
+        }
+    }
+
+    fn capture(&self) -> Result<Option<Captured>, Error> {
+        self.current_capture()
+    }
+
+    fn check_memory(&self, address: u64, bytes: usize) -> Result<(), Error> {
+        self.check_borrowed(address, bytes)
+    }
+
+    fn record_event(&self) -> Result<Option<Event>, Error> {
+        let _entered = self.enter_unrecorded("wait for another handle")?;
+        let event = Event::new(EventFlags::DISABLE_TIMING).map_err(failed("create a CUDA event"))?;
+        event.record(&self.stream).map_err(failed("record a CUDA event"))?;
+        Ok(Some(event))
+    }
+
+    fn wait_event(&self, event: &Event) -> Result<(), Error> {
+        let _entered = self.enter_unrecorded("wait for another handle")?;
+        // If another library captures the event's stream, this one joins the capture.
+        self.share_stream();
+        self.stream.wait_event(event, StreamWaitEventFlags::DEFAULT).map_err(failed("wait for a CUDA event"))
     }
 
     fn device_id(&self) -> usize {
@@ -538,7 +415,7 @@ impl Backend for CudaDevice {
     fn recorder(&self) -> Result<Arc<dyn Backend>, Error> {
         // Only this recording uses the stream, so the work of other threads runs as usual and is not recorded. The mode
         // is relaxed, because those threads may call any function of the driver.
-        let recorder = self.with_own_stream(true)?;
+        let recorder = Self::with_own_stream(&self.shared, true)?;
         recorder.stream.begin_capture(CaptureMode::Relaxed).map_err(failed("begin a recording"))?;
         Ok(Arc::new(recorder))
     }
@@ -560,7 +437,7 @@ impl Backend for CudaDevice {
     }
 
     fn time(&self, work: &mut dyn FnMut() -> Result<(), Error>) -> Result<Duration, Error> {
-        let _entered = self.enter_unrecorded("time")?;
+        let _entered = self.enter_to_wait("time")?;
         let event = || Event::new(EventFlags::DEFAULT).map_err(failed("create a CUDA event"));
         let (start, end) = (event()?, event()?);
         start.record(&self.stream).map_err(failed("record a CUDA event"))?;

@@ -1,5 +1,7 @@
 //! `cargo xtask bundle`: a folder of programs, tests and PTX for a GPU machine without Rust.
 
+mod python;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,17 +15,26 @@ use crate::{build_ptx, setup, workspace};
 const MAX_BYTES: u64 = 64 << 20;
 
 /// The benchmark and the examples.
-const PROGRAMS: [&str; 7] =
-    ["bench", "vecadd", "operator", "rust_cuda_guide", "rust_cuda_vecadd", "rust_cuda_async_api", "rust_cuda_gemm"];
+const PROGRAMS: [&str; 8] = [
+    "bench",
+    "vecadd",
+    "operator",
+    "on_cudarc",
+    "rust_cuda_guide",
+    "rust_cuda_vecadd",
+    "rust_cuda_async_api",
+    "rust_cuda_gemm",
+];
 
 /// The test programs that run on the GPU machine.
-const TESTS: [&str; 3] = ["gpu", "cust_gpu", "cli"];
+const TESTS: [&str; 4] = ["gpu", "cust_gpu", "cli", "on_a_device"];
 
 /// The script that runs the tests and the benchmark, from the folder where they are unpacked.
-const RUN: &str = include_str!("../run.sh");
+const RUN: &str = include_str!("../../run.sh");
 
-/// Makes `target/bundle`, with PTX for these architectures.
-pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
+/// Makes `target/bundle`, with PTX for these architectures, and the Python package for this version of Python if there is
+/// one.
+pub fn run(archs: &[Arch], python: Option<&str>) -> anyhow::Result<()> {
     setup::run(false)?;
     let bundle = workspace::target().join("bundle");
     if bundle.exists() {
@@ -49,6 +60,9 @@ pub fn run(archs: &[Arch]) -> anyhow::Result<()> {
     let peers = workspace::root().join("peers");
     if peers.exists() {
         copy_folder(&peers, &bundle.join("peers"))?;
+    }
+    if let Some(version) = python {
+        python::add(&bundle, version)?;
     }
     fs::write(bundle.join("commit"), commit().unwrap_or_else(|_| "unknown".to_owned()) + "\n")
         .context("cannot write the commit's name")?;

@@ -1,0 +1,3 @@
+//! An adapter between cudarc and warpfold, to copy: see [`adapter`].
+
+pub mod adapter;

@@ -1,0 +1,109 @@
+//! Handles of devices and streams. Each is made when it is first needed, so that a process without arrays on a GPU has
+//! no CUDA context.
+
+use std::ffi::{c_int, c_void};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use cuda_driver::CUpointer_attribute;
+use pyo3::prelude::*;
+use warpfold::{Gpu, interop};
+
+use crate::arguments::exception;
+
+/// The legacy default stream. Null stands for it, too.
+const LEGACY: usize = 1;
+
+/// The default stream of a thread. It waits for the legacy default stream and is waited for by it, so that work of the
+/// latter comes after the thread's earlier work and before its later work.
+const PER_THREAD: usize = 2;
+
+/// The maximum number of handles that are kept.
+const CAPACITY: usize = 64;
+
+/// A handle on a stream of another library.
+struct OfStream {
+    device: u32,
+    /// The driver's number of the stream, which no other stream has in this process. 0 is that of the legacy default
+    /// stream.
+    id: u64,
+    gpu: Gpu,
+}
+
+struct Handles {
+    /// The handle of each device, with a stream of its own.
+    devices: Vec<Option<Gpu>>,
+    /// The handles on streams, the last used one at the end.
+    streams: Vec<OfStream>,
+}
+
+static HANDLES: Mutex<Handles> = Mutex::new(Handles { devices: Vec::new(), streams: Vec::new() });
+
+/// The lock is never held while Python runs, or while the driver waits.
+fn handles() -> MutexGuard<'static, Handles> {
+    HANDLES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The handle of a device with a stream of its own.
+pub fn of_device(py: Python<'_>, device: u32) -> PyResult<Gpu> {
+    let at = device as usize;
+    if let Some(Some(gpu)) = handles().devices.get(at) {
+        return Ok(gpu.clone());
+    }
+    // A context takes a while. If two threads make a handle at once, one of them is not used.
+    let made = py.detach(|| Gpu::new(device)).map_err(|error| exception(&error))?;
+    let mut handles = handles();
+    if handles.devices.len() <= at {
+        handles.devices.resize_with(at + 1, || None);
+    }
+    Ok(handles.devices[at].get_or_insert(made).clone())
+}
+
+/// The device whose memory has an address; device 0 if the driver does not know.
+pub fn device_at(address: u64) -> u32 {
+    let Ok(driver) = cuda_driver::load() else { return 0 };
+    let mut ordinal: c_int = 0;
+    let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL;
+    let mut data: *mut c_void = (&raw mut ordinal).cast();
+    // SAFETY: writes one integer, and does not access the memory at the address.
+    let known = unsafe { driver.cuPointerGetAttributes(1, &raw mut attribute, &raw mut data, address) };
+    // What is no memory of a device is refused later.
+    known.ok().and_then(|()| u32::try_from(ordinal).ok()).unwrap_or(0)
+}
+
+/// The handle on a stream of another library.
+///
+/// # Safety
+/// The stream exists, or is one of the default streams.
+pub unsafe fn of_stream(py: Python<'_>, device: u32, stream: *mut c_void) -> PyResult<Gpu> {
+    let id = match stream as usize {
+        0 | LEGACY | PER_THREAD => Some(0),
+        // SAFETY: the stream exists.
+        _ => unsafe { interop::stream_id(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))?,
+    };
+    if let Some(gpu) = id.and_then(|id| find(device, id)) {
+        return Ok(gpu);
+    }
+    let stream = if id == Some(0) { LEGACY as *mut c_void } else { stream };
+    // SAFETY: the stream exists now. Later calls use this handle only for a stream of the same number, which is this
+    // one, and dropping a handle does not touch its stream.
+    let gpu = unsafe { interop::on_stream(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))?;
+    let Some(id) = id else {
+        // An old driver has no numbers, so that a later stream could have the same handle.
+        return Ok(gpu);
+    };
+    let mut handles = handles();
+    let oldest = (handles.streams.len() == CAPACITY).then(|| handles.streams.remove(0));
+    handles.streams.push(OfStream { device, id, gpu: gpu.clone() });
+    drop(handles);
+    // The driver may wait for the device before it frees the handle's memory.
+    py.detach(|| drop(oldest));
+    Ok(gpu)
+}
+
+/// The handle on the stream of this number, which becomes the last used one.
+fn find(device: u32, id: u64) -> Option<Gpu> {
+    let streams = &mut handles().streams;
+    let at = streams.iter().rposition(|handle| handle.device == device && handle.id == id)?;
+    streams[at..].rotate_left(1);
+    streams.last().map(|handle| handle.gpu.clone())
+}
