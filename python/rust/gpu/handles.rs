@@ -17,14 +17,16 @@ const LEGACY: usize = 1;
 /// latter comes after the thread's earlier work and before its later work.
 const PER_THREAD: usize = 2;
 
+/// Stands for the number of the legacy default stream, which the driver is not asked for. It counts from below.
+const LEGACY_ID: u64 = u64::MAX;
+
 /// The maximum number of handles that are kept.
 const CAPACITY: usize = 64;
 
 /// A handle on a stream of another library.
 struct OfStream {
     device: u32,
-    /// The driver's number of the stream, which no other stream has in this process. 0 is that of the legacy default
-    /// stream.
+    /// The driver's number of the stream, which no other stream has in this process, or [`LEGACY_ID`].
     id: u64,
     gpu: Gpu,
 }
@@ -76,14 +78,14 @@ pub fn device_at(address: u64) -> u32 {
 /// The stream exists, or is one of the default streams.
 pub unsafe fn of_stream(py: Python<'_>, device: u32, stream: *mut c_void) -> PyResult<Gpu> {
     let id = match stream as usize {
-        0 | LEGACY | PER_THREAD => Some(0),
+        0 | LEGACY | PER_THREAD => Some(LEGACY_ID),
         // SAFETY: the stream exists.
         _ => unsafe { interop::stream_id(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))?,
     };
     if let Some(gpu) = id.and_then(|id| find(device, id)) {
         return Ok(gpu);
     }
-    let stream = if id == Some(0) { LEGACY as *mut c_void } else { stream };
+    let stream = if id == Some(LEGACY_ID) { LEGACY as *mut c_void } else { stream };
     // SAFETY: the stream exists now. Later calls use this handle only for a stream of the same number, which is this
     // one, and dropping a handle does not touch its stream.
     let gpu = unsafe { interop::on_stream(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))?;
