@@ -43,7 +43,7 @@ def lowered(monkeypatch):
 
 
 def reductions(names):
-    return [name for name in names if any(part in name.lower() for part in ("sum", "mean", "norm"))]
+    return [name for name in names if any(part in name.lower() for part in ("sum.", "mean.", "norm.", "softmax"))]
 
 
 def loss(x, w):
@@ -198,18 +198,19 @@ def test_cache_keys_have_the_users_pass(device):
 
 
 def test_the_compiler_is_restored():
-    norm = torch.ops.aten.linalg_vector_norm.default
+    norm, norms = torch.ops.aten.linalg_vector_norm.default, torch.ops.aten._foreach_norm.Scalar
 
     def state():
         calls = CompiledFxGraph.__call__, CompiledFxGraph.post_compile
-        tables = decomposition.decompositions.get(norm), decomposition.select_decomp_table().get(norm)
+        tables = [table.get(norm) for table in (decomposition.decompositions, decomposition.select_decomp_table())]
         return calls, tables, config.joint_custom_pre_pass, config.post_grad_custom_post_pass
 
     before = state()
     with warpfold.torch.exact():
-        assert all(a is not b for a, b in zip(before, state(), strict=True))
-        assert norm not in decomposition.select_decomp_table()
+        assert all(a != b for a, b in zip(before, state(), strict=True))
+        assert norms in decomposition.select_decomp_table()
     assert state() == before
+    assert norms not in decomposition.select_decomp_table()
 
 
 def test_blocks_in_a_compiled_function(device):
@@ -237,6 +238,13 @@ def test_an_operator_without_replacement_is_an_error(exact, device):
 def test_norms_of_other_orders_are_errors(exact, device):
     with pytest.raises(NotImplementedError, match="orders 0, 1, 2, inf and -inf"):
         torch.compile(lambda x: vector_norm(x, 3))(torch.randn(5, device=device))
+
+
+def test_norms_of_lists(exact, device, lowered):
+    xs = [hard(n, 30, dtype=torch.float32, device=device) for n in (1, 9)]
+    for actual, x in zip(torch.compile(torch._foreach_norm, fullgraph=True)(xs), xs, strict=True):
+        assert_same(actual, reference(exact_norm, x))
+    assert reductions(lowered) == ["warpfold.norm.default"] * 2
 
 
 def test_our_operators_in_a_graph(device, lowered):

@@ -24,7 +24,20 @@ MESSAGE = (
 # Where the pass runs: before patterns such as softmax are fused, and after the last pass that may make new sums.
 HOOKS = ("joint_custom_pre_pass", "post_grad_custom_post_pass")
 
-NORM = torch.ops.aten.linalg_vector_norm.default
+
+def norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    return torch.ops.warpfold.norm.default(x, ord, dim, keepdim, dtype=dtype)
+
+
+def norms(xs, ord=2, dtype=None):
+    return [norm(x, ord, dtype=dtype) for x in xs]
+
+
+# Before a pass saw them, norms would be decomposed into powers and a sum.
+DECOMPOSITIONS = {
+    torch.ops.aten.linalg_vector_norm.default: norm,
+    torch.ops.aten._foreach_norm.Scalar: norms,
+}
 
 
 def replacements():
@@ -35,7 +48,7 @@ def replacements():
         aten.sum.dim_IntList: ours.sum.default,
         aten.mean.default: ours.mean.default,
         aten.mean.dim: ours.mean.default,
-        NORM: ours.norm.default,
+        aten.linalg_vector_norm.default: ours.norm.default,
     }
 
 
@@ -93,9 +106,8 @@ class Installed:
         # What is compiled now is exact later, too: the backward pass is compiled with the forward pass.
         self.is_backward_compiled = functorch_config.force_non_lazy_backward_lowering
         functorch_config.force_non_lazy_backward_lowering = True
-        # Before a pass sees it, a norm would be decomposed into powers and a sum.
-        self.decomposed_norm = decomposition.decompositions.pop(NORM, None)
-        decomposition.fast_random_decomps.cache_clear()
+        self.decompositions = {op: decomposition.decompositions.get(op) for op in DECOMPOSITIONS}
+        decompose_by(DECOMPOSITIONS)
         self.call, self.post_compile = CompiledFxGraph.__call__, CompiledFxGraph.post_compile
         CompiledFxGraph.__call__, CompiledFxGraph.post_compile = checking(self.call), marking(self.post_compile)
 
@@ -104,10 +116,19 @@ class Installed:
             if isinstance(installed := getattr(config, hook), ExactPass):
                 setattr(config, hook, installed.first)
         functorch_config.force_non_lazy_backward_lowering = self.is_backward_compiled
-        if self.decomposed_norm is not None:
-            decomposition.decompositions[NORM] = self.decomposed_norm
-        decomposition.fast_random_decomps.cache_clear()
+        decompose_by(self.decompositions)
         CompiledFxGraph.__call__, CompiledFxGraph.post_compile = self.call, self.post_compile
+
+
+def decompose_by(changes):
+    """Changes the compiler's decompositions. None removes one."""
+    for op, function in changes.items():
+        if function is None:
+            decomposition.decompositions.pop(op, None)
+        else:
+            decomposition.decompositions[op] = function
+    # A copy of the table.
+    decomposition.fast_random_decomps.cache_clear()
 
 
 def marking(post_compile):

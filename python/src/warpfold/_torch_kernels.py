@@ -35,19 +35,8 @@ def axes_of(rank, dim):
 def _reduce(function, x, axes, keepdim=False, dtype=None):
     """A function of warpfold over a tensor of real elements, as a tensor on its device."""
     arguments = {} if dtype is None else {"dtype": str(dtype).removeprefix("torch.")}
-    result = function(x.detach(), axis=axes, keepdims=keepdim, **arguments)
-    return result if isinstance(result, torch.Tensor) else _from_numpy(result)
-
-
-def _from_numpy(result):
-    """A NumPy array or scalar as a tensor."""
-    import numpy as np
-
-    array = np.asarray(result)
-    # NumPy knows no bfloat16, and calls its kind void.
-    if array.dtype.kind == "V":
-        return torch.from_numpy(array.view(np.int16)).view(torch.bfloat16)
-    return torch.from_numpy(array)
+    # Kernels run below autograd: the package refuses tensors that require gradients.
+    return function(x.detach(), axis=axes, keepdims=keepdim, **arguments)
 
 
 def _by_parts(function, x, axes, keepdim):

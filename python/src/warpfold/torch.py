@@ -142,8 +142,8 @@ def _in_reverse_mode(function):
     def kernel(*args, **kwargs):
         if forward_ad._current_level >= 0:
             raise NotImplementedError(
-                "torch.ops.warpfold has no forward mode: use torch.sum, torch.mean or torch.linalg.vector_norm in a block "
-                "of warpfold.torch.exact()"
+                "torch.ops.warpfold has no forward mode: use torch.sum, mean or linalg.vector_norm in a block of "
+                "warpfold.torch.exact()"
             )
         return function(*args, **kwargs)
 
