@@ -74,7 +74,9 @@ def test_every_function_of_every_dtype_and_layout(library, layout):
     transform = LAYOUTS[layout]
     for dtype in library.dtypes:
         array = elements(SHAPE, dtype)
-        x, array = transform(library.put(array)), transform(array)
+        # Numba's own transposes need an older NumPy.
+        x = cuda.as_cuda_array(transform(cupy.asarray(array))) if library is Numba else transform(library.put(array))
+        array = transform(array)
         if library is Jax or (library is Numba and layout == "transposed"):
             # These are copies, and products of strided elements have another order.
             array = np.ascontiguousarray(array)

@@ -10,7 +10,7 @@ use cust::graph::CaptureMode;
 use cust::memory::{CopyDestination, DeviceBuffer};
 use cust::stream::{Stream, StreamFlags};
 use libtest_mimic::Failed;
-use warpfold::interop::{self, Borrowed, BorrowedMut};
+use warpfold::interop::{self, Borrowed, BorrowedMut, StreamId};
 use warpfold::{Error, Gpu, ops};
 
 /// The number of elements, which takes several blocks and partial sums.
@@ -247,5 +247,12 @@ pub fn wrong_memory_and_streams_are_refused(gpu: &Gpu) -> Result<(), Failed> {
         Stream::new(StreamFlags::DEFAULT, None)?
     };
     println!("streams {:?} and {:?}", id(&theirs.stream)?, id(&other)?);
-    if id(&theirs.stream)? == id(&other)? { Err("two streams have one identifier".into()) } else { Ok(()) }
+    if id(&theirs.stream)? == id(&other)? {
+        return Err("two streams have one identifier".into());
+    }
+    // A capture survives the question.
+    theirs.stream.begin_capture(CaptureMode::Global)?;
+    let captured = id(&theirs.stream);
+    theirs.stream.end_capture()?;
+    if captured? == StreamId::Captured { Ok(()) } else { Err("a captured stream has an identifier".into()) }
 }

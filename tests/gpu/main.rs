@@ -139,8 +139,8 @@ fn in_child(what: &str) -> Result<(), Failed> {
     if child.status.success() { Ok(()) } else { Err(String::from_utf8_lossy(&child.stdout).into_owned().into()) }
 }
 
-/// A lock that each test holds shared while it runs. The test that measures the device's free memory holds it
-/// exclusively.
+/// A lock that each test holds shared while it runs. Tests that measure the device's free memory, or capture streams,
+/// hold it exclusively.
 static OTHERS: RwLock<()> = RwLock::new(());
 
 /// The body of a test on the device.
@@ -158,14 +158,6 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
     };
     add("many threads do everything at once".into(), Box::new(soaked));
-    let others: [(&str, fn(&Gpu) -> Result<(), Failed>); 5] = [
-        ("borrowed streams are in order", interop::borrowed_streams_are_in_order),
-        ("the default stream is in order", interop::the_default_stream_is_in_order),
-        ("handles wait for each other", interop::handles_wait_for_each_other),
-        ("captured sums are replayed", interop::captured_sums_are_replayed),
-        ("wrong memory and streams are refused", interop::wrong_memory_and_streams_are_refused),
-    ];
-    others.into_iter().for_each(|(name, test)| add(format!("other libraries: {name}"), Box::new(test)));
     // A trial for each size: compute-sanitizer takes minutes for the larger ones, and runs them side by side.
     for (len, seed) in
         [0, 1, 127, 4096, 8193, 100_000, if is_sanitized() { 150_001 } else { 1_000_003 }].into_iter().zip(38..)
@@ -422,12 +414,23 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     if !is_sanitized() {
         trials.extend(large::trials(gpu.as_ref()));
     }
-    let own = gpu.clone();
-    let alone = move || {
-        let _alone = OTHERS.write();
-        own.as_deref().map_or_else(|| Err("no CUDA device".into()), no_leaks)
-    };
-    trials.push(Trial::test("10,000 calls leave no memory behind", alone).with_ignored_flag(gpu.is_none()));
+    // A test of captures is alone, because another thread that allocates would end them.
+    let alone: [(&str, fn(&Gpu) -> Result<(), Failed>); 6] = [
+        ("10,000 calls leave no memory behind", no_leaks),
+        ("other libraries: borrowed streams are in order", interop::borrowed_streams_are_in_order),
+        ("other libraries: the default stream is in order", interop::the_default_stream_is_in_order),
+        ("other libraries: handles wait for each other", interop::handles_wait_for_each_other),
+        ("other libraries: captured sums are replayed", interop::captured_sums_are_replayed),
+        ("other libraries: wrong memory and streams are refused", interop::wrong_memory_and_streams_are_refused),
+    ];
+    for (name, test) in alone {
+        let own = gpu.clone();
+        let run = move || {
+            let _alone = OTHERS.write();
+            own.as_deref().map_or_else(|| Err("no CUDA device".into()), test)
+        };
+        trials.push(Trial::test(name, run).with_ignored_flag(gpu.is_none()));
+    }
     trials
 }
 

@@ -11,7 +11,7 @@ use cust::memory::DeviceBuffer;
 use cust::stream::{Stream, StreamFlags};
 use fake_driver::{Call, in_child, take_calls};
 use test_support::TEST_KERNELS;
-use warpfold::interop::{self, Borrowed};
+use warpfold::interop::{self, Borrowed, StreamId};
 use warpfold::{Error, Gpu, ops};
 
 use crate::calls::call_with;
@@ -150,9 +150,13 @@ fn each_stream_has_an_identifier() {
     let (gpu, theirs) = (Gpu::new(0).unwrap(), context_of(0));
     let streams = [stream_in(&theirs), stream_in(&theirs)];
     // SAFETY: the streams exist.
-    let id = |stream: &Stream| unsafe { interop::stream_id(&gpu, stream.as_inner().cast()) }.unwrap().unwrap();
+    let id = |stream: &Stream| unsafe { interop::stream_id(&gpu, stream.as_inner().cast()) }.unwrap();
+    assert!(matches!(id(&streams[0]), StreamId::Known(_)));
     assert_ne!(id(&streams[0]), id(&streams[1]));
     assert_eq!(id(&streams[0]), id(&streams[0]));
+    streams[0].begin_capture(CaptureMode::Global).unwrap();
+    assert_eq!(id(&streams[0]), StreamId::Captured);
+    streams[0].end_capture().unwrap();
 }
 
 #[test]

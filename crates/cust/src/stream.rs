@@ -93,7 +93,7 @@ impl Stream {
     /// another stream after this one is destroyed.
     ///
     /// # Errors
-    /// An error of the driver, or it is older than CUDA 12.0.
+    /// The driver is older than CUDA 12.0, the stream is captured, which then ends, or another error of the driver.
     pub fn get_id(&self) -> CudaResult<u64> {
         let entered = self.context.enter()?;
         let mut id = 0;

@@ -15,6 +15,7 @@ use simt::Profile;
 use crate::backend::driver_errors::failed;
 use crate::backend::host_memory::{free_bytes, meminfo};
 use crate::backend::{Backend, Captured, KernelOccupancy, Launch, Owner, Recorded, SharedMemory};
+use crate::interop::StreamId;
 use crate::watch::SimtOptions;
 use crate::{DeviceInfo, Dim3, Error, KernelId, MULTIPROCESSORS};
 
@@ -236,7 +237,7 @@ impl Backend for Executor {
 
     fn share_stream(&self) {}
 
-    unsafe fn stream_id(&self, _: *mut c_void) -> Result<Option<u64>, Error> {
+    unsafe fn stream_id(&self, _: *mut c_void) -> Result<StreamId, Error> {
         Err(Error::NoStreams { operation: "stream_id" })
     }
 

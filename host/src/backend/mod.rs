@@ -21,6 +21,7 @@ use cuda_std::element::Plain;
 use cuda_std::launch::{Dim3, KernelId, NamedParameter};
 use cust::event::Event;
 
+use crate::interop::StreamId;
 use crate::occupancy::Resources;
 use crate::{DeviceInfo, Error};
 
@@ -131,12 +132,11 @@ pub trait Backend: Send + Sync + Any {
     /// Notes that other libraries may use the stream from now on, and capture it.
     fn share_stream(&self);
 
-    /// The identifier of a stream, which no other stream of the process has, before or after; `None` if the driver has
-    /// none.
+    /// The identifier of a stream.
     ///
     /// # Safety
     /// `stream` is a stream of this process.
-    unsafe fn stream_id(&self, stream: *mut c_void) -> Result<Option<u64>, Error>;
+    unsafe fn stream_id(&self, stream: *mut c_void) -> Result<StreamId, Error>;
 
     /// The capture by another library that this backend's work goes to now. What the work uses is kept by it.
     fn capture(&self) -> Result<Option<Captured>, Error>;

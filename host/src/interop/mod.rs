@@ -41,7 +41,7 @@ mod memory;
 mod stream;
 
 pub use memory::{Borrowed, BorrowedMut, borrow, borrow_mut};
-pub use stream::{on_stream, on_stream_of, stream_id};
+pub use stream::{StreamId, on_stream, on_stream_of, stream_id};
 
 use crate::ptx::Library;
 

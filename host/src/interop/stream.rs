@@ -38,16 +38,30 @@ pub unsafe fn on_stream_of(gpu: &Gpu, stream: *mut c_void, owner: impl Any + Sen
     Ok(Gpu::on(unsafe { gpu.own_backend().on_stream(stream, Some(Box::new(owner)))? }))
 }
 
-/// The identifier of a stream, which no other stream of the process has, before or after: to keep the handles of
-/// [`on_stream`] by. The handle of a stream that is destroyed may become that of a new one. `None`: the driver is older
-/// than CUDA 12.0.
+/// What the driver says about a stream: see [`stream_id`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StreamId {
+    /// The identifier, which no other stream of the process has, before or after.
+    Known(u64),
+    /// Another library captures the stream, and the capture would not survive the question.
+    Captured,
+    /// The driver is older than CUDA 12.0, and has no identifiers.
+    Unknown,
+}
+
+/// The identifier of a stream, to keep the handles of [`on_stream`] by: the handle of a stream that is destroyed may
+/// become that of a new one.
+///
+/// While a stream is captured, a handle that was kept for one with the same `CUstream` may be used for it, even if that
+/// was another stream: captured work shares no memory with other work.
 ///
 /// # Safety
 /// `stream` is a stream of this process.
 ///
 /// # Errors
 /// The driver does not know the stream, or `gpu` is the executor.
-pub unsafe fn stream_id(gpu: &Gpu, stream: *mut c_void) -> Result<Option<u64>, Error> {
+pub unsafe fn stream_id(gpu: &Gpu, stream: *mut c_void) -> Result<StreamId, Error> {
     // SAFETY: as promised by the caller.
     unsafe { gpu.own_backend().stream_id(stream) }
 }

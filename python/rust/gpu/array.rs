@@ -96,7 +96,13 @@ impl GpuArray {
                 (Order::Wait, own)
             }
         };
-        let (tensor, description) = dlpack::import(object, export, Some(stream))?;
+        let (tensor, description) = match dlpack::import(object, export, Some(stream)) {
+            // CuPy divides the bytes of a negative stride as a number without a sign.
+            Err(error) if class.library == Library::CuPy && error.is_instance_of::<PyValueError>(py) => {
+                return Self::of_interface(object, class)?.ok_or(error);
+            }
+            result => result?,
+        };
         if description.place != Place::Gpu(device) {
             return Err(PyTypeError::new_err("`__dlpack__` returned memory of another device than it had named"));
         }

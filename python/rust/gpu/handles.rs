@@ -6,6 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cuda_driver::CUpointer_attribute;
 use pyo3::prelude::*;
+use warpfold::interop::StreamId;
 use warpfold::{Gpu, interop};
 
 use crate::arguments::exception;
@@ -17,18 +18,27 @@ const LEGACY: usize = 1;
 /// latter comes after the thread's earlier work and before its later work.
 const PER_THREAD: usize = 2;
 
-/// Stands for the number of the legacy default stream, which the driver is not asked for. It counts from below.
-const LEGACY_ID: u64 = u64::MAX;
-
 /// The maximum number of handles that are kept.
 const CAPACITY: usize = 64;
 
 /// A handle on a stream of another library.
 struct OfStream {
     device: u32,
-    /// The driver's number of the stream, which no other stream has in this process, or [`LEGACY_ID`].
-    id: u64,
+    key: Key,
+    /// The `CUstream`.
+    stream: usize,
     gpu: Gpu,
+}
+
+/// What a handle is found by.
+#[derive(Clone, Copy, PartialEq)]
+enum Key {
+    /// The legacy default stream.
+    Legacy,
+    /// The driver's number of the stream, which no other stream has in this process.
+    Number(u64),
+    /// The `CUstream`, while another library captures the stream: the driver does not tell its number then.
+    OfCapture,
 }
 
 struct Handles {
@@ -77,35 +87,42 @@ pub fn device_at(address: u64) -> u32 {
 /// # Safety
 /// The stream exists, or is one of the default streams.
 pub unsafe fn of_stream(py: Python<'_>, device: u32, stream: *mut c_void) -> PyResult<Gpu> {
-    let id = match stream as usize {
-        0 | LEGACY | PER_THREAD => Some(LEGACY_ID),
+    let key = match stream as usize {
+        0 | LEGACY | PER_THREAD => Some(Key::Legacy),
         // SAFETY: the stream exists.
-        _ => unsafe { interop::stream_id(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))?,
+        _ => match unsafe { interop::stream_id(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))? {
+            StreamId::Known(id) => Some(Key::Number(id)),
+            StreamId::Captured => Some(Key::OfCapture),
+            // A later stream could have the same handle.
+            _ => None,
+        },
     };
-    if let Some(gpu) = id.and_then(|id| find(device, id)) {
+    let stream = if key == Some(Key::Legacy) { LEGACY as *mut c_void } else { stream };
+    if let Some(gpu) = key.and_then(|key| find(device, key, stream as usize)) {
         return Ok(gpu);
     }
-    let stream = if id == Some(LEGACY_ID) { LEGACY as *mut c_void } else { stream };
     // SAFETY: the stream exists now. Later calls use this handle only for a stream of the same number, which is this
-    // one, and dropping a handle does not touch its stream.
+    // one, or while the stream of its `CUstream` is captured; and dropping a handle does not touch its stream.
     let gpu = unsafe { interop::on_stream(&of_device(py, device)?, stream) }.map_err(|error| exception(&error))?;
-    let Some(id) = id else {
-        // An old driver has no numbers, so that a later stream could have the same handle.
-        return Ok(gpu);
-    };
+    let Some(key) = key else { return Ok(gpu) };
     let mut handles = handles();
     let oldest = (handles.streams.len() == CAPACITY).then(|| handles.streams.remove(0));
-    handles.streams.push(OfStream { device, id, gpu: gpu.clone() });
+    handles.streams.push(OfStream { device, key, stream: stream as usize, gpu: gpu.clone() });
     drop(handles);
     // The driver may wait for the device before it frees the handle's memory.
     py.detach(|| drop(oldest));
     Ok(gpu)
 }
 
-/// The handle on the stream of this number, which becomes the last used one.
-fn find(device: u32, id: u64) -> Option<Gpu> {
+/// The handle on a stream, which becomes the last used one. Captured work shares no memory with other work, so any
+/// handle on a `CUstream` will do for it.
+fn find(device: u32, key: Key, stream: usize) -> Option<Gpu> {
     let streams = &mut handles().streams;
-    let at = streams.iter().rposition(|handle| handle.device == device && handle.id == id)?;
+    let is_found = |handle: &OfStream| match key {
+        Key::OfCapture => handle.stream == stream,
+        Key::Legacy | Key::Number(_) => handle.key == key,
+    };
+    let at = streams.iter().rposition(|handle| handle.device == device && is_found(handle))?;
     streams[at..].rotate_left(1);
     streams.last().map(|handle| handle.gpu.clone())
 }

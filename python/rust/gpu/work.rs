@@ -72,7 +72,8 @@ impl Work {
         py: Python<'_>,
         wait: impl FnOnce(&Gpu) -> Result<R, Error> + Send,
     ) -> PyResult<R> {
-        py.detach(|| wait(&self.gpu)).map_err(|error| exception(&error))
+        let gpu = &self.gpu;
+        py.detach(|| wait(gpu)).map_err(|error| exception(&error))
     }
 
     /// Puts what the libraries do later after this work.
@@ -83,7 +84,8 @@ impl Work {
     fn put_before_others(&mut self, py: Python<'_>) -> Result<(), Error> {
         self.is_finished = true;
         self.others.borrow().iter().try_for_each(|other| other.wait_for(&self.gpu))?;
-        if self.waits { py.detach(|| self.gpu.synchronize()) } else { Ok(()) }
+        let gpu = &self.gpu;
+        if self.waits { py.detach(|| gpu.synchronize()) } else { Ok(()) }
     }
 }
 

@@ -96,14 +96,15 @@ def norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
         return _euclidean(x, axes, keepdim)
     if ord == 0:
         return _reduce(wf.count_nonzero, x != 0, axes, keepdim).to(x.dtype.to_real())
-    # `x.abs()` of a complex element is not rounded correctly on every device.
-    magnitudes = x.abs() if x.dtype in _FLOATS else _euclidean(x, ())
     if ord == 1:
+        # `x.abs()` of a complex element is not rounded correctly on every device.
+        magnitudes = x.abs() if x.dtype in _FLOATS else _euclidean(x, ())
         return _reduce(wf.sum, magnitudes, axes, keepdim)
+    # The gradients compare `x.abs()` with the norm.
     if ord == math.inf:
-        return magnitudes.amax(axes, keepdim)
+        return x.abs().amax(axes, keepdim)
     if ord == -math.inf:
-        return magnitudes.amin(axes, keepdim)
+        return x.abs().amin(axes, keepdim)
     raise NotImplementedError(
         f"exact norms have the orders 0, 1, 2, inf and -inf, not {ord}: use (x.abs() ** {ord}).sum() ** (1 / {ord})"
     )

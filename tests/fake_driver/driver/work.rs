@@ -172,6 +172,7 @@ functions! {
 
     fn cuStreamGetFlags(stream: u64, flags: &mut c_uint) in stream {
         with_state(|state| {
+            state.refuse_captured(stream)?;
             let Object::Stream { flags: of_stream, .. } = state.get(stream)? else { return Err(INVALID_HANDLE) };
             *flags = *of_stream;
             Ok(())
@@ -220,6 +221,7 @@ functions! {
     fn cuStreamGetId(stream: u64, id: &mut u64) in stream {
         with_state(|state| {
             state.check_stream(stream)?;
+            state.refuse_captured(stream)?;
             *id = stream.max(LEGACY);
             Ok(())
         })

@@ -8,7 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use cuda_driver::{CUfunction_attribute, CUlaunchAttribute, CUlaunchConfig, CUresult, DriverError};
+use cuda_driver::{
+    CUfunction_attribute, CUlaunchAttribute, CUlaunchConfig, CUresult, CUstreamCaptureStatus, DriverError,
+};
 use cust::context::Entered;
 use cust::device::DeviceAttribute;
 use cust::event::{Event, EventFlags};
@@ -20,6 +22,7 @@ use crate::backend::driver_errors::failed;
 use crate::backend::host_memory::free_bytes;
 use crate::backend::recycled::{Block, Recycled};
 use crate::backend::{Backend, KernelOccupancy, Launch, Owner, Recorded, SharedMemory};
+use crate::interop::StreamId;
 use crate::occupancy::{Multiprocessor, Resources};
 use crate::ptx::Library;
 use crate::{DeviceInfo, Error, KernelId};
@@ -375,14 +378,23 @@ impl Backend for CudaDevice {
         self.is_shared.store(true, Ordering::Relaxed);
     }
 
-    unsafe fn stream_id(&self, stream: *mut c_void) -> Result<Option<u64>, Error> {
+    unsafe fn stream_id(&self, stream: *mut c_void) -> Result<StreamId, Error> {
+        const OPERATION: &str = "query a stream's identifier";
         let _entered = self.enter()?;
-        let mut id = 0;
+        let (driver, stream) = (self.shared.driver, stream.cast());
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: writes one integer; the stream exists, as promised by the caller.
-        match unsafe { self.shared.driver.cuStreamGetId(stream.cast(), &mut id) } {
-            Ok(()) => Ok(Some(id)),
-            Err(DriverError::Missing(_)) => Ok(None),
-            Err(error) => Err(failed("query a stream's identifier")(error)),
+        unsafe { driver.cuStreamIsCapturing(stream, &mut status) }.map_err(failed(OPERATION))?;
+        if status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+            // In any mode, a capture does not survive the query below.
+            return Ok(StreamId::Captured);
+        }
+        let mut id = 0;
+        // SAFETY: as above.
+        match unsafe { driver.cuStreamGetId(stream, &mut id) } {
+            Ok(()) => Ok(StreamId::Known(id)),
+            Err(DriverError::Missing(_)) => Ok(StreamId::Unknown),
+            Err(error) => Err(failed(OPERATION)(error)),
         }
     }
 
