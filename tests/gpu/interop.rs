@@ -13,6 +13,8 @@ use libtest_mimic::Failed;
 use warpfold::interop::{self, Borrowed, BorrowedMut, StreamId};
 use warpfold::{Error, Gpu, ops};
 
+use crate::is_sanitized;
+
 /// The number of elements, which takes several blocks and partial sums.
 const LEN: usize = 1 << 20;
 
@@ -104,7 +106,10 @@ pub fn borrowed_streams_are_in_order(gpu: &Gpu) -> Result<(), Failed> {
             theirs.results()
         };
         expect("on their stream", sum_of(&on_theirs, 1)?[1], number * LEN as f32)?;
-        expect("on another stream, before theirs", sum_of(&gpu.fork()?, 2)?[2], 0.0)?;
+        // A sanitizer runs one launch after another.
+        if !is_sanitized() {
+            expect("on another stream, before theirs", sum_of(&gpu.fork()?, 2)?[2], 0.0)?;
+        }
     }
     Ok(())
 }
@@ -132,7 +137,8 @@ pub fn handles_wait_for_each_other(gpu: &Gpu) -> Result<(), Failed> {
     let theirs = Theirs::new()?;
     let (on_theirs, second) = (theirs.handle(gpu)?, gpu.fork()?);
     theirs.start_sum(&second, 0)?;
-    for waits in [true, false] {
+    let cases: &[bool] = if is_sanitized() { &[true] } else { &[true, false] };
+    for &waits in cases {
         theirs.fill(&theirs.stream, 0.0)?;
         theirs.results()?;
         theirs.stream.add_callback(Box::new(|| thread::sleep(DELAY)))?;

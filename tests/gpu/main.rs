@@ -146,6 +146,9 @@ static OTHERS: RwLock<()> = RwLock::new(());
 /// The body of a test on the device.
 type Test = Box<dyn Fn(&Gpu) -> Result<(), Failed> + Send>;
 
+/// The body of a test that runs alone.
+type TestAlone = fn(&Gpu) -> Result<(), Failed>;
+
 /// Every test. Without a device they are shown as ignored.
 fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
     let mut trials = Vec::new();
@@ -415,7 +418,7 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         trials.extend(large::trials(gpu.as_ref()));
     }
     // A test of captures is alone, because another thread that allocates would end them.
-    let alone: [(&str, fn(&Gpu) -> Result<(), Failed>); 6] = [
+    let alone: [(&str, TestAlone); 6] = [
         ("10,000 calls leave no memory behind", no_leaks),
         ("other libraries: borrowed streams are in order", interop::borrowed_streams_are_in_order),
         ("other libraries: the default stream is in order", interop::the_default_stream_is_in_order),
