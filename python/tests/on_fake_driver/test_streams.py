@@ -26,44 +26,57 @@ FUNCTIONS = {
 }
 
 
-def verify_streams(calls, allowed):
+def own_stream():
+    """The stream of the device's handle, in whose order results of this package can be used."""
+    result = wf.sum(InterfaceArray(Memory((1,)), fake_driver.new_stream()))
+    return result.__cuda_array_interface__["stream"]
+
+
+def verify_streams(calls, allowed, waits=frozenset()):
+    """Verifies that work goes to these streams; others may wait for it."""
     assert launches(calls)
     for call in calls:
         assert call.code == 0, call
-        assert call.stream is None or call.stream in allowed, call
+        is_wait = call.function == "cuStreamWaitEvent" and call.stream in waits
+        assert call.stream is None or is_wait or call.stream in allowed, call
+
+
+def waiting_for(kind):
+    """The streams that wait for a call on an array of this kind: its result is one of this package."""
+    return {own_stream()} if kind is kinds.interface else set()
 
 
 @pytest.mark.parametrize("kind", kinds.ON_STREAM, ids=kinds.name)
 @pytest.mark.parametrize("function", FUNCTIONS)
 def test_work_goes_to_the_stream_of_the_library(kind, function):
-    stream = fake_driver.new_stream()
+    stream, waits = fake_driver.new_stream(), waiting_for(kind)
     x = kind(Memory((300, 200)), stream)
     # The first call makes a handle, whose own stream and workspaces are set to 0.
     FUNCTIONS[function](x)
     take_calls()
     FUNCTIONS[function](x)
     calls = take_calls()
-    verify_streams(calls, {stream})
+    verify_streams(calls, {stream}, waits)
     if kind is not kinds.interface:
         assert not WAITS & set(names(calls)), "the host does not wait"
 
 
 @pytest.mark.parametrize("kind", kinds.ON_STREAM, ids=kinds.name)
 def test_work_goes_to_the_legacy_stream_if_that_is_current(kind):
-    x = kind(Memory((10,)), 0)
+    x, waits = kind(Memory((10,)), 0), waiting_for(kind)
     wf.sum(x)
     take_calls()
     wf.sum(x)
-    verify_streams(take_calls(), LEGACY)
+    verify_streams(take_calls(), LEGACY, waits)
 
 
 @pytest.mark.parametrize("kind", [kinds.cupy, kinds.interface], ids=kinds.name)
 def test_the_legacy_stream_stands_for_the_stream_of_a_thread(kind):
-    x = kind(Memory((10,)), 2)
+    x, waits = kind(Memory((10,)), 2), waiting_for(kind)
     wf.sum(x)
     take_calls()
     wf.sum(x)
-    verify_streams(take_calls(), LEGACY)
+    verify_streams(take_calls(), LEGACY, waits)
 
 
 @pytest.mark.parametrize("kind", kinds.WAITING, ids=kinds.name)
@@ -119,6 +132,8 @@ def test_events_order_the_work_on_arrays_of_two_streams():
         (launch, first),
         ("cuEventRecord", first),
         ("cuStreamWaitEvent", second),
+        # The device's own stream waits for the result.
+        ("cuEventRecord", first),
     ]
 
 
@@ -205,29 +220,33 @@ def test_handles_of_streams_are_bounded():
 
 
 def test_the_consumer_of_a_result_waits_for_it():
-    stream, consumer = fake_driver.new_stream(), fake_driver.new_stream()
+    stream, consumer, own = fake_driver.new_stream(), fake_driver.new_stream(), own_stream()
+    take_calls()
     y = wf.sum(InterfaceArray(Memory((6, 5)), stream), axis=0)
+    verify_streams(take_calls(), {stream}, {own})
+    # The stream of the work may be destroyed before the result.
+    fake_driver.destroy_stream(stream)
     assert type(y) is wf.Array and (y.shape, y.dtype) == ((5,), "float32")
     assert y.__dlpack_device__() == (2, 0)
     interface = y.__cuda_array_interface__
-    assert interface["stream"] == stream and interface["shape"] == (5,) and interface["typestr"] == "<f4"
+    assert interface["stream"] == own and interface["shape"] == (5,) and interface["typestr"] == "<f4"
     # Its first use of the stream.
     y.__dlpack__(stream=consumer)
     take_calls()
     y.__dlpack__(stream=consumer)
     events = [call for call in take_calls() if call.function in ("cuEventRecord", "cuStreamWaitEvent")]
     order = [(call.function, call.stream) for call in events]
-    assert order == [("cuEventRecord", stream), ("cuStreamWaitEvent", consumer)]
-    for without_order in (-1, stream):
+    assert order == [("cuEventRecord", own), ("cuStreamWaitEvent", consumer)]
+    for without_order in (-1, own):
         y.__dlpack__(stream=without_order)
         assert "cuEventRecord" not in names(take_calls())
     for refused in ({"stream": 0}, {"stream": -5}, {"dl_device": (1, 0)}, {"copy": True}):
         with pytest.raises((ValueError, BufferError)):
             y.__dlpack__(**refused)
-    # A result is an array for this package, too, on the stream of the first call.
+    # A result is an array for this package, too.
     take_calls()
     assert type(wf.sum(y)) is wf.Array
-    verify_streams(take_calls(), {stream})
+    verify_streams(take_calls(), {own})
 
 
 def test_a_result_that_was_waited_for_has_no_stream():
