@@ -226,7 +226,8 @@ def overrides():
         is_short = x.numel() <= 1 << 10
         eager = functools.partial(call_us, lambda: call(x), TORCH.cuda.synchronize)
         in_graph = functools.partial(graph_us, call, [x])
-        for way, measure in ([("eager, on the host", eager)] if is_short else []) + [("in a graph, on the device", in_graph)]:
+        ways = [("eager, on the host", eager)] if is_short else []
+        for way, measure in [*ways, ("in a graph, on the device", in_graph)]:
             note(f"{name}: {way}")
             torch_us = measure()
             with warpfold.torch.exact():

@@ -103,7 +103,8 @@ pub fn sum<'py>(
 ///
 /// Floats: rounded at each multiplication, in an order that depends only on the shape and the axes; float16 and
 /// bfloat16 are multiplied as float32. In host memory this is slow, 7 to 30 ns an element and 0.3 ms a call on two
-/// cores: it runs the kernels of the GPU on the host. Integers and bool: in 64 bits, or in the integer type `dtype`, and wraps.
+/// cores: it runs the kernels of the GPU on the host. Integers and bool: in 64 bits, or in the integer type `dtype`,
+/// and wraps.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> int(wf.prod(np.arange(1, 11)))

@@ -68,8 +68,8 @@ impl Stream {
     /// A stream that other code has created, and will destroy. Null is the legacy default stream of `context`.
     ///
     /// # Safety
-    /// `raw` is a stream of this process, and exists during each call with this value, except its drop. No thread begins
-    /// or ends a capture of it during such a call.
+    /// `raw` is a stream of this process, and exists during each call with this value, except its drop. No thread
+    /// begins or ends a capture of it during such a call.
     ///
     /// # Errors
     /// [`CudaError::InvalidContext`] if it is a stream of another context; an error of the driver.
@@ -87,19 +87,6 @@ impl Stream {
             }
         }
         Ok(stream)
-    }
-
-    /// The stream's identifier, which no other stream of the process has, before or after. A handle may be that of
-    /// another stream after this one is destroyed.
-    ///
-    /// # Errors
-    /// The driver is older than CUDA 12.0, the stream is captured, which then ends, or another error of the driver.
-    pub fn get_id(&self) -> CudaResult<u64> {
-        let entered = self.context.enter()?;
-        let mut id = 0;
-        // SAFETY: writes one integer; the handle is alive.
-        unsafe { entered.driver().cuStreamGetId(self.raw, &mut id)? };
-        Ok(id)
     }
 
     /// The stream's flags.

@@ -124,9 +124,9 @@ pub trait Backend: Send + Sync + Any {
     /// stream's owner, if there is one.
     ///
     /// # Safety
-    /// `stream` is a stream of this process, and exists during each call of the backend, and until the owner is dropped.
-    /// No thread begins or ends a capture of it during such a call. The drop of the backend, and of memory of it, does
-    /// not use the stream.
+    /// `stream` is a stream of this process, and exists during each call of the backend, and until the owner is
+    /// dropped. No thread begins or ends a capture of it during such a call. The drop of the backend, and of memory of
+    /// it, does not use the stream.
     unsafe fn on_stream(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Arc<dyn Backend>, Error>;
 
     /// Notes that other libraries may use the stream from now on, and capture it.
@@ -264,8 +264,8 @@ impl Memory {
         Self::allocate(backend, bytes, operation, None)
     }
 
-    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0. It must be forgotten, and not
-    /// dropped, while work that was started may write it.
+    /// New zeroed host memory, which kernels write; `bytes` is a multiple of 16 and not 0. It must be forgotten, and
+    /// not dropped, while work that was started may write it.
     pub(crate) fn on_host(backend: &Arc<dyn Backend>, bytes: usize, operation: &'static str) -> Result<Self, Error> {
         debug_assert!(bytes > 0 && bytes.is_multiple_of(MAX_ACCESS_BYTES));
         let address = backend.allocate_on_host(bytes, operation)?;

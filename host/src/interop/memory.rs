@@ -43,9 +43,9 @@ pub struct BorrowedMut<'m, T> {
 /// ```
 ///
 /// # Safety
-/// - Each element lies in one allocation, which exists and is not written for `'m`, and until all work on the value that
-///   was started meanwhile is done. For work of `gpu` it is enough if the memory is freed and written in the order of
-///   its stream; for work that another library captures, until its graph is gone.
+/// - Each element lies in one allocation, which exists and is not written for `'m`, and until all work on the value
+///   that was started meanwhile is done. For work of `gpu` it is enough if the memory is freed and written in the order
+///   of its stream; for work that another library captures, until its graph is gone.
 /// - All bits of the elements are values of `T`.
 /// - On a CUDA device, each aligned 16 bytes in which an element lies are in the allocation, as in those of CUDA.
 ///

@@ -54,8 +54,8 @@ impl<'py> Target<'py> {
         }
     }
 
-    /// `out`, which must be writable, have this type and shape, and overlap no input. [`Work`] compares the libraries and
-    /// the devices.
+    /// `out`, which must be writable, have this type and shape, and overlap no input. [`Work`] compares the libraries
+    /// and the devices.
     pub fn of_out(out: &Out<'py>, inputs: &[&GpuArray], dtype: DType, extents: &[usize]) -> PyResult<Self> {
         let Out { object, array } = out;
         check_out(array.is_read_only, array.dtype, &array.elements.extents, dtype, extents)?;

@@ -32,8 +32,8 @@ const TESTS: [&str; 4] = ["gpu", "cust_gpu", "cli", "on_a_device"];
 /// The script that runs the tests and the benchmark, from the folder where they are unpacked.
 const RUN: &str = include_str!("../../run.sh");
 
-/// Makes `target/bundle`, with PTX for these architectures, and the Python package for this version of Python if there is
-/// one.
+/// Makes `target/bundle`, with PTX for these architectures, and the Python package if a version of Python is
+/// given.
 pub fn run(archs: &[Arch], python: Option<&str>) -> anyhow::Result<()> {
     setup::run(false)?;
     let bundle = workspace::target().join("bundle");

@@ -8,7 +8,8 @@ use anyhow::{Context, ensure};
 
 use crate::{python, workspace};
 
-/// The folders of `python/` whose tests and programs `run.sh python` runs. PyTorch, CuPy, JAX and Numba are the GPU machine's own.
+/// The folders of `python/` whose tests and programs `run.sh python` runs. PyTorch, CuPy, JAX and Numba are the GPU
+/// machine's own.
 const FOLDERS: [&str; 3] = ["benchmarks", "gpu_tests", "torch_tests"];
 
 /// What the tests need and a GPU machine may lack.

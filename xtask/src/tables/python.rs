@@ -76,14 +76,15 @@ pub fn write(run: &Run) -> anyhow::Result<String> {
     section(&mut lines, "The override of PyTorch's operators", OVERRIDES, overrides(&report.overrides));
     lines.extend([String::new(), "## Run".to_owned(), String::new()]);
     lines.extend(paragraph(&format!(
-        "`./run.sh python` in the unpacked bundle ran `{}` ({} s). `cargo xtask tables python FOLDER` wrote this page.",
+        "`{}` took {} s; `./run.sh python` in an unpacked bundle runs it. `cargo xtask tables python FOLDER` wrote \
+         this page.",
         run.command, run.seconds
     )));
     Ok(lines.join("\n") + "\n")
 }
 
-const CALLS: &str = "Microseconds that a call on 2^10 `float32` takes the host, on arrays of the library that is named. \
-    The work is started, and waited for after 1,000 calls.";
+const CALLS: &str = "Microseconds that a call on 2^10 `float32` takes the host, on arrays of the library that is \
+    named. The work is started, and waited for after 1,000 calls.";
 
 const BANDWIDTHS: &str = "Times on the device, in a CUDA graph, of PyTorch's tensors of `float32` with 1,024 columns, \
     in microseconds. \"Rust\" is the same sum by `bench reduce` in the same run. GB/s counts each byte that is read or \
