@@ -306,14 +306,14 @@ impl Gpu {
         Ok(buffer)
     }
 
-    /// Sets every byte of a buffer.
-    pub(crate) fn fill_bytes<T: Stored>(&self, buffer: &Buffer<T>, byte: u8) -> Result<(), Error> {
-        if buffer.is_empty() {
+    /// Sets every bit of a view's elements to 0.
+    pub(crate) fn fill_with_zeros<T: Stored>(&self, view: ViewMut<'_, T>) -> Result<(), Error> {
+        if view.is_empty() {
             return Ok(());
         }
-        self.use_memory(&buffer.memory, "fill")?;
-        // SAFETY: the buffer's own memory.
-        unsafe { self.backend().fill(buffer.memory.address(), byte, buffer.memory.bytes()) }
+        self.use_memory(view.memory, "fill")?;
+        // SAFETY: the view's own memory.
+        unsafe { self.backend().fill(view.address, 0, view.len * size_of::<T>()) }
     }
 
     /// A new buffer with a copy of `elements`.

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use cuda_driver::DriverVersion;
+use exact_sum::words::WordsError;
 
 /// What to do without a GPU, for messages.
 #[cfg(feature = "simt")]
@@ -411,6 +412,16 @@ pub enum Error {
     #[error(transparent)]
     TooManyElements(#[from] exact_sum::TooManyElements),
 
+    /// The words of exact sums cannot be added, or are not those of sums.
+    #[error("all-reduce of exact sums: {0}")]
+    Words(WordsError),
+
+    /// An all-reduce of exact sums has failed, and may have changed some of their words.
+    #[error(
+        "an all-reduce of these exact sums failed, and left them unusable: `clear` them and add the elements again, or          upload a copy that was downloaded before"
+    )]
+    UnusableSums,
+
     /// The host does not have enough memory.
     #[error("{operation}: the host has no {bytes} bytes of memory left: reduce a part of the array at a time")]
     HostMemory {
@@ -589,6 +600,15 @@ pub enum Error {
 impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
+    }
+}
+
+impl From<WordsError> for Error {
+    fn from(error: WordsError) -> Self {
+        match error {
+            WordsError::TooManyElements(error) => Self::TooManyElements(error),
+            other => Self::Words(other),
+        }
     }
 }
 

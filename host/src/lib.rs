@@ -139,7 +139,10 @@ mod transpose;
 #[cfg(feature = "simt")]
 mod watch;
 
-pub use reduce::{Axes, ExactElement, ExactSums, IntoInputs, Reducer, Reduces, Reduction, SegmentReducer};
+pub use reduce::{
+    Axes, ExactDots, ExactElement, ExactState, ExactStates, ExactSums, IntoInputs, Reducer, Reduces, Reduction,
+    SegmentReducer, SumFormat,
+};
 #[doc(inline)]
 pub use transpose::{ScaledElement, Scaling};
 

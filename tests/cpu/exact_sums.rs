@@ -1,12 +1,14 @@
 //! Exact sums that stay on the device, in the executor.
 
+use kernels::ops::Sum;
 use kernels::reduce::exact::grid::{Doubles, Grid, Singles};
 use kernels::reduce::exact::states::{LIMB_BITS, long_rows::exact_states_of_long_rows, words_of_state};
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::exact::{self, Data, Exact};
-use test_support::{exact_sums, times};
-use warpfold::exact::{ExactSum, Specials};
+use test_support::{exact_sums, exact_words, times};
+use warpfold::exact::ExactSum;
+use warpfold::exact::words::Words;
 use warpfold::{Gpu, Kernel, Schedule, SimtOptions};
 
 #[test]
@@ -55,6 +57,35 @@ fn invalid_additions_are_errors() {
 }
 
 #[test]
+fn products_and_squares_are_exact() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(53));
+    for (rows, columns) in [(0, 5), (5, 0), (1, 1), (1, 5000), (3000, 1), (40, 70), (7, 1000), (129, 3)] {
+        exact_words::products(&gpu, rows, columns, &mut source).unwrap();
+    }
+    for _ in 0..times(6, 200) {
+        exact_words::products(&gpu, source.random_range(1..60), source.random_range(1..300), &mut source).unwrap();
+    }
+    for seed in 0..times(2, 30) {
+        let gpu = Gpu::simt_with(SimtOptions { checks: true, schedule: Schedule::Seed(seed) });
+        exact_words::products(&gpu, 3, 2000, &mut source).unwrap();
+    }
+}
+
+#[test]
+fn added_words_are_those_of_merged_sums() {
+    let (gpu, mut source) = (Gpu::simt(), SmallRng::seed_from_u64(54));
+    for len in [1, 3, 300] {
+        exact_words::all_reduce(&gpu, len, &mut source).unwrap();
+    }
+    exact_words::many_ranks(&gpu).unwrap();
+}
+
+#[test]
+fn failed_all_reduces_are_errors() {
+    exact_words::errors(&Gpu::simt()).unwrap();
+}
+
+#[test]
 fn recordings_add() {
     exact_sums::recorded(&Gpu::simt()).unwrap();
 }
@@ -64,7 +95,7 @@ fn recordings_add() {
 fn limbs_keep_their_bits() {
     // SAFETY: they are launched with the arguments of one segment, the whole input, and of its state.
     let (singles, doubles) =
-        unsafe { (exact_states_of_long_rows::handle::<f32>(), exact_states_of_long_rows::handle::<f64>()) };
+        unsafe { (exact_states_of_long_rows::handle::<Sum, f32>(), exact_states_of_long_rows::handle::<Sum, f64>()) };
     limbs_of::<f32, Singles>(singles.with_block(32));
     limbs_of::<f64, Doubles>(doubles.with_block(32));
 }
@@ -100,8 +131,12 @@ fn limbs_of<T: Exact, G: Grid>(kernel: Kernel<exact_states_of_long_rows::Args<'s
                 let limbs = &words[..G::LIMBS as usize];
                 largest = limbs.iter().fold(largest, |largest: u64, limb| largest.max(limb.unsigned_abs()));
                 assert!(largest <= 1 << (LIMB_BITS - 1), "{limbs:?} after {launch} launches");
-                let found = ExactSum::<T>::from_limbs(limbs.iter().copied(), Specials::EMPTY, right.count()).unwrap();
-                assert_eq!(found, right, "{} of {data:?} after {launch} launches", T::NAME);
+                assert_eq!(
+                    ExactSum::<T>::from_words(&words),
+                    Ok(right),
+                    "{} of {data:?} after {launch} launches",
+                    T::NAME
+                );
             }
         }
         // Otherwise the test would not show that carries are delayed.

@@ -30,7 +30,8 @@ use test_support::soak::soak;
 use test_support::tiles::TILE_CHECKS;
 use test_support::transposes as transposes_of_any;
 use test_support::{
-    by_length, custom, device_library, exact, exact_edges, exact_sums, executor, first_gpu, rust_cuda, streams,
+    by_length, custom, device_library, exact, exact_edges, exact_sums, exact_words, executor, first_gpu, rust_cuda,
+    streams,
 };
 use warpfold::KERNELS;
 use warpfold::ladder::{ControlFlowRung, ReduceRung, TransposeRung};
@@ -262,6 +263,26 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             exact_sums::errors(gpu)?;
             exact_sums::recorded(&gpu.fork()?)?;
             Ok(exact_sums::many_additions(gpu, if is_sanitized() { 20 } else { 1000 })?)
+        }),
+    );
+    add(
+        "exact sums of products that stay on the device, and words of sums".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(46);
+            for (rows, columns) in
+                [(0, 5), (5, 0), (1, 1), (1, 300_003), (3000, 1), (400, 700), (7, 100_000), (5000, 3)]
+            {
+                let (rows, columns) = if is_sanitized() { (rows.min(40), columns.min(3000)) } else { (rows, columns) };
+                exact_words::products(gpu, rows, columns, &mut source)?;
+            }
+            for _ in 0..if is_sanitized() { 3 } else { 20 } {
+                exact_words::products(gpu, source.random_range(1..60), source.random_range(1..3000), &mut source)?;
+            }
+            for len in [1, 3, if is_sanitized() { 300 } else { 3000 }] {
+                exact_words::all_reduce(gpu, len, &mut source)?;
+            }
+            exact_words::many_ranks(gpu)?;
+            Ok(exact_words::errors(gpu)?)
         }),
     );
     for data in exact::ALL {

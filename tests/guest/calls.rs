@@ -14,10 +14,10 @@ use crate::witness::{Allowed, Witness, stream_of};
 const OUT_OF_MEMORY: u32 = 2;
 
 /// The types whose functions may call the driver.
-const TYPES: [&str; 5] = ["ExactSums", "Gpu", "Recording", "Reducer", "SegmentReducer"];
+const TYPES: [&str; 5] = ["ExactStates", "Gpu", "Recording", "Reducer", "SegmentReducer"];
 
 /// The functions of these types that do not.
-const WITHOUT_DRIVER: [&str; 12] = [
+const WITHOUT_DRIVER: [&str; 13] = [
     "clone",
     "cuda_stream",
     "elements",
@@ -30,6 +30,7 @@ const WITHOUT_DRIVER: [&str; 12] = [
     "segments",
     "simt",
     "simt_with",
+    "words",
 ];
 
 /// The public functions that may call the driver, from the list of the API: `Gpu::sum`.
@@ -48,7 +49,7 @@ pub fn public_functions() -> Vec<String> {
         (TYPES.contains(&of_type) && !WITHOUT_DRIVER.contains(&function)).then_some(path)
     };
     let functions: Vec<String> = include_str!("../../xtask/api/warpfold.txt").lines().filter_map(name).collect();
-    assert!(functions.iter().any(|name| name == "ExactSums::means_into"), "the list has another form: {functions:?}");
+    assert!(functions.iter().any(|name| name == "ExactStates::means_into"), "the list has another form: {functions:?}");
     functions
 }
 
@@ -215,25 +216,41 @@ fn exact_sums(witness: &mut Witness, gpu: &Gpu) {
     witness.verify("Gpu::exact_sum", stream);
     let mut sums = gpu.exact_sums::<f64>(3).unwrap();
     witness.verify("Gpu::exact_sums", stream);
-    let uploaded = gpu.upload_exact_sums::<f64>(&std::array::from_fn::<_, 3, _>(|_| ExactSum::new())).unwrap();
+    let uploaded = gpu.upload_exact_sums(&[ExactSum::<f64>::new(); 3]).unwrap();
     witness.verify("Gpu::upload_exact_sums", stream);
     sums.add(&rows, 1).unwrap();
-    witness.verify("ExactSums::add", stream);
+    witness.verify("ExactStates::add", stream);
     sums.merge(&uploaded).unwrap();
-    witness.verify("ExactSums::merge", stream);
+    witness.verify("ExactStates::merge", stream);
     let mut values = sums.values().unwrap();
-    witness.verify("ExactSums::values", stream);
+    witness.verify("ExactStates::values", stream);
     sums.means().unwrap();
-    witness.verify("ExactSums::means", stream);
+    witness.verify("ExactStates::means", stream);
     sums.values_into(&mut values).unwrap();
-    witness.verify("ExactSums::values_into", stream);
+    witness.verify("ExactStates::values_into", stream);
     sums.means_into(&mut values).unwrap();
-    witness.verify("ExactSums::means_into", stream);
+    witness.verify("ExactStates::means_into", stream);
+    sums.all_reduce(2, |_, _| Ok::<(), Error>(())).unwrap();
+    witness.verify("ExactStates::all_reduce", stream);
     sums.clear().unwrap();
-    witness.verify("ExactSums::clear", stream);
+    witness.verify("ExactStates::clear", stream);
     sums.download().unwrap();
-    witness.verify("ExactSums::download", stream);
-    drop((rows, sums, uploaded, values));
+    witness.verify("ExactStates::download", stream);
+    gpu.exact_sum_of_squares(&rows).unwrap();
+    witness.verify("Gpu::exact_sum_of_squares", stream);
+    gpu.exact_dot((&rows, &rows)).unwrap();
+    witness.verify("Gpu::exact_dot", stream);
+    let mut dots = gpu.exact_dots::<f64>(3).unwrap();
+    witness.verify("Gpu::exact_dots", stream);
+    dots.add_squares(&rows, 1).unwrap();
+    witness.verify("ExactStates::add_squares", stream);
+    dots.add_products((&rows, &rows), 1).unwrap();
+    witness.verify("ExactStates::add_products", stream);
+    dots.norms().unwrap();
+    witness.verify("ExactStates::norms", stream);
+    dots.norms_into(&mut values).unwrap();
+    witness.verify("ExactStates::norms_into", stream);
+    drop((rows, sums, uploaded, values, dots));
     witness.verify("drop of exact sums", stream);
 }
 

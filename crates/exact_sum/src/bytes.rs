@@ -20,6 +20,7 @@ use core::fmt;
 
 use crate::compact::Specials;
 use crate::sum::{ExactDot, ExactSum, MAX_ELEMENTS, State, Summand, Superaccumulator, width};
+use crate::words::is_possible;
 
 const MAGIC: [u8; 4] = *b"xsum";
 const VERSION: u8 = 1;
@@ -147,13 +148,6 @@ fn read<L: Superaccumulator>(bytes: &[u8], code: u8, width: u32) -> Result<State
         return Err(FromBytesError::Corrupt);
     }
     Ok(state)
-}
-
-/// Whether `count` terms below `2^width` can have this sum. If not, a later merge could overflow.
-fn is_possible<L: Superaccumulator>(state: &State<L>, width: u32) -> bool {
-    let leading = state.limbs.leading();
-    let bits = width + state.count.next_power_of_two().ilog2();
-    leading.bits == 0 || state.count > 0 && leading.position + 127 < bits as i32
 }
 
 macro_rules! bytes {

@@ -15,6 +15,7 @@
 //! | `ColumnSums` | the exact sum of each column of a matrix |
 //! | [`round`] | the single rounding, also of a mean and of a norm |
 //! | [`integers`] | means and norms of integers |
+//! | [`words`] | sums as integers that engines for several processes add |
 #![no_std]
 
 #[cfg(feature = "host")]
@@ -41,8 +42,8 @@ pub mod simd;
 mod slices;
 mod stream;
 mod sum;
-mod sum_as_limbs;
 mod window;
+pub mod words;
 
 pub use accumulator::Accumulator;
 pub use binary::Binary;

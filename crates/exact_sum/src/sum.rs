@@ -26,6 +26,8 @@ pub trait Superaccumulator: Copy + Default + fmt::Debug + Send + Sync {
     fn propagate_carries(&mut self);
     /// [`Limbs::limb`].
     fn limb(&self, k: usize) -> i64;
+    /// [`Limbs::set_limb`].
+    fn set_limb(&mut self, k: usize, limb: i64);
     /// [`Limbs::add_to_limb`].
     fn add_to_limb(&mut self, k: usize, amount: i64);
 }
@@ -46,6 +48,9 @@ impl<const N: usize> Superaccumulator for Limbs<N> {
     }
     fn limb(&self, k: usize) -> i64 {
         self.limb(k)
+    }
+    fn set_limb(&mut self, k: usize, limb: i64) {
+        self.set_limb(k, limb);
     }
     fn add_to_limb(&mut self, k: usize, amount: i64) {
         self.add_to_limb(k, amount);
@@ -324,6 +329,11 @@ impl<T: Summand> ExactSum<T> {
     /// The number of elements.
     pub fn count(&self) -> u64 {
         self.state.count
+    }
+
+    /// The non-finite elements.
+    pub fn specials(&self) -> Specials {
+        self.state.specials
     }
 
     /// The sum, rounded once: to `f64` for `f64`, else to `f32`.

@@ -1,8 +1,9 @@
 //! Each bound, at its edge.
 
+use exact_sum::words::Words;
 use exact_sum::{
     Accumulator, Binary, Bins, Compact, DOUBLE_LIMBS, DOUBLE_PRODUCT_LIMBS, ExactDot, ExactSum, Leading, Limbs,
-    MAX_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Specials, Superaccumulator, Window, round,
+    MAX_ELEMENTS, Rounded, SINGLE_LIMBS, SINGLE_PRODUCT_LIMBS, Superaccumulator, Window, round,
 };
 
 fn bins<F: Binary>(window: &Window<F>, elements: impl IntoIterator<Item = F>) -> Bins<F> {
@@ -374,7 +375,11 @@ fn leading_bits_of_words_are_those_of_the_number() {
 /// Sums that differ in any one limb are not equal, nor are sums with different counts.
 #[test]
 fn each_limb_counts_in_a_comparison() {
-    let of = |limbs: [i64; SINGLE_LIMBS]| ExactSum::<f32>::from_limbs(limbs, Specials::EMPTY, 3).unwrap();
+    // Of enough elements to have a bit in each limb.
+    let of = |limbs: [i64; SINGLE_LIMBS]| {
+        let words: Vec<i64> = limbs.into_iter().chain([0, 0, 0, 0, MAX_ELEMENTS as i64]).collect();
+        ExactSum::<f32>::from_words(&words).unwrap()
+    };
     for k in 0..SINGLE_LIMBS {
         let mut limbs = [0; SINGLE_LIMBS];
         limbs[k] = 1;

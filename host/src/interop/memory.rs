@@ -7,7 +7,7 @@ use std::marker::PhantomData;
 use cuda_std::element::Stored;
 
 use crate::backend::Memory;
-use crate::{ArrayView, ArrayViewMut, Error, Gpu, Layout, View, ViewMut};
+use crate::{ArrayView, ArrayViewMut, Error, ExactState, ExactStates, Gpu, Layout, View, ViewMut};
 
 /// An array in the memory of another library, to be read. Made by [`borrow`].
 pub struct Borrowed<'m, T> {
@@ -84,6 +84,35 @@ pub unsafe fn borrow_mut<'m, T: Stored>(
     let (memory, layout) = unsafe { memory_of::<T>(gpu, address, extents, strides)? };
     layout.check_apart()?;
     Ok(BorrowedMut { memory, layout, elements: PhantomData })
+}
+
+/// Exact sums whose [words](crate::exact::words) lie in the memory of another library, one sum after the other: zeros
+/// for sums of no elements. `max_count` is at least the number of elements of each sum.
+///
+/// ```
+/// use warpfold::exact::ExactSum;
+/// use warpfold::{ExactSums, Gpu, interop};
+///
+/// let gpu = Gpu::simt();
+/// let words: &'static mut [i64] = Box::leak(Box::new([0; 16]));
+/// let address = words.as_mut_ptr().expose_provenance() as u64;
+/// // SAFETY: the words exist for ever, and nothing else uses them until the sum is gone.
+/// let words = unsafe { interop::borrow_mut(&gpu, address, &[16], &[1])? };
+/// let mut sums: ExactSums<f32> = interop::exact_states(&gpu, words, 0)?;
+/// sums.add(&gpu.upload(&[1e20_f32, 1.0, -1e20])?, 0)?;
+/// assert_eq!(sums.download()?, [ExactSum::from_iter([1e20_f32, 1.0, -1e20])]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// The words have gaps, or are not those of a whole number of sums; they belong to another device; or `max_count`
+/// exceeds 2^50.
+pub fn exact_states<S: ExactState>(
+    gpu: &Gpu,
+    words: BorrowedMut<'static, i64>,
+    max_count: u64,
+) -> Result<ExactStates<S>, Error> {
+    ExactStates::in_words(gpu, words, max_count)
 }
 
 /// The memory of an array from its lowest element on, and the array's layout in it.

@@ -25,7 +25,7 @@
 //! ```
 //!
 //! [`SegmentReducer`] reduces segments of any lengths, whose offsets are in device memory. [`Dot`](crate::ops::Dot)
-//! reduces two inputs to their dot product. [`ExactSums`] are running sums of floats that stay on the device.
+//! reduces two inputs to their dot product. [`ExactStates`] are running sums of floats that stay on the device.
 //!
 //! **Bits.** A sum, mean, sum of squares, norm or dot product of floats is exact, and rounded once, to nearest even: it
 //! does not depend on the order of the elements, the alignment, the layout, the other rows, or the device. Means and
@@ -69,7 +69,7 @@ pub use kernels::reduce::reduction::Reduction;
 
 pub use axes::Axes;
 pub(crate) use axes::Reduced;
-pub use exact_sums::{ExactElement, ExactSums};
+pub use exact_sums::{ExactDots, ExactElement, ExactState, ExactStates, ExactSums, SumFormat};
 pub use inputs::IntoInputs;
 pub use reducer::Reducer;
 pub use reduces::Reduces;

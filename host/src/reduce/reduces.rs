@@ -115,7 +115,8 @@ fn plan_of_pairs<O: HasPairKernel<T, R>, T: Element, R: Plain>(
 ) -> Result<Plan<T, R, 2>, Error> {
     let [first, second] = broadcast(OPERATION, layouts)?;
     let reduced = axes.of(&first)?;
-    let geometry = Geometry::<2, Pairs>::of_pairs([&first, &second], &reduced, size_of::<T>())?;
+    let allowed = Allowed { order: Order::Any, columns: false, in_place: false, size: size_of::<T>() };
+    let geometry = Geometry::<2, Pairs>::of_pairs([&first, &second], &reduced, allowed)?;
     let launches = ByPairs::plan(O::kernel(), geometry.kind, gpu.multiprocessors())?;
     Plan::new(&geometry, launches, &reduced.output_extents(&first))
 }

@@ -329,7 +329,7 @@ impl<T: Element, R: Plain> SegmentReducer<T, R> {
         if fault == 0 {
             return Ok(());
         }
-        self.gpu.fill_bytes(&self.status, 0)?;
+        self.gpu.fill_with_zeros(self.status.view_mut())?;
         Err(Error::Offsets { segment: !fault })
     }
 }

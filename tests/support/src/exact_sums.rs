@@ -6,7 +6,8 @@ use half::{bf16, f16};
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use warpfold::exact::{ExactSum, MAX_ELEMENTS, Specials, TooManyElements};
+use warpfold::exact::words::Words;
+use warpfold::exact::{ExactSum, MAX_ELEMENTS, TooManyElements};
 use warpfold::{Error, ExactElement, ExactSums, Gpu, View};
 
 use crate::exact::{ALL, Data, Exact, numbers};
@@ -248,11 +249,14 @@ pub fn errors(gpu: &Gpu) -> Result<(), String> {
     is_length(sums.add_shape(&input, Shape::columns(3, 4)), (4, 3))?;
     is_too_short(sums.add_shape(&input, Shape::rows(3, 5)), (12, 15))?;
     is_length(sums.merge(&gpu.exact_sums(2).map_err(text)?), (2, 3))?;
-    is_length(sums.values_into(&mut gpu.zeroed(4).map_err(text)?), (4, 3))?;
-    is_length(sums.means_into(&mut gpu.zeroed(0).map_err(text)?), (0, 3))?;
+    is_length(sums.values_into(&mut gpu.zeroed::<f32>(4).map_err(text)?), (4, 3))?;
+    is_length(sums.means_into(&mut gpu.zeroed::<f32>(0).map_err(text)?), (0, 3))?;
 
     // Three elements below the maximum.
-    let nearly = |count| ExactSum::<f32>::from_limbs([7], Specials::EMPTY, count).expect("not too many");
+    let nearly = |count: u64| {
+        let words: [i64; 16] = std::array::from_fn(|k| if k == 15 { count as i64 } else { 0 });
+        ExactSum::<f32>::from_words(&words).expect("not too many")
+    };
     let mut full = gpu.upload_exact_sums(&[nearly(1), nearly(MAX_ELEMENTS - 3), nearly(0)]).map_err(text)?;
     let before = full.download().map_err(text)?;
     let is_too_many = |found: Result<(), Error>, most: u64| match found {

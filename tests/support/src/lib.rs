@@ -12,6 +12,7 @@ pub mod exact;
 pub mod exact_cross;
 pub mod exact_edges;
 pub mod exact_sums;
+pub mod exact_words;
 pub mod large_transposes;
 pub mod order;
 pub mod pairs;

@@ -9,8 +9,9 @@ use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 
 use super::*;
+use crate::MAX_ELEMENTS;
 use crate::simd::Baseline;
-use crate::{MAX_ELEMENTS, Specials};
+use crate::words::Words;
 
 /// An element of any type, for tests.
 trait Element: Summand + Debug {
@@ -319,7 +320,8 @@ fn bad_inputs_are_refused() {
 
 #[test]
 fn a_slice_too_long_is_refused_and_changes_nothing() {
-    let mut sum = ExactSum::<f32>::from_limbs([5], Specials::EMPTY, MAX_ELEMENTS - 100).unwrap();
+    let words: [i64; 16] = core::array::from_fn(|k| if k == 15 { MAX_ELEMENTS as i64 - 100 } else { 0 });
+    let mut sum = ExactSum::<f32>::from_words(&words).unwrap();
     sum.add_slice(&[0.0; 90]);
     let before = sum;
     for len in [11, 20, 1000] {

@@ -1,38 +1,44 @@
 //! Rows of two inputs.
 
 use super::split::{Axis, Split, product};
-use super::{Allowed, Geometry, Launch, MAX_COPY_BYTES, Order, Pairs, launches_over_outer};
+use super::{Allowed, Geometry, Launch, MAX_COPY_BYTES, Pairs, launches_over_outer};
 use crate::reduce::axes::Reduced;
 use crate::{Error, Layout};
 
 impl Geometry<2, Pairs> {
-    /// The reduction of two layouts with the same extents, in any order. `size` is the number of bytes of an element.
-    pub fn of_pairs(layouts: [&Layout; 2], reduced: &Reduced, size: usize) -> Result<Self, Error> {
-        Self::with_limit(layouts, reduced, size, MAX_COPY_BYTES)
+    /// The reduction of two layouts with the same extents.
+    pub fn of_pairs(layouts: [&Layout; 2], reduced: &Reduced, allowed: Allowed) -> Result<Self, Error> {
+        Self::with_limit(layouts, reduced, allowed, MAX_COPY_BYTES)
     }
 
-    fn with_limit(layouts: [&Layout; 2], reduced: &Reduced, size: usize, max_bytes: usize) -> Result<Self, Error> {
-        let split = Split::of(layouts, reduced, Allowed { order: Order::Any, columns: false, in_place: false, size })?;
+    fn with_limit(layouts: [&Layout; 2], reduced: &Reduced, allowed: Allowed, max_bytes: usize) -> Result<Self, Error> {
+        let (split, size) = (Split::of(layouts, reduced, allowed)?, allowed.size);
         if split.outputs == 0 || split.len() == 0 {
             // Of no elements the results are equal, and computed for each output.
             let rows = split.outputs;
             return split.of_no_elements(Pairs { groups: 1, rows, len: 0, pitches: [0; 2], group_pitches: [0; 2] });
         }
         let max_elements = max_bytes / size.max(1);
-        let mut rows = split.rows_of(&split.kept);
-        let mut launches = vec![Launch { input: split.first, result: 0 }];
-        if rows.copied() > 0 {
-            if let Some((kind, launches)) = launches_over_outer(&split, size, |kept| split.direct(kept)) {
-                return Ok(Self { kind, copies: [None; 2], launches, results: split.results, rest: None });
-            }
-            if rows.max_copied() > max_elements {
-                let cut = split.cut(max_elements);
-                rows = split.rows_of(&cut.axes_of_part(&split.kept, cut.range));
-                launches = split.launches(&cut, &cut.overlapping_firsts());
-            }
+        let of_rows =
+            |RowsOf { kind, copies }, launches, rest| Self { kind, copies, launches, results: split.results, rest };
+        let rows = split.rows_of(&split.kept);
+        if rows.copied() > 0
+            && let Some((kind, launches)) = launches_over_outer(&split, size, |kept| split.direct(kept))
+        {
+            return Ok(of_rows(RowsOf { kind, copies: [None; 2] }, launches, None));
         }
-        let RowsOf { kind, copies } = rows;
-        Ok(Self { kind, copies, launches, results: split.results, rest: None })
+        if rows.max_copied() <= max_elements {
+            return Ok(of_rows(rows, vec![Launch { input: split.first, result: 0 }], None));
+        }
+        let cut = split.cut(max_elements);
+        let part = |range: usize, firsts: &[usize], rest: Option<Box<Self>>| {
+            of_rows(split.rows_of(&cut.axes_of_part(&split.kept, range)), split.launches(&cut, firsts), rest)
+        };
+        if allowed.in_place && cut.whole_len() < cut.len() {
+            let rest = part(cut.len() - cut.whole_len(), &[cut.whole_len()], None);
+            return Ok(part(cut.range, &cut.firsts_of_whole(), Some(Box::new(rest))));
+        }
+        Ok(part(cut.range, &cut.overlapping_firsts(), None))
     }
 }
 
@@ -119,6 +125,7 @@ fn pitch_of(axes: &[Axis<2>], input: usize) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::{LaunchShape, Order};
     use super::*;
     use crate::Axes;
 
@@ -126,13 +133,14 @@ mod tests {
         Layout::contiguous(extents).unwrap()
     }
 
-    fn pairs_of(layouts: [&Layout; 2], axes: &[isize], max_bytes: usize) -> Geometry<2, Pairs> {
+    fn pairs_of(layouts: [&Layout; 2], axes: &[isize], max_bytes: usize, in_place: bool) -> Geometry<2, Pairs> {
         let reduced = Axes::from(axes).of(layouts[0]).unwrap();
-        Geometry::<2, Pairs>::with_limit(layouts, &reduced, 4, max_bytes).unwrap()
+        let allowed = Allowed { order: Order::Any, columns: false, in_place, size: 4 };
+        Geometry::<2, Pairs>::with_limit(layouts, &reduced, allowed, max_bytes).unwrap()
     }
 
     fn pairs(layouts: [&Layout; 2], axes: &[isize]) -> Geometry<2, Pairs> {
-        pairs_of(layouts, axes, MAX_COPY_BYTES)
+        pairs_of(layouts, axes, MAX_COPY_BYTES, false)
     }
 
     fn is_direct(geometry: &Geometry<2, Pairs>, kind: Pairs) -> bool {
@@ -206,12 +214,29 @@ mod tests {
     #[test]
     fn a_copy_is_limited() {
         let (x, y) = (contiguous(&[7, 100]), contiguous(&[100, 7]).permute_axes(&[1, 0]).unwrap());
-        let parts = pairs_of([&x, &y], &[1], 200 * 4);
+        let parts = pairs_of([&x, &y], &[1], 200 * 4, false);
         assert_eq!((parts.kind.rows, parts.copies[0]), (2, None));
         let of = |launch: &Launch<2>| (launch.input, launch.result);
         let expected = [([0, 0], 0), ([200, 2], 2), ([400, 4], 4), ([500, 5], 5)];
         assert_eq!(parts.launches.iter().map(of).collect::<Vec<_>>(), expected);
         assert_eq!(parts.outputs(), 7);
+
+        // In place, each result is written once.
+        let parts = pairs_of([&x, &y], &[1], 200 * 4, true);
+        assert_eq!(parts.launches.iter().map(of).collect::<Vec<_>>(), expected[..3]);
+        let rest = parts.rest.as_ref().unwrap();
+        assert_eq!((rest.kind.rows, rest.launches.iter().map(of).collect::<Vec<_>>()), (1, vec![([600, 6], 6)]));
+        assert_eq!(parts.outputs(), 7);
+    }
+
+    /// In place, results are in C order of the kept axes, and each axis has its own.
+    #[test]
+    fn results_in_place_are_in_c_order() {
+        let (x, y) = (contiguous(&[4, 5, 3]), contiguous(&[4, 5, 3]));
+        let transposed = [x.permute_axes(&[1, 0, 2]).unwrap(), y.permute_axes(&[1, 0, 2]).unwrap()];
+        let of = |in_place| pairs_of(transposed.each_ref(), &[2], MAX_COPY_BYTES, in_place);
+        assert!(!of(false).results.is_contiguous() && of(true).results.is_contiguous());
+        assert_eq!((of(true).outputs(), of(true).kind.outputs()), (20, 20));
     }
 
     #[test]

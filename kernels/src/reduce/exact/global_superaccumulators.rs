@@ -140,6 +140,18 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     clear: impl Fn(u32),
     count: u64,
 ) -> u64 {
+    let (specials, leading) = leading_of_words::<G>(range, load, clear);
+    result_of_limbs::<K, G>(finish, specials, leading, count)
+}
+
+/// The non-finite terms, and the highest bits, of the sum with words `load(k)`, by one thread. Words outside of `range`
+/// are 0. Calls `clear` with the index of each nonzero word.
+#[inline(always)]
+pub(super) fn leading_of_words<G: Grid>(
+    range: WordRange,
+    load: impl Fn(u32) -> i64,
+    clear: impl Fn(u32),
+) -> (Specials, Leading) {
     /// The number of words in flight.
     const WORDS_IN_FLIGHT: u32 = 8;
     let WordRange { mut first, end } = range;
@@ -175,8 +187,7 @@ pub(super) fn finish_words<K: Terms, G: Grid>(
     sum.push(0);
     negated.push(0);
     let is_negative = sum.carry < 0;
-    let leading = if is_negative { &negated } else { &sum }.leading(is_negative);
-    result_of_limbs::<K, G>(finish, specials, leading, count)
+    (specials, if is_negative { &negated } else { &sum }.leading(is_negative))
 }
 
 /// The 32-bit limbs of a number, pushed from the lowest on. Keeps the five limbs up to the last nonzero one.

@@ -69,6 +69,12 @@ impl<K: Terms> Finish<K> {
         K::DEGREE == 2 && size_of::<K::Other>() == 8 && self.is_derived() && (self.is_other() || !K::HAS_OTHER)
     }
 
+    /// Whether the result is a root.
+    #[inline(always)]
+    pub(super) fn is_root(self) -> bool {
+        K::DEGREE == 2 && self.is_derived()
+    }
+
     #[inline(always)]
     fn integer_in<R: ResultFormat, G: Grid>(self, value: i128, exponent: i32, count: u64) -> u64 {
         let result: R = match (self.is_derived(), K::DEGREE) {
@@ -126,7 +132,7 @@ impl<K: Terms> Finish<K> {
     }
 
     #[inline(always)]
-    fn nan(self) -> u64 {
+    pub(super) fn nan(self) -> u64 {
         if self.is_other() { K::Other::NAN.bits() } else { K::Sum::NAN.bits() }
     }
 

@@ -3,10 +3,10 @@
 //! | module | contents |
 //! |---|---|
 //! | this module | a state's words, and additions to them by threads of any block |
-//! | [`long_rows`](mod@long_rows) | adds whole inputs and long rows |
+//! | [`long_rows`](mod@long_rows) | adds whole inputs and long rows, of one input or two, and of squares |
 //! | [`rows`](mod@rows) | adds short rows |
 //! | [`columns`](mod@columns), [`lane_sum`] | adds columns, one by each thread |
-//! | [`all`](mod@all) | adds states to states, and rounds them |
+//! | [`all`](mod@all) | adds states to states, carries, and rounds them |
 
 pub mod all;
 pub mod columns;
