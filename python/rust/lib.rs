@@ -7,6 +7,7 @@ mod classes;
 mod copy;
 mod dlpack;
 mod dtype;
+mod exact_sums;
 mod functions;
 mod gpu;
 mod info;
@@ -26,6 +27,8 @@ use pyo3::prelude::*;
 mod _warpfold {
     #[pymodule_export]
     use crate::classes::{ExactDot, ExactSum, ExactSumOfSquares};
+    #[pymodule_export]
+    use crate::exact_sums::{ExactSums, exact_sums, exact_sums_of_squares};
     #[pymodule_export]
     use crate::functions::{
         all, any, argmax, argmin, count_finite, count_nan, count_nonzero, max, mean, min, min_max, prod, sum,

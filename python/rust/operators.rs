@@ -228,7 +228,8 @@ impl<'a> From<&'a HostArray> for Operand<'a> {
 }
 
 impl<'a> Operand<'a> {
-    fn view<T: Element>(&self) -> Result<View<'a, T>, Error> {
+    /// The elements.
+    pub fn view<T: Element>(&self) -> Result<View<'a, T>, Error> {
         View::from_bytes(self.bytes, self.extents, self.strides, self.start)
     }
 }

@@ -27,7 +27,7 @@ impl<'py> Output<'py> {
         inputs: &[&HostArray],
     ) -> PyResult<Self> {
         let Some(out) = out else {
-            let object = empty(py, dtype, extents, inputs[0])?;
+            let object = empty(py, dtype, extents, inputs.first().copied())?;
             let array = AnyArray::out(&object)?.on_host("its library has made the result there")?;
             return Ok(Self { object, array });
         };
@@ -54,8 +54,13 @@ impl<'py> Output<'py> {
 }
 
 /// A new array in C order, with any elements, of the library of an input or of NumPy.
-fn empty<'py>(py: Python<'py>, dtype: DType, extents: &[usize], like: &HostArray) -> PyResult<Bound<'py, PyAny>> {
-    match like.maker {
+fn empty<'py>(
+    py: Python<'py>,
+    dtype: DType,
+    extents: &[usize],
+    like: Option<&HostArray>,
+) -> PyResult<Bound<'py, PyAny>> {
+    match like.and_then(|like| like.maker) {
         Some(class) => match class.table {
             Some(table) => Ok(table.allocate(py, Place::Host, dtype, extents)?.object),
             None => Ok(library::torch_empty(py, Place::Host, dtype, extents)?.object),
@@ -97,9 +102,24 @@ pub fn scalar<'py>(py: Python<'py>, dtype: DType, bytes: &[u8], like: &HostArray
         output.write(bytes, &Layout::spread(&[], dtype.size(), dtype.size()));
         return Ok(output.into_array());
     }
+    numpy_scalar(py, dtype, bytes)
+}
+
+/// A scalar of NumPy that has these bytes.
+fn numpy_scalar<'py>(py: Python<'py>, dtype: DType, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
     // With fewer calls than by an array without axes.
     let arguments = (PyBytes::new(py, bytes), dtype.to_numpy(py)?);
     numpy(py)?.call_method1(pyo3::intern!(py, "frombuffer"), arguments)?.get_item(0)
+}
+
+/// An array of NumPy in C order, or a scalar if there are no axes, that has these bytes.
+pub fn new_array<'py>(py: Python<'py>, dtype: DType, extents: &[usize], bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
+    if extents.is_empty() {
+        return numpy_scalar(py, dtype, bytes);
+    }
+    let mut output = Output::new(py, None, dtype, extents, &[])?;
+    output.write(bytes, &Layout::spread(extents, dtype.size(), dtype.size()));
+    Ok(output.into_array())
 }
 
 /// A shape as Python writes it.

@@ -65,7 +65,7 @@ macro_rules! for_dtype {
 }
 
 /// The error of elements that are no floats.
-fn no_float(dtype: DType) -> PyErr {
+pub fn no_float(dtype: DType) -> PyErr {
     let remedy = match dtype {
         DType::Complex64 | DType::Complex128 => "add x.real and x.imag to two sums",
         _ => "use x.astype('float64')",
@@ -178,11 +178,16 @@ fn rounded(
         DType::BFloat16 => Ok(f64::from((to.bf16)())),
         DType::Float32 => Ok(f64::from((to.f32)())),
         DType::Float64 => Ok((to.f64)()),
-        other => Err(PyTypeError::new_err(format!(
-            "a value is rounded to float16, bfloat16, float32 or float64, not to {}",
-            other.name()
-        ))),
+        other => Err(not_rounded_to(other)),
     }
+}
+
+/// The error of a type that no value is rounded to.
+pub fn not_rounded_to(dtype: DType) -> PyErr {
+    PyTypeError::new_err(format!(
+        "a value is rounded to float16, bfloat16, float32 or float64, not to {}",
+        dtype.name()
+    ))
 }
 
 impl Sum {

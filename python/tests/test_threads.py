@@ -12,8 +12,8 @@ import warpfold as wf
 
 @pytest.mark.parametrize(
     "call",
-    [wf.sum, wf.min, wf.ExactSum, wf.ExactSumOfSquares, wf.matrix_transpose, lambda x: wf.vecdot(x, x)],
-    ids=["sum", "min", "ExactSum", "ExactSumOfSquares", "matrix_transpose", "vecdot"],
+    [wf.sum, wf.min, wf.ExactSum, wf.ExactSumOfSquares, wf.exact_sums, wf.matrix_transpose, lambda x: wf.vecdot(x, x)],
+    ids=["sum", "min", "ExactSum", "ExactSumOfSquares", "exact_sums", "matrix_transpose", "vecdot"],
 )
 def test_the_lock_is_released_while_data_are_read(call):
     x = np.ones((1 << 11, 1 << 11))

@@ -9,6 +9,8 @@ use test_kernels::operators::{
 };
 use test_support::cases::{CASES, CaseElement, Elements, Place, Reduced, check_text};
 use test_support::reductions::data::{Kind, Random};
+use warpfold::exact::{ExactDot, ExactSum, Summand};
+use warpfold::host::IntoView;
 use warpfold::ops::Dot;
 use warpfold::{ArrayView, Axes, Element, Error, Gpu, Layout, Plain, Reduces, Reduction, host, ops};
 
@@ -197,6 +199,56 @@ fn views_of_ndarray_are_reduced_where_they_are() {
     assert_eq!(host::sum(&both).unwrap(), 40.0 + 40.0 * 40.0);
     let none = Array2::<i8>::zeros((0, 3));
     assert_eq!(host::reduce(ops::Sum, &none, 0).unwrap().into_vec(), [0; 3]);
+}
+
+/// In memory that is borrowed whole and in views between whose elements others may write; on one thread and on several.
+#[test]
+fn exact_sums_along_axes_are_those_of_single_rows_and_columns() {
+    fn each<T: Element + Summand + Random>() {
+        let mut source = SmallRng::seed_from_u64(13);
+        for (rows, columns) in [(30, 40), (613, 509)] {
+            let x = Array2::from_shape_fn((rows, columns), |_| T::random(Kind::NearOne, &mut source));
+            let elements = x.as_slice().unwrap();
+            let layout = Layout::contiguous(&[rows, columns]).unwrap();
+            let whole = host::View::new(elements, &layout).unwrap();
+            let turned = host::View::new(elements, &layout.permute_axes(&[1, 0]).unwrap()).unwrap();
+            single_sums(x.view(), whole);
+            single_sums(x.t(), turned);
+            for view in [x.view(), x.t(), x.slice(s![..;-2, 1..;3])] {
+                single_sums(view, view);
+            }
+        }
+    }
+    fn single_sums<'a, T: Element + Summand>(view: ArrayView2<'a, T>, input: impl IntoView<'a, T> + Copy) {
+        let states = |axes: Axes| {
+            let (sums, squares) =
+                (host::exact_sums(input, axes).unwrap(), host::exact_sums_of_squares(input, axes).unwrap());
+            assert_eq!(sums.extents(), squares.extents());
+            let states = sums.as_slice().iter().zip(squares.as_slice());
+            states.map(|(sum, squares)| (sum.to_bytes(), squares.to_bytes())).collect::<Vec<_>>()
+        };
+        let single = |elements: &mut dyn Iterator<Item = &T>| {
+            let elements: Vec<T> = elements.copied().collect();
+            let squares = elements.iter().map(|&x| (x, x)).collect::<ExactDot<T>>();
+            (elements.into_iter().collect::<ExactSum<T>>().to_bytes(), squares.to_bytes())
+        };
+        let name = std::any::type_name::<T>();
+        assert!(states(Axes::ALL) == [single(&mut view.iter())], "{name}");
+        let rows = view.rows().into_iter().map(|row| single(&mut row.iter()));
+        assert!(states(1.into()).into_iter().eq(rows), "rows of {name}");
+        let columns = view.columns().into_iter().map(|column| single(&mut column.iter()));
+        assert!(states(Axes::from(0).keep_dims()).into_iter().eq(columns), "columns of {name}");
+    }
+    host::set_max_threads(3.try_into().unwrap());
+    each::<half::f16>();
+    each::<half::bf16>();
+    each::<f32>();
+    each::<f64>();
+    let none = Array2::<f32>::zeros((0, 3));
+    let sums = host::exact_sums(&none, Axes::from(0).keep_dims()).unwrap();
+    assert_eq!((sums.extents(), sums.as_slice()), (&[1, 3][..], &[ExactSum::new(); 3][..]));
+    assert!(host::exact_sums(&none, 1).unwrap().as_slice().is_empty());
+    assert!(matches!(host::exact_sums(&none, 2), Err(Error::Axis { .. })));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use cuda_std::element::Plain;
 use super::OPERATION;
 use crate::{Error, Layout};
 
-/// An array in host memory: the results of [`reduce`](super::reduce), in C order.
+/// An array in host memory: the results of [`reduce`](super::reduce) and its siblings, in C order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Array<T> {
     extents: Vec<usize>,
@@ -15,16 +15,24 @@ pub struct Array<T> {
 impl<T: Plain> Array<T> {
     /// An array of zeros.
     pub(super) fn zeroed(extents: &[usize]) -> Result<Self, Error> {
-        let len = Layout::contiguous(extents)?.len();
-        let mut elements = Vec::new();
-        let bytes = len.saturating_mul(size_of::<T>()) as u64;
-        elements.try_reserve_exact(len).map_err(|_| Error::HostMemory { operation: OPERATION, bytes })?;
-        elements.resize(len, T::zeroed());
-        Ok(Self { extents: extents.to_vec(), elements })
+        Self::filled(extents, T::zeroed())
     }
 }
 
 impl<T> Array<T> {
+    /// An array whose elements are all the same.
+    pub(super) fn filled(extents: &[usize], element: T) -> Result<Self, Error>
+    where
+        T: Copy,
+    {
+        let len = Layout::contiguous(extents)?.len();
+        let mut elements = Vec::new();
+        let bytes = len.saturating_mul(size_of::<T>()) as u64;
+        elements.try_reserve_exact(len).map_err(|_| Error::HostMemory { operation: OPERATION, bytes })?;
+        elements.resize(len, element);
+        Ok(Self { extents: extents.to_vec(), elements })
+    }
+
     /// The number of elements along each axis.
     pub fn extents(&self) -> &[usize] {
         &self.extents

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-use cuda_std::element::{Element, Plain};
+use cuda_std::element::Element;
 
 use super::form::{Form, Walk};
 use super::memory::Memory;
@@ -34,7 +34,7 @@ pub(super) trait Fold<T, const N: usize>: Sync {
     /// What is known of the elements of an output.
     type State: Send;
     /// A result.
-    type Output: Plain;
+    type Output: Copy + Send;
 
     /// Whether the indices of the elements that [`Fold::fold`] folds must rise.
     const RISES: bool = false;
@@ -184,7 +184,7 @@ fn ranges(len: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
 }
 
 /// Writes the results of some outputs, which are numbered in the order of the kept axes, to where they are in C order.
-fn store<R: Plain, const N: usize>(form: &Form<N>, outputs: Range<usize>, results: &[R], output: &mut [R]) {
+fn store<R: Copy, const N: usize>(form: &Form<N>, outputs: Range<usize>, results: &[R], output: &mut [R]) {
     match form.kept[..] {
         [] => output[..1].copy_from_slice(results),
         [axis] if axis.step == 1 => output[outputs].copy_from_slice(results),

@@ -14,8 +14,8 @@ use super::memory::{BLOCK, Memory};
 pub(super) trait Terms<T>: Sync {
     /// The sum.
     type Sum: Send;
-    /// The format of results.
-    type Output: Plain;
+    /// A result.
+    type Output: Copy + Send;
     /// The sum of no elements.
     fn empty(&self) -> Self::Sum;
     /// Adds elements.
@@ -363,5 +363,29 @@ impl<T: Element + Summand, R: Rounded + Plain> Terms<T> for OfSquares<R> {
     }
     fn result(&self, sum: &ExactDot<T>) -> R {
         if self.is_norm { sum.sqrt() } else { sum.rounded() }
+    }
+}
+
+/// Results that are the sums themselves, before they are rounded.
+pub(super) struct Unrounded<K>(pub K);
+
+impl<T, K: Terms<T, Sum: Copy>> Terms<T> for Unrounded<K> {
+    type Sum = K::Sum;
+    type Output = K::Sum;
+
+    fn empty(&self) -> K::Sum {
+        self.0.empty()
+    }
+    fn add(&self, sum: &mut K::Sum, run: &Run<'_, T>) {
+        self.0.add(sum, run);
+    }
+    fn merge(&self, sum: &mut K::Sum, other: &K::Sum) {
+        self.0.merge(sum, other);
+    }
+    fn result(&self, sum: &K::Sum) -> K::Sum {
+        *sum
+    }
+    fn columns(&self, matrices: &Matrices<'_, T>, each: impl FnMut(K::Sum)) -> bool {
+        self.0.columns(matrices, each)
     }
 }

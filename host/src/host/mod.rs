@@ -40,6 +40,7 @@ mod visitor;
 use std::num::NonZero;
 
 use cuda_std::element::Element;
+use exact_sum::{ExactDot, ExactSum, Summand};
 use kernels::ops::Sum;
 
 pub use array::Array;
@@ -53,6 +54,7 @@ pub(crate) use in_order::reduce as reduce_in_order;
 pub(crate) use pairs::OfPairs;
 pub(crate) use visitor::Visitor;
 
+use self::exact::{Exact, OfElements, OfSquares, Unrounded};
 use crate::reduce::private::Token;
 use crate::{Axes, Error, Reduces};
 
@@ -135,6 +137,64 @@ where
     Sum: Reduces<T, 1>,
 {
     reduce_all(Sum, input)
+}
+
+/// The exact sums of the elements along some axes, before they are rounded: an array of the other axes.
+///
+/// Sums of parts of an array are merged in any order, also in other processes, which get them as
+/// [bytes](ExactSum::to_bytes).
+///
+/// ```
+/// use warpfold::{Layout, host};
+///
+/// let layout = Layout::contiguous(&[2, 3])?;
+/// let (x, y) = ([1e20_f32, 1.0, 2.0, -1e20, 3.0, 4.0], [1e20_f32, 0.0, 0.0, -1e20, 5.0, 0.0]);
+/// let mut sums = host::exact_sums(host::View::new(&x, &layout)?, 1)?;
+/// let others = host::exact_sums(host::View::new(&y, &layout)?, 1)?;
+/// for (sum, other) in sums.as_mut_slice().iter_mut().zip(others.as_slice()) {
+///     sum.merge(other)?;
+/// }
+/// let values: Vec<f32> = sums.as_slice().iter().map(|sum| sum.value()).collect();
+/// assert_eq!(values, [2e20, -2e20]);
+/// assert_eq!(sums.as_slice()[1].rounded::<f64>(), -2.0 * f64::from(1e20_f32) + 12.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Errors
+/// An axis does not exist or is named twice, there are more than 2^50 elements, or memory runs out.
+pub fn exact_sums<'a, T: Element + Summand>(
+    input: impl IntoView<'a, T>,
+    axes: impl Into<Axes>,
+) -> Result<Array<ExactSum<T>>, Error> {
+    let reduction = Reduction::new([input.into_view()?], axes.into())?;
+    let mut sums = Array::filled(&reduction.output_extents(), ExactSum::new())?;
+    reduction.run(&Exact(Unrounded(OfElements::<f64>::new(false))), sums.as_mut_slice());
+    Ok(sums)
+}
+
+/// The exact sums of the squares of the elements along some axes, before they are rounded: an array of the other axes.
+/// Their [roots](ExactDot::sqrt) are norms.
+///
+/// ```
+/// use warpfold::{Layout, host};
+///
+/// let x = [3.0_f32, 4.0, 5.0, 12.0];
+/// let squares = host::exact_sums_of_squares(host::View::new(&x, &Layout::contiguous(&[2, 2])?)?, 1)?;
+/// let norms: Vec<f32> = squares.as_slice().iter().map(|squares| squares.sqrt()).collect();
+/// assert_eq!(norms, [5.0, 13.0]);
+/// # Ok::<(), warpfold::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`exact_sums`].
+pub fn exact_sums_of_squares<'a, T: Element + Summand>(
+    input: impl IntoView<'a, T>,
+    axes: impl Into<Axes>,
+) -> Result<Array<ExactDot<T>>, Error> {
+    let reduction = Reduction::new([input.into_view()?], axes.into())?;
+    let mut sums = Array::filled(&reduction.output_extents(), ExactDot::new())?;
+    reduction.run(&Exact(Unrounded(OfSquares::<f64>::new(false))), sums.as_mut_slice());
+    Ok(sums)
 }
 
 /// The maximum number of threads that work on a reduction, with the caller's: what was [set](set_max_threads), else the
