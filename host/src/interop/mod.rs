@@ -40,7 +40,7 @@
 mod memory;
 mod stream;
 
-pub use memory::{Borrowed, BorrowedMut, borrow, borrow_mut};
+pub use memory::{Borrowed, BorrowedMut, borrow, borrow_mut, borrow_mut_unchecked};
 pub use stream::{StreamId, on_stream, on_stream_of, stream_id};
 
 use crate::ptx::Library;
