@@ -199,3 +199,22 @@ fn cuda_after_a_fork_is_an_error() {
     });
     assert_eq!(gpu.download(&x).unwrap(), [1.0, 2.0]);
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_child_that_was_forked_before_the_first_handle_may_make_one() {
+    in_child!("a_child_that_was_forked_before_the_first_handle_may_make_one", fake_driver::path());
+    // From here on, forks are counted. The real driver would refuse the child, because it has been started.
+    let nowhere = Gpu::new(1000).unwrap_err();
+    assert!(matches!(nowhere, Error::NoDevice { ordinal: 1000, .. }));
+    in_forked_child(|| {
+        let gpu = Gpu::new(0).unwrap();
+        let x = gpu.upload(&[1.0_f32, 2.0]).unwrap();
+        in_forked_child(|| matches!(gpu.download(&x), Err(Error::Forked)));
+        gpu.download(&x).unwrap() == [1.0, 2.0]
+    });
+    let gpu = Gpu::new(0).unwrap();
+    let x = gpu.upload(&[3_u32]).unwrap();
+    in_forked_child(|| matches!(gpu.upload(&[1_u8]).err(), Some(Error::Forked)));
+    assert_eq!(gpu.download(&x).unwrap(), [3]);
+}

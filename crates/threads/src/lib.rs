@@ -13,12 +13,16 @@
 //! });
 //! assert_eq!(sum.into_inner(), 45);
 //! ```
+//!
+//! [`Process`] tells a process from those that were forked from it.
 
 mod call;
 mod limit;
 mod per_process;
 mod pool;
+mod process;
 
 pub use limit::{VARIABLE, max, set_max};
 pub use per_process::PerProcess;
 pub use pool::run;
+pub use process::Process;

@@ -59,8 +59,10 @@ pub unsafe fn borrow<'m, T: Stored>(
     extents: &[usize],
     strides: &[isize],
 ) -> Result<Borrowed<'m, T>, Error> {
+    let layout = layout_of(extents, strides)?;
     // SAFETY: as promised by the caller.
-    let (memory, layout) = unsafe { memory_of::<T>(gpu, address, extents, strides)? };
+    let memory = unsafe { memory_of::<T>(gpu, address, &layout)? };
+    check_by_driver(gpu, &memory)?;
     Ok(Borrowed { memory, layout, elements: PhantomData })
 }
 
@@ -81,9 +83,9 @@ pub unsafe fn borrow_mut<'m, T: Stored>(
     strides: &[isize],
 ) -> Result<BorrowedMut<'m, T>, Error> {
     // SAFETY: as promised by the caller.
-    let (memory, layout) = unsafe { memory_of::<T>(gpu, address, extents, strides)? };
-    layout.check_apart()?;
-    Ok(BorrowedMut { memory, layout, elements: PhantomData })
+    let borrowed = unsafe { borrow_mut_unchecked(gpu, address, extents, strides)? };
+    check_by_driver(gpu, &borrowed.memory)?;
+    Ok(borrowed)
 }
 
 /// Exact sums whose [words](crate::exact::words) lie in the memory of another library, one sum after the other: zeros
@@ -115,20 +117,40 @@ pub fn exact_states<S: ExactState>(
     ExactStates::in_words(gpu, words, max_count)
 }
 
-/// The memory of an array from its lowest element on, and the array's layout in it.
+/// [`borrow_mut`] without the question to the driver, which takes a part of a short call's time: for memory that the
+/// other library's allocator has just returned.
 ///
 /// # Safety
-/// As for [`borrow`] or [`borrow_mut`].
-unsafe fn memory_of<T: Stored>(
+/// As for [`borrow_mut`]; and on a CUDA device, the memory is this device's, or managed.
+///
+/// # Errors
+/// The address is not aligned for `T`, the extents and strides are invalid ([`Layout::strided`]), or two elements could
+/// share memory ([`ArrayViewMut::new`]).
+pub unsafe fn borrow_mut_unchecked<'m, T: Stored>(
     gpu: &Gpu,
     address: u64,
     extents: &[usize],
     strides: &[isize],
-) -> Result<(Memory, Layout), Error> {
-    let (size, alignment) = (size_of::<T>(), align_of::<T>());
-    let is_empty = extents.contains(&0);
+) -> Result<BorrowedMut<'m, T>, Error> {
+    let layout = layout_of(extents, strides)?;
+    // SAFETY: as promised by the caller.
+    let memory = unsafe { memory_of::<T>(gpu, address, &layout)? };
+    layout.check_apart()?;
+    Ok(BorrowedMut { memory, layout, elements: PhantomData })
+}
+
+/// Asks the driver whether borrowed memory is this device's, or managed, and not longer than its allocation.
+fn check_by_driver(gpu: &Gpu, memory: &Memory) -> Result<(), Error> {
+    match memory.bytes() {
+        0 => Ok(()),
+        bytes => gpu.own_backend().check_memory(memory.address(), bytes),
+    }
+}
+
+/// The layout of an array in the memory from its lowest element on.
+fn layout_of(extents: &[usize], strides: &[isize]) -> Result<Layout, Error> {
     // How far the negative strides reach back, in elements.
-    let back: u128 = match is_empty {
+    let back: u128 = match extents.contains(&0) {
         true => 0,
         false => extents
             .iter()
@@ -138,11 +160,19 @@ unsafe fn memory_of<T: Stored>(
             .fold(0, u128::saturating_add),
     };
     // An offset that no memory could have is refused with the layout.
-    let layout = Layout::strided(extents, strides, usize::try_from(back).unwrap_or(usize::MAX))?;
+    Layout::strided(extents, strides, usize::try_from(back).unwrap_or(usize::MAX))
+}
+
+/// The memory of an array from its lowest element on. `address` is that of the element with all indices 0.
+///
+/// # Safety
+/// As for [`borrow`] or [`borrow_mut_unchecked`].
+unsafe fn memory_of<T: Stored>(gpu: &Gpu, address: u64, layout: &Layout) -> Result<Memory, Error> {
+    let (size, alignment) = (size_of::<T>(), align_of::<T>());
     let backend = gpu.own_backend();
     if layout.is_empty() {
         // SAFETY: no byte is accessed.
-        return Ok((unsafe { Memory::borrowed(backend, 0, 0, None) }, layout));
+        return Ok(unsafe { Memory::borrowed(backend, 0, 0, None) });
     }
     if !address.is_multiple_of(alignment as u64) {
         return Err(Error::Unaligned { address, ty: std::any::type_name::<T>(), alignment });
@@ -154,9 +184,8 @@ unsafe fn memory_of<T: Stored>(
     if lowest == 0 || lowest.checked_add(bytes as u64).is_none() {
         return Err(outside());
     }
-    backend.check_memory(lowest, bytes)?;
     // SAFETY: as promised by the caller.
-    Ok((unsafe { Memory::borrowed(backend, lowest, bytes, None) }, layout))
+    Ok(unsafe { Memory::borrowed(backend, lowest, bytes, None) })
 }
 
 impl<'m, T: Stored> Borrowed<'m, T> {

@@ -40,7 +40,7 @@
 mod memory;
 mod stream;
 
-pub use memory::{Borrowed, BorrowedMut, borrow, borrow_mut, exact_states};
+pub use memory::{Borrowed, BorrowedMut, borrow, borrow_mut, borrow_mut_unchecked, exact_states};
 pub use stream::{StreamId, on_stream, on_stream_of, stream_id};
 
 use crate::ptx::Library;

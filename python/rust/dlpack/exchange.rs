@@ -155,7 +155,14 @@ impl Table {
             return Err(PyRuntimeError::new_err("an exchange table of DLPack made no array"));
         }
         // SAFETY: the tensor is alive until it is given away below.
-        let (data, offset) = unsafe { ((*managed).tensor.data as usize, (*managed).tensor.byte_offset as usize) };
+        let (on, data, offset) = unsafe {
+            let tensor = &(*managed).tensor;
+            (Place::of(tensor.device), tensor.data as usize, tensor.byte_offset as usize)
+        };
+        if on != place {
+            drop(Tensor(Managed::Versioned(managed)));
+            return Err(PyRuntimeError::new_err("an exchange table of DLPack made an array on another device"));
+        }
         let mut object = null_mut();
         // SAFETY: the GIL is held; the tensor is given away, and `object` is written.
         let code = unsafe { to_object.expect("a complete table")(managed, &raw mut object) };

@@ -59,7 +59,8 @@ impl GpuArray {
         }
         let lowest = (address as u64).wrapping_sub(layout.start as u64);
         let range = lowest..lowest.wrapping_add(layout.span as u64);
-        let elements = Elements { address: address as u64, strides: strides(&layout, dtype)?, extents: layout.extents };
+        let (address, strides) = (address as u64, strides(&layout, dtype)?);
+        let elements = Elements { address, strides, extents: layout.extents, is_new: false };
         Ok(Self { dtype, elements, is_read_only, device, range, class, order, _owner: owner })
     }
 

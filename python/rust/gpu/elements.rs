@@ -11,6 +11,8 @@ pub struct Elements {
     pub extents: Vec<usize>,
     /// In elements.
     pub strides: Vec<isize>,
+    /// Whether the array's library has just allocated the memory, for this call.
+    pub is_new: bool,
 }
 
 impl Elements {
@@ -23,20 +25,21 @@ impl Elements {
             stride = stride.wrapping_mul(extent.max(1) as isize);
         }
         strides.reverse();
-        Self { address, extents: extents.to_vec(), strides }
+        Self { address, extents: extents.to_vec(), strides, is_new: false }
     }
 
     /// The same elements with the axes in another order.
     pub fn permuted(&self, order: &[usize]) -> Self {
         let extents = order.iter().map(|&axis| self.extents[axis]).collect();
         let strides = order.iter().map(|&axis| self.strides[axis]).collect();
-        Self { address: self.address, extents, strides }
+        Self { address: self.address, extents, strides, is_new: self.is_new }
     }
 
     /// Each element's part of `1 / parts` of its bytes, `index` parts after its first.
     pub fn part(&self, parts: usize, index: usize, part_size: usize) -> Self {
         let strides = self.strides.iter().map(|stride| stride * parts as isize).collect();
-        Self { address: self.address + (index * part_size) as u64, extents: self.extents.clone(), strides }
+        let address = self.address + (index * part_size) as u64;
+        Self { address, extents: self.extents.clone(), strides, is_new: self.is_new }
     }
 
     pub fn len(&self) -> usize {
@@ -59,7 +62,15 @@ impl Elements {
 
     /// The elements, to write.
     pub fn borrow_mut<T: Stored>(&mut self, gpu: &Gpu) -> Result<BorrowedMut<'_, T>, Error> {
-        // SAFETY: as in `borrow`; the array is new, or the argument `out`, which is writable and overlaps no input.
-        unsafe { interop::borrow_mut(gpu, self.address, &self.extents, &self.strides) }
+        let Self { address, extents, strides, is_new } = self;
+        // SAFETY: as in `borrow`; the array is new, or the argument `out`, which is writable and overlaps no input. A
+        // new array is on the device that its library was told.
+        unsafe {
+            if *is_new {
+                interop::borrow_mut_unchecked(gpu, *address, extents, strides)
+            } else {
+                interop::borrow_mut(gpu, *address, extents, strides)
+            }
+        }
     }
 }

@@ -36,7 +36,8 @@ impl<'py> Target<'py> {
         if address == 0 && layout.count > 0 {
             return Err(PyValueError::new_err("the library of the input has made an array without memory"));
         }
-        Ok(Self { object, elements: Elements::contiguous(address as u64, extents) })
+        let elements = Elements { is_new: true, ..Elements::contiguous(address as u64, extents) };
+        Ok(Self { object, elements })
     }
 
     /// `out`, if it is given: see [`Target::of_out`]. Otherwise a new array.

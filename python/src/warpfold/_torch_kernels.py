@@ -20,38 +20,49 @@ def axes_of(rank, dim):
     if not dim:
         return tuple(range(rank))
     # A tensor without dimensions has the dimensions 0 and -1 in PyTorch.
-    extents = max(rank, 1)
-    axes = tuple(d + extents if d < 0 else d for d in dim)
+    extents = rank or 1
+    axes = tuple([d + extents if d < 0 else d for d in dim])
     for axis, named in zip(axes, dim, strict=True):
         if not 0 <= axis < extents:
             raise IndexError(
                 f"Dimension out of range (expected to be in range of [{-extents}, {extents - 1}], but got {named})"
             )
-        if axes.count(axis) > 1:
+        if len(axes) > 1 and axes.count(axis) > 1:
             raise RuntimeError(f"dim {axis} appears multiple times in the list of dims")
     return axes if rank else ()
 
 
+def _axes(x, dim):
+    """The argument `axis` for a list of dimensions."""
+    return axes_of(x.dim(), dim) if dim else None
+
+
 def _reduce(function, x, axes, keepdim=False, dtype=None):
     """A function of warpfold over a tensor of real elements, as a tensor on its device."""
-    arguments = {} if dtype is None else {"dtype": str(dtype).removeprefix("torch.")}
     # Kernels run below autograd: the package refuses tensors that require gradients.
-    return function(x.detach(), axis=axes, keepdims=keepdim, **arguments)
+    if x.requires_grad:
+        x = x.detach()
+    if dtype is None:
+        return function(x, axis=axes, keepdims=keepdim)
+    return function(x, axis=axes, keepdims=keepdim, dtype=str(dtype).removeprefix("torch."))
 
 
-def _by_parts(function, x, axes, keepdim):
-    """A function over a tensor's real and imaginary parts, each for itself, or over a tensor of floats."""
-    if x.dtype in _FLOATS:
-        return _reduce(function, x, axes, keepdim)
-    return torch.view_as_complex(_reduce(function, torch.view_as_real(x), axes, keepdim))
+def _by_parts(function, x, dim, keepdim):
+    """A function over the real and the imaginary parts of complex elements, each for itself."""
+    return torch.view_as_complex(_reduce(function, torch.view_as_real(x), axes_of(x.dim(), dim), keepdim))
 
 
-def _euclidean(x, axes, keepdim=False):
+def _euclidean(x, dim, keepdim=False):
     """The Euclidean norm of floats or of complex elements."""
     if x.dtype in _FLOATS:
-        return _reduce(wf.vector_norm, x, axes, keepdim)
-    norm = _reduce(wf.vector_norm, torch.view_as_real(x), (*axes, x.dim()), keepdim)
+        return _reduce(wf.vector_norm, x, _axes(x, dim), keepdim)
+    norm = _reduce(wf.vector_norm, torch.view_as_real(x), (*axes_of(x.dim(), dim), x.dim()), keepdim)
     return norm.squeeze(-1) if keepdim else norm
+
+
+def _magnitudes(x):
+    """The magnitudes of floats or of complex elements, rounded correctly, as `x.abs()` is not on every device."""
+    return x.abs() if x.dtype in _FLOATS else _reduce(wf.vector_norm, torch.view_as_real(x), (-1,))
 
 
 def _check(dtype, name):
@@ -60,46 +71,51 @@ def _check(dtype, name):
 
 
 def sum(x, dim=None, keepdim=False, *, dtype=None):
-    to = dtype or (torch.int64 if x.dtype in _WHOLE else x.dtype)
-    axes = axes_of(x.dim(), dim)
-    if to in _INTEGERS and x.dtype in _WHOLE:
-        return _reduce(wf.sum, x, axes, keepdim, to)
-    if x.dtype != to:
+    of = x.dtype
+    to = dtype or (torch.int64 if of in _WHOLE else of)
+    if to is not of and not (to in _INTEGERS and of in _WHOLE):
         # PyTorch converts the elements first.
         x = x.to(to)
+    if to in _FLOATS:
+        return _reduce(wf.sum, x, _axes(x, dim), keepdim)
     if to in _INTEGERS:
-        return _reduce(wf.sum, x, axes, keepdim, to)
+        return _reduce(wf.sum, x, _axes(x, dim), keepdim, to)
     if to is torch.bool:
-        return _reduce(wf.any, x, axes, keepdim)
+        return _reduce(wf.any, x, _axes(x, dim), keepdim)
     _check(to, "sum")
-    return _by_parts(wf.sum, x, axes, keepdim)
+    return _by_parts(wf.sum, x, dim, keepdim)
 
 
 def mean(x, dim=None, keepdim=False, *, dtype=None):
-    to = dtype or x.dtype
+    of = x.dtype
+    to = dtype or of
     if to in _WHOLE:
         which = "Optional" if dtype else "Input"
         raise RuntimeError(f"mean(): {which} dtype must be either a floating point or complex dtype. Got: {to}")
+    if to is not of:
+        x = x.to(to)
+    if to in _FLOATS:
+        return _reduce(wf.mean, x, _axes(x, dim), keepdim)
     _check(to, "mean")
-    return _by_parts(wf.mean, x.to(to), axes_of(x.dim(), dim), keepdim)
+    return _by_parts(wf.mean, x, dim, keepdim)
 
 
 def norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
-    axes = axes_of(x.dim(), dim)
-    if dtype is not None or x.dtype in _WHOLE:
+    of = x.dtype
+    if dtype is not None or of in _WHOLE:
         # For PyTorch's errors.
         meta = torch.empty_like(x, device="meta")
         torch.ops.aten.linalg_vector_norm(meta, ord, dim, keepdim, dtype=dtype)
-    x = x.to(dtype or x.dtype)
+    if dtype is not None and dtype is not of:
+        x = x.to(dtype)
     _check(x.dtype, "norm")
     if ord == 2:
-        return _euclidean(x, axes, keepdim)
+        return _euclidean(x, dim, keepdim)
+    axes = axes_of(x.dim(), dim)
     if ord == 0:
         return _reduce(wf.count_nonzero, x != 0, axes, keepdim).to(x.dtype.to_real())
     if ord == 1:
-        # `x.abs()` of a complex element is not rounded correctly on every device.
-        magnitudes = x.abs() if x.dtype in _FLOATS else _euclidean(x, ())
-        return _reduce(wf.sum, magnitudes, axes, keepdim)
+        return _reduce(wf.sum, _magnitudes(x), axes, keepdim)
     # The gradients compare `x.abs()` with the norm.
     if ord == math.inf:
         return x.abs().amax(axes, keepdim)

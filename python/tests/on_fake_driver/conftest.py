@@ -16,6 +16,7 @@ def good_guest():
     Current.cupy_stream = Current.cupy_device = Current.torch_stream = 0
     Current.is_grad_enabled = True
     TableArray.stream, TableArray.allocation_error, TableArray.fails = 0, None, False
+    TableArray.allocates_on = None
     Counts.exported = Counts.deleted = 0
     fake_driver.take_calls()
     before = fake_driver.thread_state()

@@ -125,6 +125,8 @@ def table_class(major=1, has_view=True):
     class TableArray:
         stream = 0
         allocation_error = None
+        # The device of new arrays, if it is not the one that is asked for.
+        allocates_on = None
         fails = False
         requires_grad = False
         conjugated = negated = False
@@ -154,7 +156,8 @@ def table_class(major=1, has_view=True):
         shape = prototype.shape[: prototype.rank]
         assert prototype.lanes == 1 and prototype.data is None
         dtype = DTYPES[prototype.code, prototype.bits]
-        managed = Managed(Memory(shape, dtype, prototype.ordinal, place=prototype.device))
+        ordinal = prototype.ordinal if TableArray.allocates_on is None else TableArray.allocates_on
+        managed = Managed(Memory(shape, dtype, ordinal, place=prototype.device))
         out[0] = managed.address
         return 0
 

@@ -143,6 +143,11 @@ def test_errors_of_an_allocation():
     TableArray.allocation_error = (b"ValueError", b"too bad")
     with pytest.raises(RuntimeError, match="ValueError: too bad"):
         wf.sum(x)
+    # The driver is not asked about new arrays.
+    fake_driver.retain(1)
+    TableArray.allocation_error, TableArray.allocates_on = None, 1
+    with pytest.raises(RuntimeError, match="another device"):
+        wf.sum(x)
 
 
 def test_calls_leave_memory_as_it_was():

@@ -9,6 +9,7 @@ use cust::device::{Device, DeviceAttribute};
 use cust::error::CudaError;
 use cust::graph::RelaxedCapture;
 use cust::module::{Module, PtxError};
+use threads::Process;
 
 use crate::backend::SharedMemory;
 use crate::backend::driver_errors::{failed, name, refuses_ptx};
@@ -29,7 +30,7 @@ pub(super) struct Shared {
     pub(super) has_dependent_launches: bool,
     pub(super) libraries: Vec<&'static Library>,
     /// The process that made the context.
-    pub(super) process: u32,
+    process: Process,
     pub(super) context: Context,
 }
 
@@ -79,6 +80,8 @@ impl<'a> Guest<'a> {
 impl Shared {
     /// The device `ordinal`, with the kernels of `libraries`.
     pub(super) fn new(ordinal: u32, libraries: Vec<&'static Library>) -> Result<Self, Error> {
+        // Before the driver is used, so that no later fork is missed.
+        let process = Process::current();
         let driver = driver().map_err(|error| match error {
             Error::NoDevice { count, .. } => Error::NoDevice { ordinal, count },
             other => other,
@@ -122,7 +125,7 @@ impl Shared {
             driver,
             has_dependent_launches,
             libraries,
-            process: std::process::id(),
+            process,
             context,
         })
     }
@@ -140,10 +143,7 @@ impl Shared {
 
     /// Refuses a process that has been forked from the one that made the context: CUDA works in none.
     pub(super) fn check_process(&self) -> Result<(), Error> {
-        match std::process::id() == self.process {
-            true => Ok(()),
-            false => Err(Error::Forked),
-        }
+        if self.process.is_current() { Ok(()) } else { Err(Error::Forked) }
     }
 
     /// The kernel, loaded when first used.
