@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyType};
 use crate::array::AnyArray;
 use crate::dtype::DType;
 use crate::states::{Dot, State, Sum, different};
+use crate::words;
 
 /// A state that threads share. It is `None` until the type of its elements is known.
 struct Shared<S>(Mutex<Option<S>>);
@@ -123,6 +124,21 @@ macro_rules! sum_class {
             #[getter]
             fn dtype(&self, py: Python<'_>) -> Option<&'static str> {
                 self.0.lock(py).as_ref().map(|state| state.dtype().name())
+            }
+
+            /// Merges the sums of all ranks, by an engine's sum of integers: `warpfold.distributed.all_reduce` calls it.
+            ///
+            /// `reduce` gets an array of int64, and replaces each element by its sum over the ranks. If it fails, the
+            /// sum is as before.
+            #[pyo3(signature = (ranks, reduce, /))]
+            fn all_reduce(&self, py: Python<'_>, ranks: &Bound<'_, PyAny>, reduce: &Bound<'_, PyAny>) -> PyResult<()> {
+                words::ranks(ranks)?;
+                let state = self.0.typed(py, "all_reduce()")?;
+                let words = state.words();
+                let words = words::replaced(py, &words, &[words.len()], reduce)?;
+                let merged = state.with_words(&words)?;
+                *self.0.lock(py) = Some(merged);
+                Ok(())
             }
 
             /// The sum with these bytes, which `bytes(s)` has made.
@@ -292,13 +308,18 @@ sum_class! {
         Ok(sum)
     }
 
-    /// Adds the products of the corresponding elements of two arrays of the same shape, each of any layout.
+    /// Adds the products of the corresponding elements of two arrays of the same shape, each of any layout, both in host
+    /// memory or both on a GPU.
     #[pyo3(signature = (x, y, /))]
     fn add(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
-        let on_host = |x| AnyArray::new(x, "ExactDot")?.on_host("use wf.vecdot(x, y), or copy it to the host");
-        let (x, y) = (on_host(x)?, on_host(y)?);
-        self.0.check(py, x.dtype)?;
-        self.0.merge(py, Some(Dot::of(py, &x, &y)?))
+        let (x, y) = (AnyArray::new(x, "ExactDot")?, AnyArray::new(y, "ExactDot")?);
+        self.0.check(py, x.dtype())?;
+        let sum = match (&x, &y) {
+            (AnyArray::Host(x), AnyArray::Host(y)) => Dot::of(py, x, y)?,
+            (AnyArray::Gpu(x), AnyArray::Gpu(y)) => Dot::of_gpu(py, x, y)?,
+            _ => return Err(PyTypeError::new_err("one array is in host memory, and the other on a GPU: copy one")),
+        };
+        self.0.merge(py, Some(sum))
     }
 }
 
@@ -321,13 +342,16 @@ sum_class! {
         Ok(sum)
     }
 
-    /// Adds the squares of the elements of an array of any shape and layout.
+    /// Adds the squares of the elements of an array of any shape and layout, in host memory or on a GPU.
     #[pyo3(signature = (x, /))]
     fn add(&self, py: Python<'_>, x: &Bound<'_, PyAny>) -> PyResult<()> {
-        let remedy = "use wf.sum_of_squares(x) or wf.vector_norm(x), or copy it to the host";
-        let x = AnyArray::new(x, "ExactSumOfSquares")?.on_host(remedy)?;
-        self.0.check(py, x.dtype)?;
-        self.0.merge(py, Some(Dot::of_squares(py, &x)?))
+        let x = AnyArray::new(x, "ExactSumOfSquares")?;
+        self.0.check(py, x.dtype())?;
+        let sum = match &x {
+            AnyArray::Host(x) => Dot::of_squares(py, x)?,
+            AnyArray::Gpu(x) => Dot::of_squares_on_gpu(py, x)?,
+        };
+        self.0.merge(py, Some(sum))
     }
 
     /// The square root of the sum, rounded once to a dtype: that of the elements, if none is given.

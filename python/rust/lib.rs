@@ -19,6 +19,7 @@ mod rows;
 mod segments;
 mod states;
 mod threads;
+mod words;
 
 use pyo3::prelude::*;
 

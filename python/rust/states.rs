@@ -5,6 +5,7 @@ use half::{bf16, f16};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use warpfold::exact::bytes::FromBytesError;
+use warpfold::exact::words::Words;
 use warpfold::exact::{Elements, ExactDot, ExactSum, MAX_ELEMENTS, Summand, TooManyElements};
 
 use crate::array::HostArray;
@@ -12,6 +13,7 @@ use crate::dtype::DType;
 use crate::gpu::array::GpuArray;
 use crate::gpu::work::Work;
 use crate::rows::{Row, Rows};
+use crate::words;
 
 /// A state whose elements have one of the float types.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,6 +92,10 @@ pub trait State: Sized + Clone + Send + PartialEq {
     fn to_bytes(&self) -> Vec<u8>;
     /// The sum with these bytes.
     fn from_bytes(bytes: &[u8]) -> PyResult<Self>;
+    /// The words.
+    fn words(&self) -> Vec<i64>;
+    /// The sum of the same type with these words.
+    fn with_words(&self, words: &[i64]) -> PyResult<Self>;
 }
 
 macro_rules! state {
@@ -134,6 +140,14 @@ macro_rules! state {
 
             fn to_bytes(&self) -> Vec<u8> {
                 with_state!(self, state => state.to_bytes())
+            }
+
+            fn words(&self) -> Vec<i64> {
+                with_state!(self, state => state.words().collect())
+            }
+
+            fn with_words(&self, words: &[i64]) -> PyResult<Self> {
+                Ok(for_dtype!(self.dtype(), Float => $of::<Float>::from_words(words).map_err(words::exception)?))
             }
 
             fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
@@ -223,17 +237,34 @@ impl Sum {
 impl Dot {
     /// The exact sum of the products of two arrays' elements.
     pub fn of(py: Python<'_>, x: &HostArray, y: &HostArray) -> PyResult<Self> {
-        if x.dtype != y.dtype {
-            return Err(different(x.dtype, y.dtype));
-        }
-        let (a, b) = (&x.layout.extents, &y.layout.extents);
-        if a != b {
-            return Err(PyValueError::new_err(format!("arrays of shapes {a:?} and {b:?}: they must be equal")));
-        }
+        check_same((x.dtype, &x.layout.extents), (y.dtype, &y.layout.extents))?;
         check_count(x)?;
         let rows = Rows::new([&x.layout, &y.layout]);
         let (dtype, bytes) = (x.dtype, [x.bytes(), y.bytes()]);
         py.detach(|| Ok(for_dtype!(dtype, Float => dot_of_rows::<Float>(&rows, bytes))))
+    }
+
+    /// The exact sum of the products of the elements of two arrays on a GPU. The host waits for it.
+    pub fn of_gpu(py: Python<'_>, x: &GpuArray, y: &GpuArray) -> PyResult<Self> {
+        check_same((x.dtype, &x.elements.extents), (y.dtype, &y.elements.extents))?;
+        let (a, b, work) = (&x.elements, &y.elements, Work::new(py, &[x, y])?);
+        let sum = for_dtype!(x.dtype, Float => {
+            work.run_and_wait(py, |gpu| {
+                gpu.exact_dot((a.borrow::<Float>(gpu)?.view(), b.borrow::<Float>(gpu)?.view()))
+            })?
+        });
+        work.finish(py)?;
+        Ok(sum)
+    }
+
+    /// The exact sum of the squares of the elements of an array on a GPU. The host waits for it.
+    pub fn of_squares_on_gpu(py: Python<'_>, x: &GpuArray) -> PyResult<Self> {
+        let (elements, work) = (&x.elements, Work::new(py, &[x])?);
+        let sum = for_dtype!(x.dtype, Float => {
+            work.run_and_wait(py, |gpu| gpu.exact_sum_of_squares(elements.borrow::<Float>(gpu)?.view()))?
+        });
+        work.finish(py)?;
+        Ok(sum)
     }
 
     /// The exact sum of the squares of an array's elements.
@@ -252,6 +283,17 @@ impl Dot {
             f32: || state.sqrt(),
             f64: || state.sqrt(),
         }))
+    }
+}
+
+/// Refuses two arrays of different types or shapes.
+fn check_same((x, a): (DType, &[usize]), (y, b): (DType, &[usize])) -> PyResult<()> {
+    if x != y {
+        return Err(different(x, y));
+    }
+    match a == b {
+        true => Ok(()),
+        false => Err(PyValueError::new_err(format!("arrays of shapes {a:?} and {b:?}: they must be equal"))),
     }
 }
 

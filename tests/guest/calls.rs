@@ -17,7 +17,7 @@ const OUT_OF_MEMORY: u32 = 2;
 const TYPES: [&str; 5] = ["ExactStates", "Gpu", "Recording", "Reducer", "SegmentReducer"];
 
 /// The functions of these types that do not.
-const WITHOUT_DRIVER: [&str; 13] = [
+const WITHOUT_DRIVER: [&str; 14] = [
     "clone",
     "cuda_stream",
     "elements",
@@ -26,6 +26,7 @@ const WITHOUT_DRIVER: [&str; 13] = [
     "is_empty",
     "layouts",
     "len",
+    "max_count",
     "output_extents",
     "segments",
     "simt",

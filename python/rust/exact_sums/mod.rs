@@ -11,13 +11,16 @@ use pyo3::prelude::*;
 use pyo3::sync::MutexExt;
 use pyo3::types::{PyBytes, PyTuple, PyType};
 
-use self::states::{Finish, Kind, States};
+use self::states::States;
+pub use self::states::{Finish, Kind};
 use crate::arguments::{axes, exception};
 use crate::array::{AnyArray, type_name};
 use crate::dtype::DType;
+use crate::gpu::exact_sums::GpuSums;
 use crate::operators::Operand;
 use crate::output::{new_array, shape};
 use crate::states::{different, no_float, not_rounded_to};
+use crate::words;
 
 /// Exact sums in C order.
 struct Sums {
@@ -38,42 +41,106 @@ impl PartialEq for Sums {
 }
 
 impl Sums {
+    /// Adds the terms of other sums, if these are of the same kind, type and shape.
+    fn merge(&mut self, other: &Self) -> PyResult<()> {
+        self.states.merge(&*other.states).map_err(|error| PyValueError::new_err(error.to_string()))
+    }
+}
+
+/// Exact sums in host memory or on a GPU.
+enum Place {
+    Host(Sums),
+    Gpu(GpuSums),
+}
+
+impl Place {
     /// The sums of an array along axes.
     fn of(kind: Kind, x: &Bound<'_, PyAny>, axis: Option<&Bound<'_, PyAny>>, keepdims: bool) -> PyResult<Self> {
         let operation = match kind {
             Kind::Sum => "exact_sums",
             Kind::SumOfSquares => "exact_sums_of_squares",
         };
-        let axes = axes(axis, keepdims)?.axes;
-        let array = AnyArray::new(x, operation)?.on_host("copy it to the host, or sum all of it by wf.ExactSum(x)")?;
-        if !array.dtype.is_float() {
-            return Err(no_float(array.dtype));
+        let (py, axes, array) = (x.py(), axes(axis, keepdims)?, AnyArray::new(x, operation)?);
+        if !array.dtype().is_float() {
+            return Err(no_float(array.dtype()));
         }
-        let operand = Operand::from(&array);
-        let reduced = x.py().detach(|| states::of_array(kind, &operand, axes));
-        let (extents, states) = reduced.map_err(|error| exception(&error))?;
-        Ok(Self { extents, states })
+        match array {
+            AnyArray::Host(array) => {
+                let operand = Operand::from(&array);
+                let reduced = py.detach(|| states::of_array(kind, &operand, axes.axes));
+                let (extents, states) = reduced.map_err(|error| exception(&error))?;
+                Ok(Self::Host(Sums { extents, states }))
+            }
+            AnyArray::Gpu(array) => GpuSums::of(py, kind, &array, &axes).map(Self::Gpu),
+        }
     }
 
-    /// Adds the terms of other sums, if these are of the same kind, type and shape.
-    fn merge(&mut self, other: &Self) -> PyResult<()> {
-        let (a, b) = (&self.states, &other.states);
-        if a.kind() != b.kind() {
-            let (a, b) = (a.kind().name(), b.kind().name());
+    fn kind(&self) -> Kind {
+        match self {
+            Self::Host(sums) => sums.states.kind(),
+            Self::Gpu(sums) => sums.kind,
+        }
+    }
+
+    fn dtype(&self) -> DType {
+        match self {
+            Self::Host(sums) => sums.states.dtype(),
+            Self::Gpu(sums) => sums.dtype,
+        }
+    }
+
+    fn extents(&self) -> &[usize] {
+        match self {
+            Self::Host(sums) => &sums.extents,
+            Self::Gpu(sums) => &sums.extents,
+        }
+    }
+
+    fn copy(&self, py: Python<'_>) -> PyResult<Self> {
+        match self {
+            Self::Host(sums) => Ok(Self::Host(py.detach(|| sums.clone()))),
+            Self::Gpu(sums) => sums.copy(py).map(Self::Gpu),
+        }
+    }
+
+    /// Calls a function with the sums in host memory, to which those on a GPU are copied.
+    fn on_host<R: Send>(&self, py: Python<'_>, f: impl FnOnce(&Sums) -> R + Send) -> PyResult<R> {
+        match self {
+            Self::Host(sums) => Ok(py.detach(|| f(sums))),
+            Self::Gpu(sums) => {
+                let (words, kind, dtype, extents) = (sums.download(py)?, sums.kind, sums.dtype, sums.extents.clone());
+                let states = py.detach(|| states::from_words(kind, dtype, &words)).map_err(words::exception)?;
+                Ok(py.detach(|| f(&Sums { extents, states })))
+            }
+        }
+    }
+
+    /// Adds the terms of other sums, if these are of the same kind, type and shape, and in the same place.
+    fn merge(&mut self, py: Python<'_>, other: &Self) -> PyResult<()> {
+        let (a, b) = (self.kind(), other.kind());
+        if a != b {
+            let (a, b) = (a.name(), b.name());
             return Err(PyTypeError::new_err(format!("ExactSums of kinds {a:?} and {b:?} have no common sums")));
         }
-        if a.dtype() != b.dtype() {
-            return Err(different(a.dtype(), b.dtype()));
+        if self.dtype() != other.dtype() {
+            return Err(different(self.dtype(), other.dtype()));
         }
-        if self.extents != other.extents {
-            let (a, b) = (shape(&self.extents), shape(&other.extents));
+        if self.extents() != other.extents() {
+            let (a, b) = (shape(self.extents()), shape(other.extents()));
             return Err(PyValueError::new_err(format!("ExactSums of shapes {a} and {b}: they must be equal")));
         }
-        self.states.merge(&*other.states).map_err(|error| PyValueError::new_err(error.to_string()))
+        match (self, other) {
+            (Self::Host(own), Self::Host(other)) => py.detach(|| own.merge(other)),
+            (Self::Gpu(own), Self::Gpu(other)) => own.merge(py, other),
+            _ => Err(PyTypeError::new_err(
+                "one ExactSums is in host memory, and the other on a GPU: copy that one by ExactSums.from_bytes(bytes(s))",
+            )),
+        }
     }
 }
 
-/// An array of exact sums of floats, in host memory: wf.exact_sums and wf.exact_sums_of_squares make it.
+/// An array of exact sums of floats: wf.exact_sums and wf.exact_sums_of_squares make it. The sums of an array on a GPU
+/// stay there, and so do their values.
 ///
 /// Sums of the parts of an array, made by any threads, processes or machines, are merged in any order, and are the sums
 /// of the whole, bit for bit. Only `values`, `means` and `norms` round, once. Sums are sent to another process as bytes
@@ -89,32 +156,45 @@ impl Sums {
 /// >>> wf.ExactSums.from_bytes(bytes(s)) == wf.exact_sums(x, axis=0)
 /// True
 #[pyclass(module = "warpfold", frozen)]
-pub struct ExactSums(Mutex<Sums>);
+pub struct ExactSums(Mutex<Place>);
 
 impl ExactSums {
-    fn new(sums: Sums) -> Self {
+    fn new(sums: Place) -> Self {
         Self(Mutex::new(sums))
     }
 
-    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Sums> {
+    fn lock(&self, py: Python<'_>) -> MutexGuard<'_, Place> {
         // A panic while the sums were locked has left them as they were or merged.
         self.0.lock_py_attached(py).unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
-    fn copy(&self, py: Python<'_>) -> Sums {
-        let own = self.lock(py);
-        let sums: &Sums = &own;
-        py.detach(|| sums.clone())
+    fn copy(&self, py: Python<'_>) -> PyResult<Place> {
+        self.lock(py).copy(py)
     }
 
     /// Locks two arrays of sums, in the order of their addresses, so that no two threads wait for each other.
-    fn lock_both<'a>(&'a self, other: &'a Self, py: Python<'_>) -> (MutexGuard<'a, Sums>, MutexGuard<'a, Sums>) {
+    fn lock_both<'a>(&'a self, other: &'a Self, py: Python<'_>) -> (MutexGuard<'a, Place>, MutexGuard<'a, Place>) {
         if std::ptr::from_ref(self) < std::ptr::from_ref(other) {
             let own = self.lock(py);
             (own, other.lock(py))
         } else {
             let other = other.lock(py);
             (self.lock(py), other)
+        }
+    }
+
+    /// The rest of an all-reduce of sums on a GPU.
+    fn all_reduce_on_gpu(
+        &self,
+        py: Python<'_>,
+        ranks: u32,
+        words: Py<PyAny>,
+        reduce: &Bound<'_, PyAny>,
+    ) -> PyResult<()> {
+        reduce.call1((words,))?;
+        match &mut *self.lock(py) {
+            Place::Gpu(sums) => sums.end_all_reduce(py, ranks),
+            Place::Host(_) => unreachable!("sums do not move"),
         }
     }
 
@@ -126,25 +206,26 @@ impl ExactSums {
         dtype: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let own = self.lock(py);
-        let sums: &Sums = &own;
         let (method, needed, maker) = match finish {
-            Finish::Value => ("values", sums.states.kind(), ""),
+            Finish::Value => ("values", own.kind(), ""),
             Finish::Mean => ("means", Kind::Sum, "exact_sums"),
             Finish::Norm => ("norms", Kind::SumOfSquares, "exact_sums_of_squares"),
         };
-        if sums.states.kind() != needed {
-            let (kind, needed) = (sums.states.kind().name(), needed.name());
+        if own.kind() != needed {
+            let (kind, needed) = (own.kind().name(), needed.name());
             return Err(PyTypeError::new_err(format!(
                 "{method}() needs ExactSums of kind {needed:?}, and these are of kind {kind:?}: make them by \
                  wf.{maker}(x)"
             )));
         }
-        let dtype = dtype.map_or_else(|| Ok(sums.states.dtype()), DType::from_argument)?;
+        let dtype = dtype.map_or_else(|| Ok(own.dtype()), DType::from_argument)?;
         if !dtype.is_float() {
             return Err(not_rounded_to(dtype));
         }
-        let results = py.detach(|| sums.states.finish(finish, dtype));
-        let extents = sums.extents.clone();
+        let (results, extents) = match &*own {
+            Place::Host(sums) => (py.detach(|| sums.states.finish(finish, dtype)), sums.extents.clone()),
+            Place::Gpu(sums) => return sums.finish(py, finish, dtype),
+        };
         drop(own);
         new_array(py, dtype, &extents, &results)
     }
@@ -155,26 +236,26 @@ impl ExactSums {
     /// The shape of the array.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.lock(py).extents.clone())
+        PyTuple::new(py, self.lock(py).extents())
     }
 
     /// The name of the elements' dtype.
     #[getter]
     fn dtype(&self, py: Python<'_>) -> &'static str {
-        self.lock(py).states.dtype().name()
+        self.lock(py).dtype().name()
     }
 
     /// What is summed of each element: 'sum' for the element, 'sum_of_squares' for its square.
     #[getter]
     fn kind(&self, py: Python<'_>) -> &'static str {
-        self.lock(py).states.kind().name()
+        self.lock(py).kind().name()
     }
 
     /// The number of terms of each sum: an array of int64.
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let (extents, counts) = {
-            let own = self.lock(py);
-            (own.extents.clone(), own.states.counts())
+        let (extents, counts) = match &*self.lock(py) {
+            Place::Host(sums) => (sums.extents.clone(), sums.states.counts()),
+            Place::Gpu(sums) => return sums.counts(py),
         };
         new_array(py, DType::Int64, &extents, bytemuck::cast_slice(&counts))
     }
@@ -183,12 +264,57 @@ impl ExactSums {
     fn merge(&self, py: Python<'_>, other: &Bound<'_, Self>) -> PyResult<()> {
         let other = other.get();
         if std::ptr::eq(self, other) {
-            let copy = self.copy(py);
-            return self.lock(py).merge(&copy);
+            let copy = self.copy(py)?;
+            return self.lock(py).merge(py, &copy);
         }
         let (mut own, other) = self.lock_both(other, py);
-        let (own, other): (&mut Sums, &Sums) = (&mut own, &other);
-        py.detach(|| own.merge(other))
+        own.merge(py, &other)
+    }
+
+    /// The words of the sums along a last axis: int64, which an engine for several processes adds. Those of sums on a GPU
+    /// are the sums' own memory.
+    #[getter]
+    fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let ((words, of_each), mut extents) = match &*self.lock(py) {
+            Place::Host(sums) => (py.detach(|| sums.states.words()), sums.extents.clone()),
+            Place::Gpu(sums) => return Ok(sums.words(py)?.into_bound(py)),
+        };
+        extents.push(of_each);
+        new_array(py, DType::Int64, &extents, bytemuck::cast_slice(&words))
+    }
+
+    /// Merges the sums of all ranks, by an engine's sum of integers: `warpfold.distributed.all_reduce` calls it.
+    ///
+    /// `reduce` gets `words`, and replaces each element by its sum over the ranks, in place. If it fails, sums in host
+    /// memory are as before, and sums on a GPU are unusable.
+    ///
+    /// >>> import numpy as np, warpfold as wf
+    /// >>> s = wf.exact_sums(np.array([[1e308, 1.0], [1e308, 2.0]]), axis=1)
+    /// >>> def reduce(words):                          # as if there were three ranks with the same sums
+    /// ...     words *= 3
+    /// >>> s.all_reduce(3, reduce)
+    /// >>> s.counts()
+    /// array([6, 6])
+    #[pyo3(signature = (ranks, reduce, /))]
+    fn all_reduce(&self, py: Python<'_>, ranks: &Bound<'_, PyAny>, reduce: &Bound<'_, PyAny>) -> PyResult<()> {
+        let ranks = words::ranks(ranks)?;
+        // Unlocked while `reduce` runs, which may use the sums.
+        let (words, of_each, mut extents, kind, dtype) = match &mut *self.lock(py) {
+            Place::Host(sums) => {
+                let (words, of_each) = py.detach(|| sums.states.words());
+                (words, of_each, sums.extents.clone(), sums.states.kind(), sums.states.dtype())
+            }
+            Place::Gpu(sums) => {
+                let words = sums.begin_all_reduce(py, ranks)?;
+                return self.all_reduce_on_gpu(py, ranks, words, reduce);
+            }
+        };
+        extents.push(of_each);
+        let words = words::replaced(py, &words, &extents, reduce)?;
+        let states = py.detach(|| states::from_words(kind, dtype, &words)).map_err(words::exception)?;
+        extents.pop();
+        *self.lock(py) = Place::Host(Sums { extents, states });
+        Ok(())
     }
 
     /// The sums, each rounded once to a dtype of floats: that of the elements, if none is given.
@@ -220,38 +346,33 @@ impl ExactSums {
     fn from_bytes(_class: &Bound<'_, PyType>, data: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = data.py();
         if let Ok(bytes) = data.extract::<&[u8]>() {
-            return py.detach(|| bytes::read(bytes)).map(Self::new);
+            return py.detach(|| bytes::read(bytes)).map(Place::Host).map(Self::new);
         }
         let refused =
             || PyTypeError::new_err(format!("from_bytes takes bytes, not `{}`: use bytes(s)", type_name(data)));
         match AnyArray::new(data, "from_bytes").map_err(|_| refused())? {
             AnyArray::Host(array) if array.dtype == DType::UInt8 && array.layout.is_contiguous() => {
                 let bytes = array.bytes();
-                py.detach(|| bytes::read(bytes)).map(Self::new)
+                py.detach(|| bytes::read(bytes)).map(Place::Host).map(Self::new)
             }
             _ => Err(refused()),
         }
     }
 
-    fn __bytes__<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        let own = self.lock(py);
-        let sums: &Sums = &own;
-        let bytes = py.detach(|| bytes::write(sums));
-        drop(own);
-        PyBytes::new(py, &bytes)
+    fn __bytes__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
+        let bytes = self.lock(py).on_host(py, bytes::write)?;
+        Ok(PyBytes::new(py, &bytes))
     }
 
     fn __reduce__<'py>(&self, py: Python<'py>) -> PyResult<(Bound<'py, PyAny>, (Bound<'py, PyBytes>,))> {
-        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.__bytes__(py),)))
+        Ok((py.get_type::<Self>().getattr("from_bytes")?, (self.__bytes__(py)?,)))
     }
 
     fn __add__(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let mut sums = self.copy(py);
+        let mut sums = self.copy(py)?;
         match other.cast::<Self>() {
             Ok(other) => {
-                let other = other.get().lock(py);
-                let other: &Sums = &other;
-                py.detach(|| sums.merge(other))?;
+                sums.merge(py, &other.get().lock(py))?;
             }
             // The first term of Python's own `sum`.
             Err(_) if other.extract::<i64>().is_ok_and(|start| start == 0) => {}
@@ -269,11 +390,11 @@ impl ExactSums {
         self.__add__(py, other)
     }
 
-    fn __copy__(&self, py: Python<'_>) -> Self {
-        Self::new(self.copy(py))
+    fn __copy__(&self, py: Python<'_>) -> PyResult<Self> {
+        self.copy(py).map(Self::new)
     }
 
-    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> Self {
+    fn __deepcopy__(&self, py: Python<'_>, _memo: &Bound<'_, PyAny>) -> PyResult<Self> {
         self.__copy__(py)
     }
 
@@ -284,8 +405,11 @@ impl ExactSums {
         let other = other.get();
         let is_equal = std::ptr::eq(self, other) || {
             let (own, other) = self.lock_both(other, py);
-            let (own, other): (&Sums, &Sums) = (&own, &other);
-            py.detach(|| own == other)
+            match (&*own, &*other) {
+                (Place::Host(own), Place::Host(other)) => py.detach(|| own == other),
+                // Sums on a GPU have unique bytes, but not words.
+                (own, other) => own.on_host(py, bytes::write)? == other.on_host(py, bytes::write)?,
+            }
         };
         let result = is_equal == matches!(operator, CompareOp::Eq);
         Ok(result.into_pyobject(py)?.to_owned().into_any().unbind())
@@ -294,19 +418,24 @@ impl ExactSums {
     /// The size in memory, for sys.getsizeof and for Dask's scheduler.
     fn __sizeof__(&self, py: Python<'_>) -> usize {
         let own = self.lock(py);
-        size_of::<Self>() + size_of_val(&own.extents[..]) + own.states.size()
+        let of_states = match &*own {
+            Place::Host(sums) => sums.states.size(),
+            // They are those of the array of words.
+            Place::Gpu(_) => 0,
+        };
+        size_of::<Self>() + size_of_val(own.extents()) + of_states
     }
 
     fn __repr__(&self, py: Python<'_>) -> String {
         let own = self.lock(py);
-        let (kind, dtype) = (own.states.kind().name(), own.states.dtype().name());
-        format!("<ExactSums of shape {}, kind {kind:?}, {dtype}>", shape(&own.extents))
+        let (kind, dtype) = (own.kind().name(), own.dtype().name());
+        format!("<ExactSums of shape {}, kind {kind:?}, {dtype}>", shape(own.extents()))
     }
 }
 
 /// The exact sums of an array's elements along axes, before they are rounded: ExactSums of the shape of the other axes.
 ///
-/// The elements are float16, bfloat16, float32 or float64, in host memory.
+/// The elements are float16, bfloat16, float32 or float64, in host memory or on a GPU.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> s = wf.exact_sums(np.full((2, 10), 0.1), axis=1)
@@ -318,13 +447,13 @@ impl ExactSums {
 #[pyfunction]
 #[pyo3(signature = (x, /, *, axis=None, keepdims=false))]
 pub fn exact_sums(x: &Bound<'_, PyAny>, axis: Option<&Bound<'_, PyAny>>, keepdims: bool) -> PyResult<ExactSums> {
-    Sums::of(Kind::Sum, x, axis, keepdims).map(ExactSums::new)
+    Place::of(Kind::Sum, x, axis, keepdims).map(ExactSums::new)
 }
 
 /// The exact sums of the squares of an array's elements along axes, before they are rounded: ExactSums of the shape of
 /// the other axes. Their roots are norms.
 ///
-/// The elements are float16, bfloat16, float32 or float64, in host memory.
+/// The elements are float16, bfloat16, float32 or float64, in host memory or on a GPU.
 ///
 /// >>> import numpy as np, warpfold as wf
 /// >>> s = wf.exact_sums_of_squares(np.array([[3.0, 4.0], [5.0, 12.0]]), axis=1)
@@ -337,5 +466,5 @@ pub fn exact_sums_of_squares(
     axis: Option<&Bound<'_, PyAny>>,
     keepdims: bool,
 ) -> PyResult<ExactSums> {
-    Sums::of(Kind::SumOfSquares, x, axis, keepdims).map(ExactSums::new)
+    Place::of(Kind::SumOfSquares, x, axis, keepdims).map(ExactSums::new)
 }

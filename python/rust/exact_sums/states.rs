@@ -5,6 +5,7 @@ use std::any::Any;
 use bytemuck::Pod;
 use half::{bf16, f16};
 use warpfold::exact::bytes::FromBytesError;
+use warpfold::exact::words::{Words, WordsError};
 use warpfold::exact::{ExactDot, ExactSum, MAX_ELEMENTS, Rounded, TooManyElements};
 use warpfold::host::{self, Array, View};
 use warpfold::{Axes, Element, Error};
@@ -40,7 +41,7 @@ pub enum Finish {
 }
 
 /// The state of one exact sum.
-trait State: Copy + PartialEq + Send + Sync + 'static {
+trait State: Words + Copy + PartialEq + Send + Sync + 'static {
     const KIND: Kind;
     const DTYPE: DType;
     type Element: Element;
@@ -79,6 +80,17 @@ macro_rules! states {
                 $(
                     (Kind::Sum, DType::$dtype) => read::<ExactSum<$type>>(count, bytes),
                     (Kind::SumOfSquares, DType::$dtype) => read::<ExactDot<$type>>(count, bytes),
+                )*
+                (kind, dtype) => unreachable!("{} of {}", kind.name(), dtype.name()),
+            }
+        }
+
+        /// The states with these words, one state after the other.
+        pub fn from_words(kind: Kind, dtype: DType, words: &[i64]) -> Result<Box<dyn States>, WordsError> {
+            match (kind, dtype) {
+                $(
+                    (Kind::Sum, DType::$dtype) => of_words::<ExactSum<$type>>(words),
+                    (Kind::SumOfSquares, DType::$dtype) => of_words::<ExactDot<$type>>(words),
                 )*
                 (kind, dtype) => unreachable!("{} of {}", kind.name(), dtype.name()),
             }
@@ -144,6 +156,8 @@ pub trait States: Send + Sync {
     fn is_equal(&self, other: &dyn States) -> bool;
     /// Appends the bytes of each state, of version 1.
     fn write(&self, bytes: &mut Vec<u8>);
+    /// The words, one state after the other, and the number of words of a state.
+    fn words(&self) -> (Vec<i64>, usize);
     fn copy(&self) -> Box<dyn States>;
     fn as_any(&self) -> &dyn Any;
 }
@@ -196,6 +210,10 @@ impl<S: State> States for Vec<S> {
         self.iter().for_each(|state| bytes.extend(state.to_bytes()));
     }
 
+    fn words(&self) -> (Vec<i64>, usize) {
+        (self.iter().flat_map(S::words).collect(), S::WORDS)
+    }
+
     fn copy(&self) -> Box<dyn States> {
         Box::new(self.clone())
     }
@@ -208,6 +226,11 @@ impl<S: State> States for Vec<S> {
 fn reduced<S: State>(array: &Operand<'_>, axes: Axes) -> Result<(Vec<usize>, Box<dyn States>), Error> {
     let sums = S::of(array.view()?, axes)?;
     Ok((sums.extents().to_vec(), Box::new(sums.into_vec())))
+}
+
+fn of_words<S: State>(words: &[i64]) -> Result<Box<dyn States>, WordsError> {
+    let states: Result<Vec<S>, _> = words.chunks(S::WORDS).map(S::from_words).collect();
+    Ok(Box::new(states?))
 }
 
 fn rounded<S: State, R: Rounded + Pod>(states: &[S], finish: Finish) -> Vec<u8> {

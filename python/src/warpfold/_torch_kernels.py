@@ -11,7 +11,7 @@ import warpfold as wf
 
 _INTEGERS = frozenset(getattr(torch, f"{sign}int{bits}") for sign in ("", "u") for bits in (8, 16, 32, 64))
 _WHOLE = _INTEGERS | {torch.bool}
-_FLOATS = frozenset([torch.float16, torch.bfloat16, torch.float32, torch.float64])
+FLOATS = frozenset([torch.float16, torch.bfloat16, torch.float32, torch.float64])
 _COMPLEX = frozenset([torch.complex32, torch.complex64, torch.complex128])
 
 
@@ -54,7 +54,7 @@ def _by_parts(function, x, dim, keepdim):
 
 def _euclidean(x, dim, keepdim=False):
     """The Euclidean norm of floats or of complex elements."""
-    if x.dtype in _FLOATS:
+    if x.dtype in FLOATS:
         return _reduce(wf.vector_norm, x, _axes(x, dim), keepdim)
     norm = _reduce(wf.vector_norm, torch.view_as_real(x), (*axes_of(x.dim(), dim), x.dim()), keepdim)
     return norm.squeeze(-1) if keepdim else norm
@@ -62,11 +62,11 @@ def _euclidean(x, dim, keepdim=False):
 
 def _magnitudes(x):
     """The magnitudes of floats or of complex elements, rounded correctly, as `x.abs()` is not on every device."""
-    return x.abs() if x.dtype in _FLOATS else _reduce(wf.vector_norm, torch.view_as_real(x), (-1,))
+    return x.abs() if x.dtype in FLOATS else _reduce(wf.vector_norm, torch.view_as_real(x), (-1,))
 
 
 def _check(dtype, name):
-    if dtype not in _FLOATS and dtype not in _COMPLEX:
+    if dtype not in FLOATS and dtype not in _COMPLEX:
         raise TypeError(f"an exact {name} has no elements of {dtype}: convert them, for example by x.float()")
 
 
@@ -76,7 +76,7 @@ def sum(x, dim=None, keepdim=False, *, dtype=None):
     if to is not of and not (to in _INTEGERS and of in _WHOLE):
         # PyTorch converts the elements first.
         x = x.to(to)
-    if to in _FLOATS:
+    if to in FLOATS:
         return _reduce(wf.sum, x, _axes(x, dim), keepdim)
     if to in _INTEGERS:
         return _reduce(wf.sum, x, _axes(x, dim), keepdim, to)
@@ -94,7 +94,7 @@ def mean(x, dim=None, keepdim=False, *, dtype=None):
         raise RuntimeError(f"mean(): {which} dtype must be either a floating point or complex dtype. Got: {to}")
     if to is not of:
         x = x.to(to)
-    if to in _FLOATS:
+    if to in FLOATS:
         return _reduce(wf.mean, x, _axes(x, dim), keepdim)
     _check(to, "mean")
     return _by_parts(wf.mean, x, dim, keepdim)

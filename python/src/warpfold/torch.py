@@ -33,10 +33,12 @@ except ModuleNotFoundError as error:
 
 from torch.autograd import forward_ad
 
+import warpfold as wf
+
 from . import _torch_compile
 from . import _torch_kernels as kernels
 
-__all__ = ["disable", "enable", "exact", "is_enabled"]
+__all__ = ["all_reduce", "disable", "enable", "exact", "is_enabled"]
 
 
 # Overrides of PyTorch's operators
@@ -253,3 +255,48 @@ class exact(contextlib.ContextDecorator):
 
     def __exit__(self, *error):
         _STATE.change(blocks=-1)
+
+
+# Several ranks
+
+
+def all_reduce(x, group=None):
+    """Replaces a tensor of floats by its exact sums over the ranks of a process group, rounded once, and returns it.
+
+    The result does not depend on the algorithm, the channels, the size of the message or the order of the ranks. For
+    another number of ranks it is the same only if what the ranks have was not rounded before:
+    `warpfold.distributed.sum` sums the elements themselves.
+
+    Each rank sends and receives as much as in a ring: 2 (R - 1) / R times the tensor for R ranks. As with
+    `torch.distributed.all_reduce`, the tensors of all ranks have the same dtype and number of elements, which
+    TORCH_DISTRIBUTED_DEBUG=DETAIL checks. Integers are summed by `torch.distributed.all_reduce` itself.
+
+    >>> import torch, warpfold.torch
+    >>> gradient = warpfold.torch.all_reduce(gradient)          # doctest: +SKIP
+    """
+    import torch.distributed as dist
+
+    if not isinstance(x, torch.Tensor):
+        raise TypeError(f"all_reduce takes a tensor, not {type(x).__name__}")
+    if x.layout is not torch.strided:
+        raise TypeError(f"all_reduce takes dense tensors, not {x.layout}: convert it by x.to_dense()")
+    with torch.no_grad():
+        if not (x.is_floating_point() or x.is_complex()):
+            dist.all_reduce(x, group=group)
+            return x
+        parts = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+        if parts.dtype not in kernels.FLOATS:
+            raise TypeError(f"exact sums have no elements of {x.dtype}: convert them, for example by x.float()")
+        ranks, count = dist.get_world_size(group), parts.numel()
+        # A slice for each rank, of which the last one may be shorter.
+        each = -(-count // ranks)
+        slices = parts.new_zeros(ranks * each)
+        slices[:count] = parts.reshape(-1)
+        rows = torch.empty_like(slices)
+        # As bytes, because not every backend takes every dtype.
+        as_bytes = functools.partial(torch.Tensor.view, dtype=torch.uint8)
+        dist.all_to_all_single(as_bytes(rows), as_bytes(slices), group=group)
+        sums = wf.sum(rows.view(ranks, each), axis=0)
+        dist.all_gather_into_tensor(as_bytes(slices), as_bytes(sums), group=group)
+        parts = slices[:count].view(parts.shape)
+        return x.copy_(torch.view_as_complex(parts) if x.is_complex() else parts)

@@ -234,6 +234,11 @@ impl<S: ExactState> ExactStates<S> {
         self.len == 0
     }
 
+    /// An upper bound of the number of elements of each sum, without those that recordings add.
+    pub fn max_count(&self) -> u64 {
+        self.max_count
+    }
+
     /// Sets all sums to 0.
     ///
     /// # Errors
