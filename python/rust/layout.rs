@@ -1,7 +1,7 @@
 //! The layout of an array: extents and byte strides.
 
-use pyo3::PyResult;
 use pyo3::exceptions::PyValueError;
+use pyo3::{PyErr, PyResult};
 
 /// The maximum number of axes, as in NumPy.
 pub const MAX_RANK: usize = 64;
@@ -24,17 +24,8 @@ pub struct Layout {
 impl Layout {
     /// Checks a layout. Without strides, the order is C's.
     pub fn new(extents: Vec<usize>, strides: Option<Vec<isize>>, size: usize) -> PyResult<Self> {
-        let too_large = || PyValueError::new_err(format!("an array of shape {extents:?} exceeds the address space"));
-        if extents.len() > MAX_RANK {
-            return Err(PyValueError::new_err(format!("an array of {} axes: at most {MAX_RANK}", extents.len())));
-        }
-        let is_empty = extents.contains(&0);
-        let limit = isize::MAX as usize;
-        // An axis with extent 0 does not excuse the others, as in NumPy.
-        let mut bytes = size;
-        for &extent in extents.iter().filter(|extent| **extent != 0) {
-            bytes = bytes.checked_mul(extent).filter(|bytes| *bytes <= limit).ok_or_else(too_large)?;
-        }
+        let bytes = checked_bytes(&extents, size)?;
+        let is_empty = bytes == 0;
         let strides = match strides {
             Some(strides) if strides.len() != extents.len() => {
                 let (strides, axes) = (strides.len(), extents.len());
@@ -50,8 +41,8 @@ impl Layout {
             highest += last.max(0);
         }
         let span = if is_empty { 0 } else { highest - lowest + size as i128 };
-        let span = usize::try_from(span).ok().filter(|span| *span <= limit).ok_or_else(too_large)?;
-        let count = if is_empty { 0 } else { bytes / size };
+        let span = usize::try_from(span).ok().filter(|span| *span <= LIMIT).ok_or_else(|| too_large(&extents))?;
+        let count = bytes / size;
         Ok(Self { extents, strides, size, count, start: lowest.unsigned_abs() as usize, span })
     }
 
@@ -68,6 +59,25 @@ impl Layout {
         let mut axes = self.extents.iter().zip(self.strides.iter().zip(&contiguous));
         self.count == 0 || axes.all(|(extent, (stride, contiguous))| *extent == 1 || stride == contiguous)
     }
+}
+
+/// The maximum number of bytes of an array.
+const LIMIT: usize = isize::MAX as usize;
+
+fn too_large(extents: &[usize]) -> PyErr {
+    PyValueError::new_err(format!("an array of shape {extents:?} exceeds the address space"))
+}
+
+/// The number of bytes of the elements of an array, which there may be.
+pub fn checked_bytes(extents: &[usize], size: usize) -> PyResult<usize> {
+    if extents.len() > MAX_RANK {
+        return Err(PyValueError::new_err(format!("an array of {} axes: at most {MAX_RANK}", extents.len())));
+    }
+    // An axis with extent 0 does not excuse the others, as in NumPy.
+    let others = extents.iter().filter(|extent| **extent != 0);
+    let bytes = others.copied().try_fold(size, |bytes, extent| bytes.checked_mul(extent).filter(|it| *it <= LIMIT));
+    let bytes = bytes.ok_or_else(|| too_large(extents))?;
+    Ok(if extents.contains(&0) { 0 } else { bytes })
 }
 
 /// The strides of C order.

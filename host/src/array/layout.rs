@@ -41,7 +41,8 @@ impl Layout {
     /// # Errors
     /// There are more than 32 axes, or no memory could hold so many elements.
     pub fn contiguous(extents: &[usize]) -> Result<Self, Error> {
-        let mut layout = Self::of_extents("lay out an array", extents)?;
+        check_extents("lay out an array", extents)?;
+        let mut layout = Self::of_checked(extents);
         layout.make_contiguous();
         Ok(layout)
     }
@@ -53,11 +54,12 @@ impl Layout {
     /// distances; or a position is below 0.
     pub fn strided(extents: &[usize], strides: &[isize], offset: usize) -> Result<Self, Error> {
         const OPERATION: &str = "lay out an array";
-        let mut layout = Self::of_extents(OPERATION, extents)?;
+        check_extents(OPERATION, extents)?;
         if strides.len() != extents.len() {
             let (found, expected) = (strides.len(), extents.len());
             return Err(Error::Length { operation: OPERATION, what: "the list of strides", found, expected });
         }
+        let mut layout = Self::of_checked(extents);
         layout.strides[..strides.len()].copy_from_slice(strides);
         layout.offset = offset;
         layout.check_positions(OPERATION)?;
@@ -74,22 +76,13 @@ impl Layout {
     /// The layout of a single element.
     pub(crate) const SCALAR: Self = Self { rank: 0, extents: [1; MAX_RANK], strides: [0; MAX_RANK], offset: 0 };
 
-    /// A layout whose strides are 0, if there may be an array of these extents.
-    fn of_extents(operation: &'static str, extents: &[usize]) -> Result<Self, Error> {
-        if extents.len() > MAX_RANK {
-            return Err(Error::TooManyAxes { operation, found: extents.len(), max: MAX_RANK });
-        }
-        // The product of all extents but those of 0, so that no stride overflows.
-        let mut product = 1_usize;
-        for (axis, &extent) in extents.iter().enumerate() {
-            match product.checked_mul(extent.max(1)).filter(|&product| product <= isize::MAX as usize) {
-                Some(next) => product = next,
-                None => return Err(Error::ArrayTooLarge { operation, axis, extent }),
-            }
-        }
+    /// A layout whose strides are 0, of extents that [`check_extents`] has allowed.
+    // A layout is large, so that it is not passed through a `Result` here.
+    #[inline]
+    fn of_checked(extents: &[usize]) -> Self {
         let mut layout = Self { rank: extents.len(), ..Self::SCALAR };
         layout.extents[..extents.len()].copy_from_slice(extents);
-        Ok(layout)
+        layout
     }
 
     fn make_contiguous(&mut self) {
@@ -272,7 +265,8 @@ impl Layout {
     /// elements.
     pub fn broadcast_to(&self, extents: &[usize]) -> Result<Self, Error> {
         const OPERATION: &str = "broadcast";
-        let mut result = Self::of_extents(OPERATION, extents)?;
+        check_extents(OPERATION, extents)?;
+        let mut result = Self::of_checked(extents);
         let Some(new) = extents.len().checked_sub(self.rank) else {
             let (found, minimum) = (extents.len(), self.rank);
             return Err(Error::TooShort { operation: OPERATION, what: "the list of extents", found, minimum });
@@ -343,7 +337,8 @@ impl Layout {
     /// copy has this shape: [`Gpu::contiguous`](crate::Gpu::contiguous) makes one.
     pub fn reshape(&self, extents: &[usize]) -> Result<Self, Error> {
         const OPERATION: &str = "reshape";
-        let mut result = Self::of_extents(OPERATION, extents)?;
+        check_extents(OPERATION, extents)?;
+        let mut result = Self::of_checked(extents);
         let (found, expected) = (result.len(), self.len());
         if found != expected {
             let what = "an array of the new extents";
@@ -420,6 +415,22 @@ impl Layout {
         let along = index.iter().zip(self.strides()).map(|(&i, &stride)| i as isize * stride);
         self.offset.wrapping_add_signed(along.sum())
     }
+}
+
+/// Checks that there may be an array of these extents.
+fn check_extents(operation: &'static str, extents: &[usize]) -> Result<(), Error> {
+    if extents.len() > MAX_RANK {
+        return Err(Error::TooManyAxes { operation, found: extents.len(), max: MAX_RANK });
+    }
+    // The product of all extents but those of 0, so that no stride overflows.
+    let mut product = 1_usize;
+    for (axis, &extent) in extents.iter().enumerate() {
+        match product.checked_mul(extent.max(1)).filter(|&product| product <= isize::MAX as usize) {
+            Some(next) => product = next,
+            None => return Err(Error::ArrayTooLarge { operation, axis, extent }),
+        }
+    }
+    Ok(())
 }
 
 /// The index of an axis, which may be counted from the end.

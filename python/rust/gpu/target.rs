@@ -13,7 +13,7 @@ use crate::class::Library;
 use crate::dlpack::Place;
 use crate::dlpack::exchange::Allocated;
 use crate::dtype::DType;
-use crate::layout::Layout;
+use crate::layout::checked_bytes;
 use crate::output::check_out;
 
 /// An array that a function writes its result to.
@@ -26,14 +26,14 @@ impl<'py> Target<'py> {
     /// A new array in C order of the library that an input is from, with any elements.
     pub fn new(py: Python<'py>, work: &Work, like: &GpuArray, dtype: DType, extents: &[usize]) -> PyResult<Self> {
         let (class, device, place) = (like.class, like.device, Place::Gpu(like.device));
-        let layout = Layout::new(extents.to_vec(), None, dtype.size())?;
+        let bytes = checked_bytes(extents, dtype.size())?;
         let Allocated { object, address } = match (class.table, class.library) {
             (Some(table), _) => table.allocate(py, place, dtype, extents)?,
             (None, Library::Torch) => library::torch_empty(py, place, dtype, extents)?,
             (None, Library::CuPy) => library::cupy_empty(py, device, dtype, extents)?,
             _ => Array::allocate(py, work, device, dtype, extents)?,
         };
-        if address == 0 && layout.count > 0 {
+        if address == 0 && bytes > 0 {
             return Err(PyValueError::new_err("the library of the input has made an array without memory"));
         }
         let elements = Elements { is_new: true, ..Elements::contiguous(address as u64, extents) };

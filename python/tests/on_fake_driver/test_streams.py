@@ -2,6 +2,7 @@
 
 import contextlib
 import gc
+from collections import Counter
 
 import fake_driver
 import kinds
@@ -115,6 +116,24 @@ def test_the_stream_is_asked_for_at_each_call():
         take_calls()
         wf.sum(x)
         verify_streams(take_calls(), {stream})
+
+
+@pytest.mark.parametrize("function", ["sum", "sum of rows", "sum of columns", "max"])
+def test_a_call_asks_the_driver_for_little(function):
+    call = {"sum of rows": lambda x: wf.sum(x, axis=1)}.get(function) or FUNCTIONS[function]
+    x = kinds.table(Memory((32, 32)), fake_driver.new_stream())
+    call(x)
+    take_calls()
+    call(x)
+    counts = Counter(names(take_calls()))
+    # The fake library allocates by the driver.
+    for of_library in ("cuCtxPushCurrent_v2", "cuCtxPopCurrent_v2", "cuMemAlloc_v2", "cuMemFree_v2"):
+        del counts[of_library]
+    # The driver is asked about the input's memory, and not about that of the result.
+    assert counts.pop("cuPointerGetAttributes") == 1 and counts.pop("cuStreamGetId") == 1
+    assert counts.pop("cuStreamIsCapturing") <= 3 and counts.pop("cuCtxGetCurrent") <= 5
+    (launch,) = counts
+    assert launch in LAUNCHES and counts[launch] == 1
 
 
 def test_events_order_the_work_on_arrays_of_two_streams():
