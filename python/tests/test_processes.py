@@ -69,7 +69,7 @@ def test_workers_of_dask_give_the_same_bits_also_if_one_is_killed(x, tmp_path):
     with LocalCluster(n_workers=1, **options) as cluster, Client(cluster) as client:
         for workers in range(1, MOST_WORKERS + 1):
             cluster.scale(workers)
-            client.wait_for_workers(workers, timeout=60)
+            client.wait_for_workers(workers, timeout=300)
             assert digest(results(x, blocks=1 + 9 * workers, split_every=1 + workers)) == expected
         file = tmp_path / "killed"
         a = da.from_array(x, chunks=(100, 5)).map_blocks(tasks.killed_once, str(file), dtype=x.dtype, meta=x[:0])
