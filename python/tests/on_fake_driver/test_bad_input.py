@@ -105,9 +105,10 @@ def test_arrays_of_two_libraries_or_places():
         wf.segment_sum(kinds.new(kinds.table, (6,)), np.array([0, 6]))
     with pytest.raises(TypeError, match="on a GPU"):
         wf.sum(np.ones((6, 5), "float32"), axis=0, out=kinds.new(kinds.table, (5,)))
-    for function in (wf.exact_sums, wf.exact_sums_of_squares):
-        with pytest.raises(TypeError, match="on a GPU: copy it to the host"):
-            function(x, axis=0)
+    with pytest.raises(TypeError, match="on a GPU: copy one"):
+        wf.ExactDot(x, np.ones((6, 5), "float32"))
+    with pytest.raises(TypeError, match="the other on a GPU"):
+        wf.exact_sums(x, axis=0).merge(wf.exact_sums(np.ones((6, 5), "float32"), axis=0))
 
 
 def test_a_device_that_does_not_exist():

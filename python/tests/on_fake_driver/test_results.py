@@ -231,9 +231,52 @@ def test_exact_sums_of_arrays_on_a_gpu():
     assert s.dtype == "float64"
     with pytest.raises(TypeError, match="float64 and of float32"):
         s.add(TableArray(Memory((3,))))
-    with pytest.raises(TypeError, match="wf.vecdot"):
-        wf.ExactDot(x, x)
-    with pytest.raises(TypeError, match="wf.vector_norm"):
-        wf.ExactSumOfSquares(x)
+    take_calls()
+    wf.ExactDot(x, x)
+    assert launches(take_calls())
+    with pytest.raises(TypeError, match="float64 and of float32"):
+        wf.ExactDot(x, TableArray(Memory((6, 5))))
+    with pytest.raises(ValueError, match="must be equal"):
+        wf.ExactDot(x, TableArray(Memory((5, 6), "float64")))
+    take_calls()
+    wf.ExactSumOfSquares(x)
+    assert launches(take_calls())
     with pytest.raises(TypeError, match="int64"):
         wf.ExactSum(TableArray(Memory((3,), "int64")))
+
+
+def test_sums_that_stay_on_a_gpu():
+    x = TableArray(Memory((6, 5), "float64"))
+    take_calls()
+    sums = wf.exact_sums(x, axis=0)
+    squares = wf.exact_sums_of_squares(x, axis=0, keepdims=True)
+    assert launches(take_calls())
+    assert (sums.shape, sums.dtype, sums.kind, sums.words.memory.shape) == ((5,), "float64", "sum", (5, 72))
+    assert (squares.shape, squares.kind, squares.words.memory.shape) == ((1, 5), "sum_of_squares", (1, 5, 138))
+    for result in (sums.values(), sums.means(), squares.norms()):
+        assert isinstance(result, TableArray)
+    assert sums.values().memory.shape == (5,)
+    assert wf.exact_sums(TableArray(Memory((6, 5))), axis=1).values("float64").memory.shape == (6,)
+    with pytest.raises(TypeError, match="not to float32"):
+        sums.values("float32")
+    with pytest.raises(TypeError, match='kind "sum_of_squares"'):
+        sums.norms()
+    take_calls()
+    sums.merge(wf.exact_sums(x, axis=0))
+    assert (sums + sums).shape == (5,)
+    assert launches(take_calls())
+    with pytest.raises(ValueError, match="ranks"):
+        sums.all_reduce(0, lambda words: None)
+    seen = []
+    sums.all_reduce(2, seen.append)
+    assert seen[0] is sums.words
+    assert launches(take_calls())
+
+    def fails(words):
+        raise RuntimeError("the engine has failed")
+
+    with pytest.raises(RuntimeError, match="engine"):
+        sums.all_reduce(2, fails)
+    for use in (sums.values, sums.counts, lambda: sums.words, lambda: bytes(sums), lambda: sums + sums):
+        with pytest.raises(ValueError, match="unusable"):
+            use()
