@@ -74,8 +74,9 @@ fn products_of<T: OnDevice, R: SumFormat<T> + Rounded + Into<f64>>(
         [_] => y[column],
         _ => y[0],
     };
-    let axes: [(Axes, usize, fn(usize, usize) -> usize); 3] =
-        [(Axes::from(1), rows, |row, _| row), (Axes::from(0), columns, |_, column| column), (Axes::ALL, 1, |_, _| 0)];
+    type OutputOf = fn(usize, usize) -> usize;
+    let of_row: OutputOf = |row, _| row;
+    let axes = [(Axes::from(1), rows, of_row), (Axes::from(0), columns, |_, column| column), (Axes::ALL, 1, |_, _| 0)];
     for (axes, outputs, output) in axes {
         let case = format!("{case}, to {outputs}");
         let mut right = vec![ExactDot::<T>::new(); outputs];
