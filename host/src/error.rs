@@ -418,7 +418,8 @@ pub enum Error {
 
     /// An all-reduce of exact sums has failed, and may have changed some of their words.
     #[error(
-        "an all-reduce of these exact sums failed, and left them unusable: `clear` them and add the elements again, or          upload a copy that was downloaded before"
+        "an all-reduce of these exact sums failed, and left them unusable: `clear` them and add the elements again, or \
+         upload a copy that was downloaded before"
     )]
     UnusableSums,
 

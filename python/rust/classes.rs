@@ -126,7 +126,8 @@ macro_rules! sum_class {
                 self.0.lock(py).as_ref().map(|state| state.dtype().name())
             }
 
-            /// Merges the sums of all ranks, by an engine's sum of integers: `warpfold.distributed.all_reduce` calls it.
+            /// Merges the sums of all ranks, by an engine's sum of integers: `warpfold.distributed.all_reduce` calls
+            /// it.
             ///
             /// `reduce` gets an array of int64, and replaces each element by its sum over the ranks. If it fails, the
             /// sum is as before.
@@ -308,8 +309,8 @@ sum_class! {
         Ok(sum)
     }
 
-    /// Adds the products of the corresponding elements of two arrays of the same shape, each of any layout, both in host
-    /// memory or both on a GPU.
+    /// Adds the products of the corresponding elements of two arrays of the same shape, each of any layout, both in
+    /// host memory or both on a GPU.
     #[pyo3(signature = (x, y, /))]
     fn add(&self, py: Python<'_>, x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<()> {
         let (x, y) = (AnyArray::new(x, "ExactDot")?, AnyArray::new(y, "ExactDot")?);

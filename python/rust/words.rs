@@ -8,7 +8,7 @@ use crate::array::{AnyArray, type_name};
 use crate::dtype::DType;
 use crate::output::new_array;
 
-/// The number of ranks, if words can be added for so many.
+/// The argument `ranks`: a number of ranks whose words can be added.
 pub fn ranks(ranks: &Bound<'_, PyAny>) -> PyResult<u32> {
     let number: i128 = ranks.extract().map_err(|_| {
         PyTypeError::new_err(format!("the number of ranks must be an integer, not `{}`", type_name(ranks)))

@@ -51,7 +51,7 @@ def test_pools_of_any_size_give_the_sums_of_the_whole(x):
 
 
 def results(x, blocks, split_every=None):
-    """What the workers compute of an array in so many blocks."""
+    """What the workers compute of an array in this number of blocks."""
     a = da.from_array(x, chunks=(-(-len(x) // blocks), 3))
     calls = [
         warpfold.dask.sum(a, axis=0, split_every=split_every),

@@ -1,8 +1,8 @@
 //! Sums as words of 64 bits, which any engine can add.
 //!
-//! Engines for several processes, such as MPI, NCCL and `torch.distributed`, add integers of 64 bits element by element.
-//! The element-wise sum of the words of up to [`MAX_RANKS`] sums is the words of the merged sum. So the engine's own
-//! all-reduce merges exact sums, in any order: see [`all_reduce`].
+//! Engines for several processes, such as MPI, NCCL and `torch.distributed`, add integers of 64 bits element by
+//! element. The element-wise sum of the words of up to [`MAX_RANKS`] sums is the words of the merged sum. So the
+//! engine's own all-reduce merges exact sums, in any order: see [`all_reduce`].
 //!
 //! Version 1:
 //!
@@ -227,7 +227,7 @@ pub fn all_reduce<S: Words, E: From<WordsError>>(
     Ok(())
 }
 
-/// Checks that words can be added for so many ranks.
+/// Checks the number of ranks whose words are added.
 ///
 /// # Errors
 /// There are more than [`MAX_RANKS`], or none.

@@ -133,10 +133,19 @@ impl Place {
             (Self::Host(own), Self::Host(other)) => py.detach(|| own.merge(other)),
             (Self::Gpu(own), Self::Gpu(other)) => own.merge(py, other),
             _ => Err(PyTypeError::new_err(
-                "one ExactSums is in host memory, and the other on a GPU: copy that one by ExactSums.from_bytes(bytes(s))",
+                "one ExactSums is in host memory, and the other on a GPU: ExactSums.from_bytes(bytes(s)) copies sums to \
+                 host memory",
             )),
         }
     }
+}
+
+/// An all-reduce that has begun: the words to be replaced.
+enum Begun {
+    /// With the number of words of a sum, and the extents.
+    Host(Vec<i64>, usize, Vec<usize>),
+    /// The array that has them.
+    Gpu(Py<PyAny>),
 }
 
 /// An array of exact sums of floats: wf.exact_sums and wf.exact_sums_of_squares make it. The sums of an array on a GPU
@@ -180,21 +189,6 @@ impl ExactSums {
         } else {
             let other = other.lock(py);
             (self.lock(py), other)
-        }
-    }
-
-    /// The rest of an all-reduce of sums on a GPU.
-    fn all_reduce_on_gpu(
-        &self,
-        py: Python<'_>,
-        ranks: u32,
-        words: Py<PyAny>,
-        reduce: &Bound<'_, PyAny>,
-    ) -> PyResult<()> {
-        reduce.call1((words,))?;
-        match &mut *self.lock(py) {
-            Place::Gpu(sums) => sums.end_all_reduce(py, ranks),
-            Place::Host(_) => unreachable!("sums do not move"),
         }
     }
 
@@ -271,8 +265,8 @@ impl ExactSums {
         own.merge(py, &other)
     }
 
-    /// The words of the sums along a last axis: int64, which an engine for several processes adds. Those of sums on a GPU
-    /// are the sums' own memory.
+    /// The words of the sums along a last axis: int64, which an engine for several processes adds. Those of sums on a
+    /// GPU are the sums' own memory.
     #[getter]
     fn words<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let ((words, of_each), mut extents) = match &*self.lock(py) {
@@ -299,22 +293,32 @@ impl ExactSums {
     fn all_reduce(&self, py: Python<'_>, ranks: &Bound<'_, PyAny>, reduce: &Bound<'_, PyAny>) -> PyResult<()> {
         let ranks = words::ranks(ranks)?;
         // Unlocked while `reduce` runs, which may use the sums.
-        let (words, of_each, mut extents, kind, dtype) = match &mut *self.lock(py) {
+        let begun = match &mut *self.lock(py) {
             Place::Host(sums) => {
                 let (words, of_each) = py.detach(|| sums.states.words());
-                (words, of_each, sums.extents.clone(), sums.states.kind(), sums.states.dtype())
+                Begun::Host(words, of_each, sums.extents.clone())
             }
-            Place::Gpu(sums) => {
-                let words = sums.begin_all_reduce(py, ranks)?;
-                return self.all_reduce_on_gpu(py, ranks, words, reduce);
+            Place::Gpu(sums) => Begun::Gpu(sums.begin_all_reduce(py, ranks)?),
+        };
+        let reduced = match begun {
+            Begun::Gpu(words) => {
+                reduce.call1((words,))?;
+                None
+            }
+            Begun::Host(words, of_each, mut extents) => {
+                extents.push(of_each);
+                Some(words::replaced(py, &words, &extents, reduce)?)
             }
         };
-        extents.push(of_each);
-        let words = words::replaced(py, &words, &extents, reduce)?;
-        let states = py.detach(|| states::from_words(kind, dtype, &words)).map_err(words::exception)?;
-        extents.pop();
-        *self.lock(py) = Place::Host(Sums { extents, states });
-        Ok(())
+        match (&mut *self.lock(py), reduced) {
+            (Place::Host(sums), Some(words)) => {
+                let (kind, dtype) = (sums.states.kind(), sums.states.dtype());
+                sums.states = py.detach(|| states::from_words(kind, dtype, &words)).map_err(words::exception)?;
+                Ok(())
+            }
+            (Place::Gpu(sums), None) => sums.end_all_reduce(py, ranks),
+            _ => unreachable!("sums stay where they are"),
+        }
     }
 
     /// The sums, each rounded once to a dtype of floats: that of the elements, if none is given.

@@ -240,7 +240,7 @@ fn rounded<S: State, R: Rounded + Pod>(states: &[S], finish: Finish) -> Vec<u8> 
 
 /// What is wrong with the bytes of states.
 pub enum Damage {
-    /// There are more or fewer bytes than so many states have.
+    /// There are more or fewer bytes than the states have.
     Length { expected: Option<usize> },
     /// A state is not as its bytes should be.
     State(FromBytesError),

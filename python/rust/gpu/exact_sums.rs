@@ -215,8 +215,8 @@ impl GpuSums {
                     (_, dtype, to) => {
                         let (dtype, to) = (dtype.name(), to.name());
                         return Err(PyTypeError::new_err(format!(
-                            "on a GPU, sums of {dtype} are rounded to it, to float32 if it is narrower, or from float32 \
-                             to float64; not to {to}"
+                            "on a GPU, sums of {dtype} are rounded to it, to float32 if it is narrower, or from \
+                             float32 to float64; not to {to}"
                         )));
                     }
                 }
@@ -241,7 +241,7 @@ impl GpuSums {
         Ok(words)
     }
 
-    /// Begins an all-reduce over so many ranks: the array whose elements are to be replaced by their sums. Until
+    /// Begins an all-reduce over this number of ranks: the array whose elements are to be replaced by their sums. Until
     /// [`GpuSums::end_all_reduce`] the sums are unusable.
     pub fn begin_all_reduce(&mut self, py: Python<'_>, ranks: u32) -> PyResult<Py<PyAny>> {
         self.check_usable()?;

@@ -39,6 +39,7 @@ __all__ = [
 
 # The version of what ranks exchange: of the words of sums, and of the headers here.
 _VERSION = 1
+_MAGIC = 0x77617270
 
 _SMALL_INTEGERS = frozenset(["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32"])
 _FLOATS = frozenset(["float16", "bfloat16", "float32", "float64"])
@@ -182,13 +183,13 @@ def _agree(engine, name, make):
     except Exception as caught:
         text, own, value, error = f"an exception, {type(caught).__name__}: {caught}", 0, None, caught
     encoded = f"{'!' if error else ' '}{text}".encode()[:256]
-    header = struct.pack("<IIqq256s", 0x77617270, _VERSION, len(encoded), own, encoded)
+    header = struct.pack("<IIqq256s", _MAGIC, _VERSION, len(encoded), own, encoded)
     headers = [struct.unpack("<IIqq256s", data) for data in engine.all_gather_bytes(header)]
     if error is not None:
         raise error
     texts = []
     for rank, (magic, version, length, _, encoded) in enumerate(headers):
-        if (magic, version) != (0x77617270, _VERSION):
+        if (magic, version) != (_MAGIC, _VERSION):
             raise RuntimeError(f"{name}: rank {rank} has another version of warpfold than rank {engine.rank}")
         texts.append(encoded[: builtins.min(length, 256)].decode(errors="replace"))
     for rank, text in enumerate(texts):
@@ -295,14 +296,16 @@ def norm(x, /, *, axis=None, keepdims=False, group=None):
     return _as_result(squares.norms(), x)
 
 
+def _array(result):
+    """A result as an array, because a scalar of NumPy cannot be written to."""
+    return np.array(result) if isinstance(result, np.generic) else result
+
+
 def _of_integers(engine, name, make):
     """The sums over the ranks of an array of integers."""
 
     def described():
-        array = make()
-        # A scalar of NumPy cannot be written to.
-        array = array.reshape(array.shape).copy() if isinstance(array, np.generic) else array
-        array = np.array(array) if isinstance(array, np.generic) else array
+        array = _array(make())
         return f"{_name_of(array.dtype)}, shape {tuple(array.shape)}", 0, array
 
     _, array = _agree(engine, name, described)
@@ -344,7 +347,7 @@ def _extremes(engine, name, function, x, axis, keepdims):
         return f"{_name_of(result.dtype)}, shape {tuple(result.shape)}", count, result
 
     counts, result = _agree(engine, name, described)
-    return counts, engine.all_gather(np.asarray(result) if isinstance(result, np.generic) else result)
+    return counts, engine.all_gather(_array(result))
 
 
 def _zeros(x, axis):
@@ -421,8 +424,7 @@ def _arg_extreme(name, find, reduce, x, axis, keepdims, offset, group):
         raise ValueError(f"the {name} of no elements does not exist: all shards are empty")
     # The first of equal elements is that of the smallest index.
     order = sorted((rank for rank in range(engine.size) if extents[rank] > 0), key=offsets.__getitem__)
-    as_array = lambda result: np.asarray(result) if isinstance(result, np.generic) else result
-    values, indices = engine.all_gather(as_array(value)), engine.all_gather(as_array(index))
+    values, indices = engine.all_gather(_array(value)), engine.all_gather(_array(index))
     values, indices = values[order], indices[order]
     for row, rank in enumerate(order):
         indices[row] += offsets[rank]
