@@ -27,15 +27,15 @@ impl<S: ExactState> ExactStates<S> {
     /// does.
     ///
     /// ```
-    /// use warpfold::{Gpu, Error};
+    /// use warpfold::{Error, Gpu};
     ///
     /// let gpu = Gpu::first_or_simt()?;
     /// let mut sums = gpu.exact_sums::<f32>(1)?;
     /// sums.add(&gpu.upload(&[1e20_f32, 1.0])?, 0)?;
     /// // Here both ranks have the same elements.
-    /// sums.all_reduce(2, |gpu, mut words| {
-    ///     let doubled: Vec<i64> = gpu.download(words.reborrow())?.iter().map(|word| 2 * word).collect();
-    ///     gpu.copy_array(&gpu.upload(&doubled)?, words)
+    /// sums.all_reduce(2, |gpu, words| {
+    ///     let doubled: Vec<i64> = gpu.download(words.as_view())?.iter().map(|word| 2 * word).collect();
+    ///     gpu.upload_into(&doubled, words)
     /// })?;
     /// assert_eq!(gpu.download(&sums.values()?)?, [2e20]);
     /// # Ok::<(), Error>(())
