@@ -301,6 +301,15 @@ def _array(result):
     return np.array(result) if isinstance(result, np.generic) else result
 
 
+def _with_sign(array):
+    """The same memory as int64, whose additions give the same bits."""
+    if not hasattr(array, "cpu"):
+        return array.view(np.int64)
+    import torch
+
+    return array.view(torch.int64)
+
+
 def _of_integers(engine, name, make):
     """The sums over the ranks of an array of integers."""
 
@@ -309,7 +318,7 @@ def _of_integers(engine, name, make):
         return f"{_name_of(array.dtype)}, shape {tuple(array.shape)}", 0, array
 
     _, array = _agree(engine, name, described)
-    engine.add(array if _name_of(array.dtype) == "int64" else array.view(np.int64))
+    engine.add(array if _name_of(array.dtype) == "int64" else _with_sign(array))
     return array[()] if isinstance(array, np.ndarray) else array
 
 
