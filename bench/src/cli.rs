@@ -31,6 +31,7 @@ Examples:
   bench sum --rung sequential --n 2^20     the sum by one rung of the ladder
   bench sum --input samples.npy            a NumPy file, of any of twelve types
   bench sum --input a.npy --axis 0,2 --output sums.npy
+  bench sum --input big.npy --memory 2G    a file that is larger than memory
   bench calls                              the wall time of calls, short input
   bench exact                              exact sums, and hashes to compare
   bench reduce --op sum,max --dtype f32,i8 --shape 64x3x224x224 --axis 0,2,3
@@ -177,6 +178,7 @@ pub enum Command {
   bench sum --n 2^20 --dtype bf16 --seed 7
   bench sum --input samples.npy          of any shape, in C or Fortran order
   bench sum --input samples.npy --axis 0,-1 --output sums.npy
+  bench sum --input big.npy --memory 2G  larger than memory, in chunks
   bench sum --rung sequential --n 2^20")]
     Sum(SumArguments),
     /// Any reduction of any type and shape along any axes, compared with CUB, cuBLAS, cuTENSOR and PyTorch if
@@ -192,6 +194,7 @@ pub enum Command {
   bench reduce --op min-max,mean --input samples.npy
   bench reduce --op argmax --input samples.npy --axis 0 --output indices.npy
   bench reduce --input x.npy --axis 0,-1 --keep-dims --output sums.npy
+  bench reduce --op mean,norm --input big.npy --axis 0 --memory 2G
   bench reduce --op max --input weights.npy --dtype bf16")]
     Reduce(ReduceArguments),
     /// Transposes and permutations of any shape and element size, compared with a copy, cuBLAS, cuTENSOR and PyTorch if

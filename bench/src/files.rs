@@ -28,7 +28,8 @@ pub fn check_writable(path: &Path) -> anyhow::Result<()> {
         folder.is_dir(),
         "cannot write `{shown}`: there is no folder `{folder_name}`; create it, or name a file in an existing folder"
     );
-    temporary(&path)
+    // On Linux, a file without a name, which nothing has to remove.
+    tempfile::tempfile_in(folder)
         .with_context(|| format!("cannot write `{shown}`: no file can be created in the folder `{folder_name}`"))?;
     Ok(())
 }

@@ -29,6 +29,7 @@ mod pytorch;
 mod ranges;
 mod reduce;
 mod report;
+mod streamed;
 mod strided;
 mod sum;
 mod table;

@@ -60,7 +60,7 @@ pub fn list<T>(len: usize) -> anyhow::Result<Vec<T>> {
 }
 
 /// A number of bytes with a suitable unit.
-fn shown(bytes: u128) -> String {
+pub fn shown(bytes: u128) -> String {
     const UNITS: [&str; 7] = ["bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     let (mut value, mut unit) = (bytes as f64, 0);
     while value >= 1024.0 && unit + 1 < UNITS.len() {

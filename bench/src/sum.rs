@@ -21,6 +21,7 @@ use crate::options::{Numbers, Opened, Output, refuse_unused};
 use crate::outcome::Outcome;
 use crate::reduce::{self, Extent, FileArguments, Operator, bytes_expected, expected, expected_by_rung, first_wrong};
 use crate::report::{Measured, Report, Role, Scale, Section};
+use crate::streamed::{self, Request};
 
 #[derive(Debug, Args)]
 pub struct SumArguments {
@@ -43,7 +44,7 @@ pub struct SumArguments {
 impl SumArguments {
     /// The options that have an effect.
     pub fn modes(&self) -> Vec<Mode> {
-        const OF_FILE: &[&str] = &["input", "axis", "output", "keep-dims", "force", "dtype", "rung", "block"];
+        const OF_FILE: &[&str] = &["input", "axis", "output", "keep-dims", "force", "memory", "dtype", "rung", "block"];
         let mut modes =
             vec![Mode::by("input", self.input.is_some(), OF_FILE, &["n", "dtype", "seed", "rung", "block"])];
         modes.push(match &self.rung {
@@ -56,6 +57,10 @@ impl SumArguments {
 }
 
 pub fn run(gpu: &Opened, output: &Output, arguments: &SumArguments) -> anyhow::Result<Outcome> {
+    if let (Some(input), Some(memory)) = (&arguments.input, arguments.file.memory) {
+        let (wanted, operators) = (arguments.numbers.dtype.into(), &[Operator::Sum][..]);
+        return streamed::run(gpu, output, &Request { input, wanted, operators, file: &arguments.file, memory });
+    }
     let rung = arguments.rung.as_deref().map(ReduceRung::from_name).transpose()?;
     let has_fixed_block = rung.is_none_or(ReduceRung::has_fixed_block);
     refuse_unused(
@@ -114,7 +119,7 @@ fn array(
         let array = npy::read(gpu, file, arguments.numbers.dtype.into())?;
         let extent = reduce::extent(&array, file, &arguments.file)?;
         let need = with_type!(array.dtype, T => need::<T>(plan, &extent, rung));
-        need.check(gpu, &format!("a sum of {} {}", extent.elements(), array.dtype), "choose a smaller input")?;
+        need.check(gpu, &format!("a sum of {} {}", extent.elements(), array.dtype), npy::TOO_LARGE)?;
         return Ok((array, extent));
     }
     let (n, dtype) = (arguments.numbers.n(gpu), arguments.numbers.dtype());

@@ -49,6 +49,19 @@ impl<T: Stored> Buffer<T> {
         unsafe { self.memory.read_on_host() }
     }
 
+    /// The elements of a buffer in host memory.
+    ///
+    /// # Safety
+    /// No work that was started and is not done uses the buffer.
+    pub(crate) unsafe fn slice_on_host(&mut self) -> &mut [T]
+    where
+        T: Plain,
+    {
+        let len = self.len;
+        // SAFETY: as promised by the caller.
+        unsafe { &mut self.memory.slice_on_host()[..len] }
+    }
+
     /// The number of elements.
     pub fn len(&self) -> usize {
         self.len

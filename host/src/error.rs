@@ -432,6 +432,15 @@ pub enum Error {
         bytes: u64,
     },
 
+    /// A chunk of the input could not be read.
+    #[error("chunk {index} of the input, counted from 0, cannot be read: {source}")]
+    Chunk {
+        /// The number of chunks before it.
+        index: u64,
+        /// Why.
+        source: std::io::Error,
+    },
+
     /// An operator has an order of its own, which only kernels keep.
     #[error(
         "reduce on the host: the operator has an order of its own, that of its kernels: enable warpfold's feature \

@@ -135,6 +135,7 @@ pub mod occupancy;
 pub mod ptx;
 mod recording;
 pub mod reduce;
+mod staging;
 mod transpose;
 #[cfg(feature = "simt")]
 mod watch;
@@ -166,6 +167,7 @@ pub use simt::{
     Advice, AtomicTraffic, Check, Counters, Fault, Finding, Findings, GlobalTraffic, KernelProfile, Line, Profile,
     Schedule, SharedTraffic, ThreadEvent,
 };
+pub use staging::{StagingBuffer, StagingBuffers};
 #[cfg(feature = "simt")]
 pub use watch::{SimtOptions, under_schedules};
 

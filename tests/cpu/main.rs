@@ -34,6 +34,7 @@ mod arrays;
 mod bits;
 mod by_length;
 mod cases;
+mod chunks;
 mod corpus;
 mod counters;
 mod custom;

@@ -22,6 +22,7 @@ use test_support::arrays;
 use test_support::by_shape::ByShape;
 use test_support::calls::Calls;
 use test_support::cases;
+use test_support::chunks;
 use test_support::exact::Data;
 use test_support::pairs;
 use test_support::reductions::{PAIRS, dots, large as large_inputs, planned_for_other_devices};
@@ -263,6 +264,26 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             exact_sums::errors(gpu)?;
             exact_sums::recorded(&gpu.fork()?)?;
             Ok(exact_sums::many_additions(gpu, if is_sanitized() { 20 } else { 1000 })?)
+        }),
+    );
+    add(
+        "sums of chunks".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(63);
+            for (len, chunk) in [(0, None), (1, Some(1)), (5000, Some(1)), (300_003, Some(7)), (300_003, None)] {
+                chunks::chunks(gpu, len, chunk, &mut source)?;
+            }
+            for (rows, columns) in [(5, 1), (1000, 33), (7, 100_000)] {
+                chunks::columns(gpu, rows, columns, &mut source)?;
+            }
+            if is_sanitized() {
+                return Ok(());
+            }
+            // Several buffers of 16 MiB.
+            for chunk in [Some(1000), Some(1 << 20), Some(1 << 24), None] {
+                chunks::chunks_of::<f32>(gpu, Data::AnyFinite, (1 << 25) + 5, chunk, &mut source)?;
+            }
+            Ok(chunks::chunks_of::<f64>(gpu, Data::AnyFinite, (1 << 24) + 5, Some(1 << 23), &mut source)?)
         }),
     );
     add(

@@ -14,12 +14,16 @@ use crate::witness::{Allowed, Witness, stream_of};
 const OUT_OF_MEMORY: u32 = 2;
 
 /// The types whose functions may call the driver.
-const TYPES: [&str; 5] = ["ExactStates", "Gpu", "Recording", "Reducer", "SegmentReducer"];
+const TYPES: [&str; 7] =
+    ["ExactStates", "Gpu", "Recording", "Reducer", "SegmentReducer", "StagingBuffer", "StagingBuffers"];
 
 /// The functions of these types that do not.
-const WITHOUT_DRIVER: [&str; 14] = [
+const WITHOUT_DRIVER: [&str; 17] = [
+    "capacity",
     "clone",
     "cuda_stream",
+    "deref",
+    "deref_mut",
     "elements",
     "fmt",
     "is_cuda",
@@ -59,6 +63,7 @@ pub fn call_with(witness: &mut Witness, gpu: &Gpu) {
     copies(witness, gpu);
     reductions(witness, gpu);
     exact_sums(witness, gpu);
+    chunks(witness, gpu);
     recordings(witness, gpu);
 }
 
@@ -253,6 +258,28 @@ fn exact_sums(witness: &mut Witness, gpu: &Gpu) {
     witness.verify("ExactStates::norms_into", stream);
     drop((rows, sums, uploaded, values, dots));
     witness.verify("drop of exact sums", stream);
+}
+
+fn chunks(witness: &mut Witness, gpu: &Gpu) {
+    // The copies of chunks have a stream of their own.
+    let allowed = || Allowed { has_copies: true, ..stream_of(gpu).into() };
+    gpu.sum_chunks([Ok([1.0_f32; 5]), Ok([2.0; 5])]).unwrap();
+    witness.verify("Gpu::sum_chunks", allowed());
+    gpu.sum_squares_of_chunks([Ok([1.0_f32; 5]), Ok([2.0; 5])]).unwrap();
+    witness.verify("Gpu::sum_squares_of_chunks", allowed());
+    gpu.sum_chunks::<f32, [f32; 0]>([Err(std::io::Error::from(std::io::ErrorKind::TimedOut))]).unwrap_err();
+    witness.verify("Gpu::sum_chunks", allowed());
+    let mut sums = gpu.exact_sums::<f32>(1).unwrap();
+    let mut buffers = gpu.staging_buffers::<f32>(100).unwrap();
+    witness.verify("Gpu::staging_buffers", allowed());
+    for _ in 0..4 {
+        let buffer = buffers.next_buffer().unwrap();
+        witness.verify("StagingBuffers::next_buffer", allowed());
+        buffer.submit(50, |chunk| sums.add(chunk, 0)).unwrap();
+        witness.verify("StagingBuffer::submit", allowed());
+    }
+    drop((buffers, sums));
+    witness.verify("drop of staging buffers", allowed());
 }
 
 fn recordings(witness: &mut Witness, gpu: &Gpu) {

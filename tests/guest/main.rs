@@ -5,6 +5,7 @@
 
 mod borrowed;
 mod calls;
+mod chunks;
 mod witness;
 
 use std::fs;

@@ -77,13 +77,15 @@ pub struct Allowed {
     pub stream: u64,
     /// A stream that it may wait for, too.
     pub waits_for: Option<u64>,
+    /// Whether it may use one more stream, its own.
+    pub has_copies: bool,
     /// An error of the driver that it reports.
     pub code: Option<u32>,
 }
 
 impl From<u64> for Allowed {
     fn from(stream: u64) -> Self {
-        Self { stream, waits_for: None, code: None }
+        Self { stream, waits_for: None, has_copies: false, code: None }
     }
 }
 
@@ -114,11 +116,12 @@ impl Witness {
 
     /// Verifies a call of warpfold.
     pub fn verify(&mut self, call: &'static str, allowed: impl Into<Allowed>) {
-        let Allowed { stream, waits_for, code: allowed_code } = allowed.into();
+        let Allowed { stream, waits_for, has_copies, code: allowed_code } = allowed.into();
+        let mut of_copies = None;
         self.calls.insert(call);
         let lost = capture(self.is_captured);
         for made in take_calls() {
-            let Call { function, context, stream: of_call, is_relaxed, code } = made;
+            let Call { function, context, stream: of_call, is_relaxed, code, .. } = made;
             let what = format!("{call}: {made:?}");
             assert!(code == 0 || Some(code) == allowed_code, "{what} fails");
             assert!(is_known(function), "{what}: add the function to a list in witness.rs");
@@ -131,7 +134,9 @@ impl Witness {
             let is_wait = ["cuStreamSynchronize", "cuEventRecord", "cuStreamIsCapturing"].contains(&function);
             let is_allowed_wait = is_wait && of_call == waits_for;
             if let Some(of_call) = of_call.filter(|_| !is_allowed_wait) {
-                assert_eq!(of_call, stream, "{what}: the stream is the handle's");
+                let is_other = has_copies && of_call != stream;
+                let expected = if is_other { *of_copies.get_or_insert(of_call) } else { stream };
+                assert_eq!(of_call, expected, "{what}: the stream is the handle's");
             }
             self.functions.insert(function);
         }

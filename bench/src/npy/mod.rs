@@ -24,8 +24,11 @@ use crate::memory::{self, Need};
 use crate::number::{Value, counted};
 use crate::outcome::{Failure, Outcome, wrote};
 use crate::strided;
-use types::Stored;
-pub use types::Wanted;
+pub use types::{Stored, Wanted};
+
+/// What to do with a file that does not fit in memory.
+pub const TOO_LARGE: &str = "give --memory, as in `--memory 2G`: `bench sum`, and `bench reduce` for sums, means and norms, \
+     read the file a chunk at a time";
 
 /// An array in memory without gaps.
 #[derive(Debug)]
@@ -93,7 +96,7 @@ pub fn name(path: &Path) -> String {
     if is_standard_input(path) { "standard input".to_owned() } else { format!("`{}`", path.display()) }
 }
 
-fn is_standard_input(path: &Path) -> bool {
+pub fn is_standard_input(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
@@ -113,17 +116,28 @@ pub fn read(gpu: &Gpu, path: &Path, wanted: Wanted) -> anyhow::Result<Array> {
     read_from(gpu, BufReader::new(file), size, &shown, wanted)
 }
 
-/// [`read`] from an open file of `size` bytes, if the size is known.
-fn read_from(
-    gpu: &Gpu,
-    mut file: impl BufRead,
-    size: Option<u64>,
-    shown: &str,
-    wanted: Wanted,
-) -> anyhow::Result<Array> {
+/// What the header of a file says, checked.
+#[derive(Debug)]
+pub struct Described {
+    pub stored: Stored,
+    pub shape: Vec<usize>,
+    pub is_fortran: bool,
+    pub elements: usize,
+    pub bytes: usize,
+}
+
+impl Described {
+    /// Where the elements are.
+    pub fn layout(&self) -> Result<Layout, warpfold::Error> {
+        if self.is_fortran { strided::fortran(&self.shape) } else { Layout::contiguous(&self.shape) }
+    }
+}
+
+/// Reads the header of an open file of `size` bytes, if the size is known. The elements follow.
+pub fn describe(file: &mut impl BufRead, size: Option<u64>, shown: &str, wanted: Wanted) -> anyhow::Result<Described> {
     let is_empty = file.fill_buf().with_context(|| format!("cannot read {shown}"))?.is_empty();
     ensure!(!is_empty, "{shown} is empty");
-    let header = header::read(&mut file).with_context(|| format!("{shown} is not an .npy file"))?;
+    let header = header::read(file).with_context(|| format!("{shown} is not an .npy file"))?;
     let stored = types::stored(&header.dtype, wanted, shown)?;
     let each = with_type!(stored.dtype, T => size_of::<T>());
     // These products are checked before any allocation.
@@ -136,17 +150,34 @@ fn read_from(
     };
     // This check ignores the length of the header. A file that lacks fewer bytes than that is detected when the
     // elements are read.
-    if let Some(size) = size.filter(|&size| (bytes as u64) > size) {
-        bail!(
-            "{shown} is truncated: according to its header it has {}, and the whole file has {}",
-            counted(elements, "element", "elements"),
-            counted(size, "byte", "bytes")
-        );
+    match size.filter(|&size| (bytes as u64) > size) {
+        Some(size) => Err(truncated(shown, elements, size)),
+        None => Ok(Described { stored, shape, is_fortran: header.is_fortran, elements, bytes }),
     }
-    let layout = if header.is_fortran { strided::fortran(&shape) } else { Layout::contiguous(&shape) };
-    let layout = layout.with_context(|| format!("the shape in {shown}"))?;
+}
+
+/// The error for a file whose elements do not fit in its bytes.
+pub fn truncated(shown: &str, elements: usize, size: u64) -> anyhow::Error {
+    anyhow!(
+        "{shown} is truncated: according to its header it has {}, and the whole file has {}",
+        counted(elements, "element", "elements"),
+        counted(size, "byte", "bytes")
+    )
+}
+
+/// [`read`] from an open file of `size` bytes, if the size is known.
+fn read_from(
+    gpu: &Gpu,
+    mut file: impl BufRead,
+    size: Option<u64>,
+    shown: &str,
+    wanted: Wanted,
+) -> anyhow::Result<Array> {
+    let described = describe(&mut file, size, shown, wanted)?;
+    let Described { stored, elements, bytes, .. } = described;
+    let layout = described.layout().with_context(|| format!("the shape in {shown}"))?;
     let need = Need { device: 0, host: bytes as u128 };
-    need.check(gpu, &format!("the array in {shown}"), "choose a smaller one")?;
+    need.check(gpu, &format!("the array in {shown}"), TOO_LARGE)?;
     with_type!(stored.dtype, T => {
         let mut array = Array::new(elements_of::<T>(file, elements, &stored, shown)?, layout);
         array.is_bool = stored.is_bool;
@@ -193,10 +224,14 @@ fn check_bool(array: &Array, shown: &str) -> anyhow::Result<()> {
     }
     let bytes = array.elements::<u8>();
     let Some(position) = bytes.iter().position(|byte| *byte > 1) else { return Ok(()) };
-    bail!(
-        "{shown} holds NumPy's bool, whose bytes are 0 and 1, and the element at {:?} is {}: save it as numpy.uint8",
-        strided::index_at(&array.layout, position),
-        bytes[position]
+    Err(not_bool(shown, &strided::index_at(&array.layout, position), bytes[position]))
+}
+
+/// The error for a byte of an array of bool that is neither 0 nor 1.
+pub fn not_bool(shown: &str, index: &[usize], byte: u8) -> anyhow::Error {
+    anyhow!(
+        "{shown} holds NumPy's bool, whose bytes are 0 and 1, and the element at {index:?} is {byte}: save it as \
+         numpy.uint8"
     )
 }
 

@@ -65,7 +65,7 @@ pub struct ReduceArguments {
 impl ReduceArguments {
     /// The options that have an effect.
     pub fn modes(&self) -> Vec<Mode> {
-        const OF_FILE: &[&str] = &["input", "axis", "output", "keep-dims", "force", "op", "dtype"];
+        const OF_FILE: &[&str] = &["input", "axis", "output", "keep-dims", "force", "memory", "op", "dtype"];
         const OF_CASES: &[&str] = &["op", "dtype", "shape", "axis", "offset", "data", "peers", "all", "table", "limit"];
         let mut modes = vec![Mode::by("input", self.input.is_some(), OF_FILE, OF_CASES)];
         modes.extend(self.all.then(|| Mode::by("all", true, &["all", "limit", "peers"], &[])));

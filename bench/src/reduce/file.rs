@@ -10,6 +10,7 @@ use crate::axes::AxisList;
 use crate::effect::Mode;
 use crate::npy::{self, Array};
 use crate::outcome::Outcome;
+use crate::streamed;
 
 /// The axes, and the options of `bench sum` and `bench reduce` for the array of `--input`.
 #[derive(Debug, Args)]
@@ -27,12 +28,19 @@ pub struct FileArguments {
     /// Replaces the output file if it exists
     #[arg(long)]
     pub force: bool,
+    /// Reads the array of --input a chunk at a time, in this much memory (`512M`, `2G`; powers of 1,024), for sums,
+    /// means, sums of squares and norms of files that are larger than memory. Floats are summed by a GPU if there is
+    /// one, else by all cores. The results are not compared with the CPU's, and nothing is timed twice
+    #[arg(long, value_name = "SIZE", value_parser = streamed::size)]
+    pub memory: Option<usize>,
 }
 
 impl FileArguments {
     /// The options that have no effect without others of these.
-    pub fn modes(&self) -> Option<Mode> {
-        self.output.is_none().then(|| Mode::without("output", &["keep-dims", "force"]))
+    pub fn modes(&self) -> impl Iterator<Item = Mode> + use<> {
+        let without_output = self.output.is_none().then(|| Mode::without("output", &["keep-dims", "force"]));
+        let with_memory = self.memory.is_some().then(|| Mode::with("memory", streamed::USELESS));
+        without_output.into_iter().chain(with_memory)
     }
 
     /// Refuses an output file that cannot be written.

@@ -25,8 +25,8 @@ use clap::ValueEnum;
 use warpfold::ops::WrappingSum;
 use warpfold::{Gpu, Layout};
 
-pub use cases::ReduceArguments;
-use cases::{Case, Table, TableName, name_of};
+use cases::{Case, Table, TableName};
+pub use cases::{ReduceArguments, name_of};
 pub use expected::{bytes_expected, expected, expected_by_rung, first_wrong};
 pub use extent::Extent;
 pub use file::FileArguments;
@@ -42,8 +42,13 @@ use crate::measure::{Plan, if_memory_suffices, progress};
 use crate::npy::{self, Array};
 use crate::options::{Opened, Output, refuse_unused};
 use crate::outcome::{Missing, Outcome, finish};
+use crate::streamed::{self, Request};
 
 pub fn run(gpu: &Opened, output: &Output, arguments: &ReduceArguments) -> anyhow::Result<Outcome> {
+    if let (Some(input), Some(memory)) = (&arguments.input, arguments.file.memory) {
+        let (operators, wanted) = (&operators(arguments)[..], dtype_of_file(arguments)?.into());
+        return streamed::run(gpu, output, &Request { input, wanted, operators, file: &arguments.file, memory });
+    }
     let plan = Plan::new(gpu, output)?;
     let device = Device::of(gpu)?;
     let folder = arguments.peers.as_deref();

@@ -18,7 +18,7 @@ use crate::element::{Number, with_type};
 use crate::inputs::Inputs;
 use crate::measure::{Plan, Start, Timing};
 use crate::memory::{Need, bytes_of};
-use crate::npy::Array;
+use crate::npy::{Array, TOO_LARGE};
 use crate::number::Results;
 use crate::outcome::without;
 
@@ -98,7 +98,7 @@ fn check_memory<T: Number>(gpu: &Gpu, plan: &Plan, job: &Job<'_>, inputs: u128) 
         device: inputs * plan.copies(input) * input + segment_offsets + results,
         host: inputs * (own + bytes_expected::<T>(&extent)),
     };
-    need.check(gpu, "the case", "choose a smaller --shape or --input")
+    need.check(gpu, "the case", if job.array.is_some() { TOO_LARGE } else { "choose a smaller --shape" })
 }
 
 fn measure<O: Reduction<T> + Default, T: Number>(

@@ -3,6 +3,8 @@
 mod arguments;
 mod arrays;
 mod axes;
+#[cfg(unix)]
+mod chunks;
 mod device;
 mod exact;
 mod files;

@@ -36,7 +36,7 @@ enum May {
 const NO_PTX: &str = "has no PTX for sm_";
 const REACH_PTX: [&str; 5] = ["arch", "ptx", "format", "wide", "device"];
 
-const CONTEXTS: [Context; 25] = {
+const CONTEXTS: [Context; 26] = {
     const fn of(command: &'static [&'static str], base: &'static [(&'static str, &'static str)]) -> Context {
         Context { command, base, may: May::Run }
     }
@@ -63,6 +63,7 @@ const CONTEXTS: [Context; 25] = {
         },
         of(&["sum"], &[N]),
         of(&["sum"], &[("input", "a.npy")]),
+        of(&["sum"], &[("input", "a.npy"), ("memory", "2M")]),
         of(&["sum"], &[N, ("rung", "neighbored")]),
         of(&["reduce"], &[("shape", "6x10"), ("axis", "0")]),
         of(&["reduce"], &[("input", "a.npy")]),
@@ -95,6 +96,7 @@ fn value(context: &Context, option: &str) -> &'static str {
         "kind" => "scaled",
         "latency-ns" => "500",
         "limit" => "2",
+        "memory" => "1M",
         "n" => "150",
         "offset" => "3",
         "op" => "max",

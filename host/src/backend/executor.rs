@@ -182,6 +182,15 @@ impl Backend for Executor {
         Ok(())
     }
 
+    /// The copy is done at once.
+    unsafe fn start_upload(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error> {
+        self.refuse_to_record("upload")?;
+        let _in_order = self.shared.in_order("upload")?;
+        // SAFETY: as promised by the caller.
+        unsafe { ptr::copy_nonoverlapping(pointer_to(from).cast_const(), pointer_to(to), bytes) };
+        Ok(())
+    }
+
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
         self.refuse_to_record("download")?;
         let _in_order = self.shared.in_order("download")?;
@@ -256,6 +265,10 @@ impl Backend for Executor {
 
     fn wait_event(&self, event: &Event) -> Result<(), Error> {
         self.refuse_to_record("wait for another handle")?;
+        event.synchronize().map_err(failed("wait for a CUDA event"))
+    }
+
+    fn synchronize_event(&self, event: &Event) -> Result<(), Error> {
         event.synchronize().map_err(failed("wait for a CUDA event"))
     }
 

@@ -75,6 +75,13 @@ pub trait Backend: Send + Sync + Any {
     /// `to` has space for `from` in one allocation of this backend.
     unsafe fn upload(&self, from: &[u8], to: u64) -> Result<(), Error>;
 
+    /// Starts a copy to the backend, and does not wait for it.
+    ///
+    /// # Safety
+    /// `from` is memory of [`Backend::allocate_on_host`] of a backend on this device, and `to` memory of this backend.
+    /// Both have `bytes` bytes in one allocation each. Until the copy is done, `from` exists and is not written.
+    unsafe fn start_upload(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error>;
+
     /// Copies from the backend, after all work started earlier.
     ///
     /// # Safety
@@ -149,6 +156,9 @@ pub trait Backend: Send + Sync + Any {
 
     /// Lets later work wait for an event.
     fn wait_event(&self, event: &Event) -> Result<(), Error>;
+
+    /// Lets the host wait for an event.
+    fn synchronize_event(&self, event: &Event) -> Result<(), Error>;
 
     /// An identifier that backends on one device and memory share.
     fn device_id(&self) -> usize;
@@ -284,6 +294,21 @@ impl Memory {
         // SAFETY: the memory has these bytes, is aligned and initialized, and any bits are a `T`. Nothing writes it
         // now, as promised by the caller.
         unsafe { host_pointer(address).cast::<T>().cast_const().read_volatile() }
+    }
+
+    /// The elements in host memory, from its beginning on.
+    ///
+    /// # Safety
+    /// No work that was started and is not done uses the memory.
+    pub(crate) unsafe fn slice_on_host<T: Plain>(&mut self) -> &mut [T] {
+        let Allocation { address, bytes, ref origin, .. } = *self.0;
+        assert!(
+            matches!(origin, Origin::Host) && Arc::strong_count(&self.0) == 1,
+            "it is not host memory, or is shared"
+        );
+        // SAFETY: the memory has these bytes, is aligned to 256 bytes and initialized, and any bits are a `T`. Nothing
+        // else uses it: no work, as promised by the caller, and no clone.
+        unsafe { std::slice::from_raw_parts_mut(host_pointer(address).cast(), bytes / size_of::<T>()) }
     }
 
     /// Memory of another library, which `owner` keeps allocated if there is one.

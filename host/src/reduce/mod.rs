@@ -52,6 +52,7 @@
 
 mod axes;
 mod calls;
+mod chunks;
 mod exact_sums;
 mod geometry;
 mod inputs;

@@ -45,7 +45,7 @@ def take_calls():
     LOGGED[0] += length.value
     calls = []
     for line in text.splitlines():
-        function, context, stream, mode, code = line.split()
+        function, context, stream, _, mode, code = line.split()
         stream = None if stream == "-" else int(stream)
         calls.append(Call(function, int(context), stream, mode == "2", int(code)))
     return calls

@@ -9,26 +9,28 @@ use super::{CAPTURE_MODE, Code, current_context};
 static LOG: Mutex<String> = Mutex::new(String::new());
 
 /// Makes a call, logs it, and returns its result as CUDA does.
-pub fn call(function: &str, stream: Option<u64>, work: impl FnOnce() -> Code) -> u32 {
+pub fn call(function: &str, stream: Option<u64>, event: Option<u64>, work: impl FnOnce() -> Code) -> u32 {
     let (context, capture_mode) = (current_context(), CAPTURE_MODE.get());
     let code = work().err().unwrap_or(0);
-    let stream = stream.map_or("-".to_owned(), |stream| stream.to_string());
-    writeln!(LOG.lock().unwrap(), "{function} {context} {stream} {capture_mode} {code}").unwrap();
+    let [stream, event] = [stream, event].map(|handle| handle.map_or("-".to_owned(), |handle| handle.to_string()));
+    writeln!(LOG.lock().unwrap(), "{function} {context} {stream} {event} {capture_mode} {code}").unwrap();
     code
 }
 
 /// Exports functions of CUDA, each of which logs its calls. `in stream` after the parameters says which stream a call
-/// is for: a parameter, or a field of one.
+/// is for: a parameter, or a field of one. `with event` says which event.
 macro_rules! functions {
     ($(
         $(#[$attribute:meta])*
-        fn $name:ident($($argument:tt: $type:ty),* $(,)?) $(in $stream:tt$(.$field:ident)?)? $body:block
+        fn $name:ident($($argument:tt: $type:ty),* $(,)?) $(in $stream:tt$(.$field:ident)?)? $(with $event:ident)?
+        $body:block
     )*) => {$(
         $(#[$attribute])*
         #[unsafe(no_mangle)]
         unsafe extern "system" fn $name($($argument: $type),*) -> u32 {
             let stream = None$(.or(Some($stream$(.$field)?)))?;
-            $crate::log::call(stringify!($name), stream, move || $body)
+            let event = None$(.or(Some($event)))?;
+            $crate::log::call(stringify!($name), stream, event, move || $body)
         }
     )*};
 }

@@ -193,7 +193,7 @@ functions! {
         })
     }
 
-    fn cuStreamWaitEvent(stream: u64, event: u64, _: c_uint) in stream {
+    fn cuStreamWaitEvent(stream: u64, event: u64, _: c_uint) in stream with event {
         with_state(|state| {
             state.check_stream(stream)?;
             // The event may be of another device.
@@ -243,7 +243,7 @@ functions! {
         })
     }
 
-    fn cuEventRecord(event: u64, stream: u64) in stream {
+    fn cuEventRecord(event: u64, stream: u64) in stream with event {
         with_state(|state| {
             state.check_stream(stream)?;
             let of_stream = state.captured(stream);
@@ -264,7 +264,7 @@ functions! {
         })
     }
 
-    fn cuEventSynchronize(event: u64) {
+    fn cuEventSynchronize(event: u64) with event {
         with_state(|state| {
             state.check_capture()?;
             state.get(event).map(|_| ())

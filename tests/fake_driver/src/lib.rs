@@ -120,6 +120,8 @@ pub struct Call {
     pub context: u64,
     /// The stream that the function was called for, if it has one. 0 is the legacy default stream.
     pub stream: Option<u64>,
+    /// The event that was recorded or waited for.
+    pub event: Option<u64>,
     /// Whether the thread's capture mode was relaxed.
     pub is_relaxed: bool,
     /// The result code.
@@ -137,10 +139,10 @@ pub fn take_calls() -> Vec<Call> {
     let text: &'static str = unsafe { std::str::from_utf8_unchecked(std::slice::from_raw_parts(text, length)) };
     let call = |line: &'static str| {
         let words: Vec<&str> = line.split(' ').collect();
-        let [function, context, stream, mode, code] = words[..] else { panic!("`{line}` is not a call") };
+        let [function, context, stream, event, mode, code] = words[..] else { panic!("`{line}` is not a call") };
         let number = |word: &str| word.parse::<u64>().unwrap_or_else(|error| panic!("`{line}`: {error}"));
-        let stream = (stream != "-").then(|| number(stream));
-        Call { function, context: number(context), stream, is_relaxed: mode == "2", code: number(code) as u32 }
+        let [stream, event] = [stream, event].map(|handle| (handle != "-").then(|| number(handle)));
+        Call { function, context: number(context), stream, event, is_relaxed: mode == "2", code: number(code) as u32 }
     };
     text.lines().map(call).collect()
 }

@@ -5,6 +5,7 @@ pub mod by_length;
 pub mod by_shape;
 pub mod calls;
 pub mod cases;
+pub mod chunks;
 pub mod custom;
 pub mod depth;
 pub mod device_library;

@@ -246,6 +246,14 @@ impl Backend for CudaDevice {
         self.stream.synchronize().map_err(failed("copy to the device"))
     }
 
+    unsafe fn start_upload(&self, from: u64, to: u64, bytes: usize) -> Result<(), Error> {
+        let _entered = self.enter_to_wait("upload")?;
+        let from = std::ptr::with_exposed_provenance(from as usize);
+        // SAFETY: as promised by the caller.
+        unsafe { self.shared.driver.cuMemcpyHtoDAsync_v2(to, from, bytes, self.stream.as_inner()) }
+            .map_err(failed("copy to the device"))
+    }
+
     unsafe fn download(&self, from: u64, to: *mut u8, bytes: usize) -> Result<(), Error> {
         let _entered = self.enter_to_wait("download")?;
         // SAFETY: as promised by the caller; `to` lives until the stream is done, below.
@@ -418,6 +426,11 @@ impl Backend for CudaDevice {
         // If another library captures the event's stream, this one joins the capture.
         self.share_stream();
         self.stream.wait_event(event, StreamWaitEventFlags::DEFAULT).map_err(failed("wait for a CUDA event"))
+    }
+
+    fn synchronize_event(&self, event: &Event) -> Result<(), Error> {
+        let _entered = self.enter_unrecorded("wait for a copy")?;
+        event.synchronize().map_err(failed("wait for a CUDA event"))
     }
 
     fn device_id(&self) -> usize {

@@ -1,0 +1,207 @@
+//! Sums on all cores of the host. Each thread reads a chunk and sums it while it is in the thread's cache, so that
+//! reading and summing overlap, and the elements are loaded from memory once.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use warpfold::{Axes, Layout, host};
+
+use super::form::{Form, form};
+use super::states::{Running, Streamed, Totals};
+use super::{Job, Results};
+
+/// The stack of a thread. The threads of a machine with many cores fit in little address space.
+const STACK_BYTES: usize = 1 << 20;
+
+/// The turn of a thread to take the next part of the input. A pipe is read during the turn.
+type Turn<'a> = MutexGuard<'a, usize>;
+
+impl<'a> Job<'a> {
+    /// The results of each operator for the array of these extents at element `first`, appended to `results`.
+    pub fn reduce_on_host<T: Streamed>(
+        &self,
+        first: usize,
+        extents: &[usize],
+        is_reduced: &[bool],
+        results: &mut Results,
+    ) -> anyhow::Result<()> {
+        match form(extents, is_reduced)? {
+            Form::Rows { rows, len } if len <= self.chunk::<T>() => {
+                self.whole_rows::<T>(first, (rows, len), extents, is_reduced, results)
+            }
+            Form::Rows { rows, len } => {
+                let mut each = (0..rows).map(|row| first + row * len);
+                each.try_for_each(|row| self.reduce_on_host::<T>(row, &extents[1..], &is_reduced[1..], results))
+            }
+            Form::Columns { rows, kept, inner } => self.columns::<T>(first, [rows, kept, inner], results),
+        }
+    }
+
+    /// Results of rows that are reduced by themselves, several at a time.
+    fn whole_rows<T: Streamed>(
+        &self,
+        first: usize,
+        (rows, len): (usize, usize),
+        extents: &[usize],
+        is_reduced: &[bool],
+        results: &mut Results,
+    ) -> anyhow::Result<()> {
+        let axes = (0..).zip(is_reduced).filter(|(_, is_reduced)| **is_reduced).map(|(axis, _)| axis);
+        let axes = Axes::from(&axes.collect::<Vec<isize>>()[..]);
+        let at_once = (self.chunk::<T>() / len.max(1)).clamp(1, rows.max(1));
+        let parts: Mutex<Vec<(usize, Results)>> = Mutex::new(Vec::new());
+        self.in_parallel::<T, ()>(rows.div_ceil(at_once), &|| (), &|(), buffer, part, turn| {
+            let range = part * at_once..rows.min((part + 1) * at_once);
+            let elements = &mut buffer[..range.len() * len];
+            self.read(first + range.start * len, elements, turn)?;
+            let layout = Layout::contiguous(&[&[range.len()], &extents[1..]].concat())?;
+            let array = host::View::new(elements, &layout)?;
+            let of_part: Result<Results, _> =
+                self.operators.iter().map(|&operator| T::reduce(operator, &array, &axes)).collect();
+            parts.lock().unwrap_or_else(PoisonError::into_inner).push((part, of_part?));
+            Ok(())
+        })?;
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_unstable_by_key(|(part, _)| *part);
+        for (_, of_part) in parts {
+            results.iter_mut().zip(of_part).for_each(|(all, of_part)| all.extend(of_part));
+        }
+        Ok(())
+    }
+
+    /// Results of an array with the axes `[rows, kept, inner]`, of which the first and the last are reduced.
+    fn columns<T: Streamed>(
+        &self,
+        first: usize,
+        [rows, kept, inner]: [usize; 3],
+        results: &mut Results,
+    ) -> anyhow::Result<()> {
+        let (row, chunk) = (kept * inner, self.chunk::<T>());
+        let states = kept.saturating_mul(Running::<T>::bytes_each(self.kinds)).saturating_mul(self.budget.threads);
+        if kept == 1 || row <= chunk && states <= self.budget.states {
+            return self.by_rows::<T>(first, [rows, kept, inner], results);
+        }
+        let most = self.budget.states / self.budget.threads / Running::<T>::bytes_each(self.kinds);
+        let block = (chunk / inner).min(most).min(kept);
+        self.check_block::<T>(block, [kept, inner])?;
+        self.by_blocks::<T>(first, [rows, kept, inner], block, results)
+    }
+
+    /// Each thread sums some rows, and the sums of all threads are merged.
+    fn by_rows<T: Streamed>(
+        &self,
+        first: usize,
+        [rows, kept, inner]: [usize; 3],
+        results: &mut Results,
+    ) -> anyhow::Result<()> {
+        let len = rows * kept * inner;
+        // The elements of a single result are divided anywhere.
+        let unit = if kept == 1 { 1 } else { kept * inner };
+        let at_once = (self.chunk::<T>() / unit.max(1)).max(1) * unit.max(1);
+        let make = || Running::new(self.kinds, kept, inner);
+        let all = self.in_parallel::<T, Running<T>>(len.div_ceil(at_once), &make, &|running, buffer, part, turn| {
+            let range = part * at_once..len.min((part + 1) * at_once);
+            let elements = &mut buffer[..range.len()];
+            self.read(first + range.start, elements, turn)?;
+            running.add(elements);
+            Ok(())
+        })?;
+        let mut totals = Totals::<T>::new(self.kinds, kept);
+        all.iter().try_for_each(|running| running.merge_into(&mut totals))?;
+        self.append(&totals, results);
+        Ok(())
+    }
+
+    /// Each thread sums some columns of all rows, a contiguous segment of each row.
+    fn by_blocks<T: Streamed>(
+        &self,
+        first: usize,
+        [rows, kept, inner]: [usize; 3],
+        block: usize,
+        results: &mut Results,
+    ) -> anyhow::Result<()> {
+        let parts: Mutex<Vec<(usize, Results)>> = Mutex::new(Vec::new());
+        self.in_parallel::<T, ()>(kept.div_ceil(block), &|| (), &|(), buffer, part, turn| {
+            drop(turn);
+            let columns = part * block..kept.min((part + 1) * block);
+            let mut running = Running::<T>::new(self.kinds, columns.len(), inner);
+            let segment = columns.len() * inner;
+            let at_once = (buffer.len() / segment).max(1);
+            for range in ranges(rows, at_once) {
+                let elements = &mut buffer[..range.len() * segment];
+                for (row, to) in range.zip(elements.chunks_exact_mut(segment)) {
+                    self.read_now(first + (row * kept + columns.start) * inner, to)?;
+                }
+                running.add(elements);
+            }
+            let mut totals = Totals::new(self.kinds, columns.len());
+            running.merge_into(&mut totals)?;
+            let mut of_part = vec![Vec::new(); self.operators.len()];
+            self.append(&totals, &mut of_part);
+            parts.lock().unwrap_or_else(PoisonError::into_inner).push((part, of_part));
+            Ok(())
+        })?;
+        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_unstable_by_key(|(part, _)| *part);
+        for (_, of_part) in parts {
+            results.iter_mut().zip(of_part).for_each(|(all, of_part)| all.extend(of_part));
+        }
+        Ok(())
+    }
+
+    /// Appends the results of each operator.
+    pub fn append<T: Streamed>(&self, totals: &Totals<T>, results: &mut Results) {
+        results.iter_mut().zip(self.operators).for_each(|(all, &operator)| all.extend(totals.values(operator)));
+    }
+
+    /// Reads elements during a thread's turn if they come from a pipe, else after it.
+    fn read<T: Streamed>(&self, first: usize, to: &mut [T], turn: Turn<'_>) -> anyhow::Result<()> {
+        let of_pipe = (!self.source.can_seek()).then_some(turn);
+        self.read_now(first, to)?;
+        drop(of_pipe);
+        Ok(())
+    }
+
+    /// Calls `work` for each part, on some threads, each with a state and a buffer of its own. Returns the states.
+    fn in_parallel<T: Streamed, S: Send>(
+        &self,
+        parts: usize,
+        state: &(dyn Fn() -> S + Sync),
+        work: &(dyn Fn(&mut S, &mut [T], usize, Turn<'_>) -> anyhow::Result<()> + Sync),
+    ) -> anyhow::Result<Vec<S>> {
+        let (next, has_failed) = (Mutex::new(0), AtomicBool::new(false));
+        let worker = || {
+            let mut own = state();
+            let mut buffer = vec![T::default(); self.chunk::<T>()];
+            while !has_failed.load(Ordering::Relaxed) {
+                let mut turn = next.lock().unwrap_or_else(PoisonError::into_inner);
+                let part = *turn;
+                if part >= parts {
+                    break;
+                }
+                *turn += 1;
+                if let Err(error) = work(&mut own, &mut buffer, part, turn) {
+                    has_failed.store(true, Ordering::Relaxed);
+                    return Err(error);
+                }
+            }
+            Ok(own)
+        };
+        thread::scope(|scope| {
+            let others = self.budget.threads.min(parts).saturating_sub(1);
+            let spawn = |_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, worker);
+            // Fewer threads take the parts of those that cannot be started.
+            let spawned: Vec<_> = (0..others).map_while(|number| spawn(number).ok()).collect();
+            let mut all = vec![worker()];
+            all.extend(spawned.into_iter().map(|thread| thread.join().expect("the worker does not panic")));
+            all.into_iter().collect()
+        })
+    }
+}
+
+/// The ranges of `0..len`, of `each` but for the last.
+pub fn ranges(len: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..len).step_by(each).map(move |first| first..len.min(first + each))
+}

@@ -1,0 +1,129 @@
+//! The order of copies and kernels of chunks, by the log of the fake driver.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+
+use fake_driver::{Call, in_child, report, take_calls};
+use test_support::TEST_KERNELS;
+use warpfold::{Error, Gpu};
+
+use crate::LAUNCH;
+
+/// The copy, or the kernel, of the chunk of this number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Work {
+    Copy(usize),
+    Kernel(usize),
+}
+
+/// The work that is known to be done.
+type Done = BTreeSet<Work>;
+
+/// What is done before a copy or a kernel begins: on the host, which has filled the buffer, and in its stream.
+struct Begun {
+    work: Work,
+    host: Done,
+    stream: Done,
+}
+
+/// The copies and kernels of calls, each with what the streams, events and waits say is done before it.
+fn in_order(calls: &[Call]) -> Vec<Begun> {
+    let (mut host, mut begun) = (Done::new(), Vec::new());
+    let (mut streams, mut events) = (BTreeMap::<u64, Done>::new(), BTreeMap::<u64, Done>::new());
+    let (mut copies, mut kernels) = (0.., 0..);
+    for call in calls {
+        let stream = streams.entry(call.stream.unwrap_or(u64::MAX)).or_default();
+        // Work that is started comes after what the host knows to be done.
+        stream.extend(&host);
+        let mut begin = |work| {
+            begun.push(Begun { work, host: host.clone(), stream: stream.clone() });
+            stream.insert(work);
+        };
+        match call.function {
+            "cuMemcpyHtoDAsync_v2" => begin(Work::Copy(copies.next().unwrap())),
+            LAUNCH => begin(Work::Kernel(kernels.next().unwrap())),
+            "cuEventRecord" => drop(events.insert(call.event.unwrap(), stream.clone())),
+            "cuStreamWaitEvent" => stream.extend(&events[&call.event.unwrap()]),
+            "cuEventSynchronize" => host.extend(&events[&call.event.unwrap()]),
+            "cuStreamSynchronize" => host.extend(&*stream),
+            _ => {}
+        }
+    }
+    begun
+}
+
+/// Verifies the order of chunks, of which each two share a buffer.
+fn verify(calls: &[Call], chunks: usize) {
+    let begun = in_order(calls);
+    assert_eq!(begun.len(), 2 * chunks, "a copy and a kernel for each chunk: {calls:?}");
+    for Begun { work, host, stream } in begun {
+        match work {
+            Work::Kernel(chunk) => assert!(stream.contains(&Work::Copy(chunk)), "{work:?} before its copy is done"),
+            Work::Copy(chunk) => {
+                if let Some(last) = chunk.checked_sub(2) {
+                    assert!(host.contains(&Work::Copy(last)), "the host has filled the buffer of {work:?} too early");
+                    assert!(stream.contains(&Work::Kernel(last)), "{work:?} overwrites what a kernel may read");
+                }
+                if let Some(previous) = chunk.checked_sub(1) {
+                    assert!(!stream.contains(&Work::Kernel(previous)), "{work:?} waits for the kernel before");
+                    assert!(!host.contains(&Work::Copy(previous)), "the host waits for the copy before {work:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn copies_and_kernels_wait_for_each_other() {
+    in_child!("chunks::copies_and_kernels_wait_for_each_other", fake_driver::path());
+    let gpu = Gpu::with_libraries(0, &[&TEST_KERNELS]).unwrap();
+    let mut sums = gpu.exact_sums::<f32>(1).unwrap();
+    let mut buffers = gpu.staging_buffers::<f32>(100).unwrap();
+    take_calls();
+    for len in [100, 5, 100, 1, 7, 100, 100] {
+        buffers.next_buffer().unwrap().submit(len, |chunk| sums.add(chunk, 0)).unwrap();
+    }
+    verify(&take_calls(), 7);
+    // Also after an error of the work, some of which may have been started.
+    for i in 0..5 {
+        let started = buffers.next_buffer().unwrap().submit(9, |chunk| {
+            sums.add(chunk, 0)?;
+            if i % 2 == 0 { Err(Error::Forked) } else { Ok(()) }
+        });
+        assert_eq!(started.is_err(), i % 2 == 0);
+    }
+    let calls = take_calls();
+    // The first two of these use the buffers of chunks above.
+    let second = in_order(&calls).iter().position(|begun| begun.work == Work::Copy(2)).unwrap();
+    assert_eq!(second, 4);
+    verify_without_first_waits(&calls, 5);
+}
+
+/// [`verify`] where the first waits are for events of earlier calls.
+fn verify_without_first_waits(calls: &[Call], chunks: usize) {
+    let recorded: BTreeSet<u64> =
+        calls.iter().filter(|call| call.function == "cuEventRecord").filter_map(|call| call.event).collect();
+    let is_known = |call: &&Call| call.event.is_none_or(|event| recorded.contains(&event));
+    verify(&calls.iter().filter(is_known).copied().collect::<Vec<_>>(), chunks);
+}
+
+#[test]
+fn chunks_are_summed_in_two_buffers() {
+    in_child!("chunks::chunks_are_summed_in_two_buffers", fake_driver::path());
+    let gpu = Gpu::with_libraries(0, &[&TEST_KERNELS]).unwrap();
+    gpu.sum_chunks([Ok([0.0_f32])]).unwrap();
+    let before = report();
+    take_calls();
+    // Each fills a buffer of 16 MiB.
+    let chunk = vec![0.0_f32; 4 << 20];
+    gpu.sum_chunks((0..5).map(|_| Ok(&chunk))).unwrap();
+    let calls = take_calls();
+    verify(&calls, 5);
+    let count = |function: &str| calls.iter().filter(|call| call.function == function).count();
+    assert_eq!((count("cuMemAllocHost_v2"), count("cuMemFreeHost")), (2, 2));
+    // A chunk that cannot be read, while copies and kernels run.
+    let failing = (0..4).map(|i| if i < 3 { Ok(&chunk) } else { Err(io::ErrorKind::TimedOut.into()) });
+    let error = gpu.sum_chunks(failing).unwrap_err();
+    assert!(matches!(error, Error::Chunk { index: 3, .. }), "{error}");
+    assert_eq!(report(), before, "what the sums have used is freed");
+}
