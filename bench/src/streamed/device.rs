@@ -109,12 +109,11 @@ where
                     let input = ArrayView::new(chunk, &layout)?;
                     let output = output.view_mut().slice(range.start * each, range.len() * each)?;
                     let output = ArrayViewMut::new(output, &Layout::contiguous(&kept)?)?;
-                    let axes = reduced.clone();
                     match operator {
-                        Operator::Sum => gpu.reduce_into(Sum, input, axes, output)?,
-                        Operator::Mean => gpu.reduce_into(Mean, input, axes, output)?,
-                        Operator::SumOfSquares => gpu.reduce_into(SumOfSquares, input, axes, output)?,
-                        Operator::Norm => gpu.reduce_into(Norm, input, axes, output)?,
+                        Operator::Sum => gpu.reduce_into(Sum, input, reduced, output)?,
+                        Operator::Mean => gpu.reduce_into(Mean, input, reduced, output)?,
+                        Operator::SumOfSquares => gpu.reduce_into(SumOfSquares, input, reduced, output)?,
+                        Operator::Norm => gpu.reduce_into(Norm, input, reduced, output)?,
                         _ => unreachable!("refused before"),
                     }
                 }
@@ -147,7 +146,7 @@ where
             false => (capacity / inner).min(most).min(kept),
         };
         if block < kept {
-            job.check_block::<T>(block, [kept, inner])?;
+            job.check_block(block, [kept, inner])?;
         }
         for columns in ranges(kept, block.max(1)) {
             let mut states = States::<T>::new(self.gpu, job.kinds, columns.len())?;

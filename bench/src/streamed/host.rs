@@ -18,7 +18,29 @@ const STACK_BYTES: usize = 1 << 20;
 /// The turn of a thread to take the next part of the input. A pipe is read during the turn.
 type Turn<'a> = MutexGuard<'a, usize>;
 
-impl<'a> Job<'a> {
+/// The work for a part of the input, by its number, with a thread's state and buffer.
+type Work<'a, S, T> = &'a (dyn Fn(&mut S, &mut [T], usize, Turn<'_>) -> anyhow::Result<()> + Sync);
+
+/// The results of parts, with the numbers of the parts.
+#[derive(Default)]
+struct Parts(Mutex<Vec<(usize, Results)>>);
+
+impl Parts {
+    fn push(&self, part: usize, of_part: Results) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push((part, of_part));
+    }
+
+    /// Appends the results of all parts, in order.
+    fn append_to(self, results: &mut Results) {
+        let mut parts = self.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        parts.sort_unstable_by_key(|(part, _)| *part);
+        for (_, of_part) in parts {
+            results.iter_mut().zip(of_part).for_each(|(all, of_part)| all.extend(of_part));
+        }
+    }
+}
+
+impl Job<'_> {
     /// The results of each operator for the array of these extents at element `first`, appended to `results`.
     pub fn reduce_on_host<T: Streamed>(
         &self,
@@ -51,7 +73,7 @@ impl<'a> Job<'a> {
         let axes = (0..).zip(is_reduced).filter(|(_, is_reduced)| **is_reduced).map(|(axis, _)| axis);
         let axes = Axes::from(&axes.collect::<Vec<isize>>()[..]);
         let at_once = (self.chunk::<T>() / len.max(1)).clamp(1, rows.max(1));
-        let parts: Mutex<Vec<(usize, Results)>> = Mutex::new(Vec::new());
+        let parts = Parts::default();
         self.in_parallel::<T, ()>(rows.div_ceil(at_once), &|| (), &|(), buffer, part, turn| {
             let range = part * at_once..rows.min((part + 1) * at_once);
             let elements = &mut buffer[..range.len() * len];
@@ -60,14 +82,10 @@ impl<'a> Job<'a> {
             let array = host::View::new(elements, &layout)?;
             let of_part: Result<Results, _> =
                 self.operators.iter().map(|&operator| T::reduce(operator, &array, &axes)).collect();
-            parts.lock().unwrap_or_else(PoisonError::into_inner).push((part, of_part?));
+            parts.push(part, of_part?);
             Ok(())
         })?;
-        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        parts.sort_unstable_by_key(|(part, _)| *part);
-        for (_, of_part) in parts {
-            results.iter_mut().zip(of_part).for_each(|(all, of_part)| all.extend(of_part));
-        }
+        parts.append_to(results);
         Ok(())
     }
 
@@ -85,7 +103,7 @@ impl<'a> Job<'a> {
         }
         let most = self.budget.states / self.budget.threads / Running::<T>::bytes_each(self.kinds);
         let block = (chunk / inner).min(most).min(kept);
-        self.check_block::<T>(block, [kept, inner])?;
+        self.check_block(block, [kept, inner])?;
         self.by_blocks::<T>(first, [rows, kept, inner], block, results)
     }
 
@@ -122,7 +140,7 @@ impl<'a> Job<'a> {
         block: usize,
         results: &mut Results,
     ) -> anyhow::Result<()> {
-        let parts: Mutex<Vec<(usize, Results)>> = Mutex::new(Vec::new());
+        let parts = Parts::default();
         self.in_parallel::<T, ()>(kept.div_ceil(block), &|| (), &|(), buffer, part, turn| {
             drop(turn);
             let columns = part * block..kept.min((part + 1) * block);
@@ -140,14 +158,10 @@ impl<'a> Job<'a> {
             running.merge_into(&mut totals)?;
             let mut of_part = vec![Vec::new(); self.operators.len()];
             self.append(&totals, &mut of_part);
-            parts.lock().unwrap_or_else(PoisonError::into_inner).push((part, of_part));
+            parts.push(part, of_part);
             Ok(())
         })?;
-        let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
-        parts.sort_unstable_by_key(|(part, _)| *part);
-        for (_, of_part) in parts {
-            results.iter_mut().zip(of_part).for_each(|(all, of_part)| all.extend(of_part));
-        }
+        parts.append_to(results);
         Ok(())
     }
 
@@ -169,7 +183,7 @@ impl<'a> Job<'a> {
         &self,
         parts: usize,
         state: &(dyn Fn() -> S + Sync),
-        work: &(dyn Fn(&mut S, &mut [T], usize, Turn<'_>) -> anyhow::Result<()> + Sync),
+        work: Work<'_, S, T>,
     ) -> anyhow::Result<Vec<S>> {
         let (next, has_failed) = (Mutex::new(0), AtomicBool::new(false));
         let worker = || {

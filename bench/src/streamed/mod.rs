@@ -126,7 +126,7 @@ impl Job<'_> {
     }
 
     /// Refuses a block of columns that cannot be read: it is empty, or the file is a pipe.
-    fn check_block<T>(&self, block: usize, [kept, inner]: [usize; 2]) -> anyhow::Result<()> {
+    fn check_block(&self, block: usize, [kept, inner]: [usize; 2]) -> anyhow::Result<()> {
         let shown = &self.source.shown;
         ensure!(
             block > 0,
