@@ -43,8 +43,9 @@ fn in_order(calls: &[Call]) -> Vec<Begun> {
             "cuMemcpyHtoDAsync_v2" => begin(Work::Copy(copies.next().unwrap())),
             LAUNCH => begin(Work::Kernel(kernels.next().unwrap())),
             "cuEventRecord" => drop(events.insert(call.event.unwrap(), stream.clone())),
-            "cuStreamWaitEvent" => stream.extend(&events[&call.event.unwrap()]),
-            "cuEventSynchronize" => host.extend(&events[&call.event.unwrap()]),
+            // An event of earlier calls is after none of this work.
+            "cuStreamWaitEvent" => stream.extend(events.get(&call.event.unwrap()).into_iter().flatten()),
+            "cuEventSynchronize" => host.extend(events.get(&call.event.unwrap()).into_iter().flatten()),
             "cuStreamSynchronize" => host.extend(&*stream),
             _ => {}
         }
@@ -53,23 +54,35 @@ fn in_order(calls: &[Call]) -> Vec<Begun> {
 }
 
 /// Verifies the order of chunks, of which each two share a buffer.
-fn verify(calls: &[Call], chunks: usize) {
+fn verify(calls: &[Call], chunks: usize) -> Result<(), String> {
     let begun = in_order(calls);
-    assert_eq!(begun.len(), 2 * chunks, "a copy and a kernel for each chunk: {calls:?}");
+    if begun.len() != 2 * chunks {
+        return Err(format!("a copy and a kernel for each of {chunks} chunks: {calls:?}"));
+    }
     for Begun { work, host, stream } in begun {
-        match work {
-            Work::Kernel(chunk) => assert!(stream.contains(&Work::Copy(chunk)), "{work:?} before its copy is done"),
-            Work::Copy(chunk) => {
-                if let Some(last) = chunk.checked_sub(2) {
-                    assert!(host.contains(&Work::Copy(last)), "the host has filled the buffer of {work:?} too early");
-                    assert!(stream.contains(&Work::Kernel(last)), "{work:?} overwrites what a kernel may read");
-                }
-                if let Some(previous) = chunk.checked_sub(1) {
-                    assert!(!stream.contains(&Work::Kernel(previous)), "{work:?} waits for the kernel before");
-                    assert!(!host.contains(&Work::Copy(previous)), "the host waits for the copy before {work:?}");
-                }
-            }
-        }
+        let is_wrong = match work {
+            Work::Kernel(chunk) if !stream.contains(&Work::Copy(chunk)) => "begins before its copy is done",
+            Work::Copy(chunk @ 2..) if !host.contains(&Work::Copy(chunk - 2)) => "is of a buffer filled too early",
+            Work::Copy(chunk @ 2..) if !stream.contains(&Work::Kernel(chunk - 2)) => "overwrites what a kernel reads",
+            Work::Copy(chunk @ 1..) if stream.contains(&Work::Kernel(chunk - 1)) => "waits for the kernel before",
+            Work::Copy(chunk @ 1..) if host.contains(&Work::Copy(chunk - 1)) => "waits for the copy before",
+            Work::Copy(_) | Work::Kernel(_) => continue,
+        };
+        return Err(format!("{work:?} {is_wrong}"));
+    }
+    Ok(())
+}
+
+/// Verifies calls of several chunks, and that they are wrong without any one kind of their waits.
+fn verify_with_counter_proof(calls: &[Call], chunks: usize) {
+    verify(calls, chunks).unwrap();
+    let streams: BTreeSet<_> = calls.iter().filter_map(|call| call.stream).collect();
+    assert_eq!(streams.len(), 2, "a stream for copies, and one for kernels");
+    let waits = streams.into_iter().map(|stream| ("cuStreamWaitEvent", Some(stream)));
+    for (function, stream) in waits.chain([("cuEventSynchronize", None)]) {
+        let is_kept = |call: &&Call| (call.function, call.stream) != (function, stream);
+        let without: Vec<Call> = calls.iter().filter(is_kept).copied().collect();
+        assert!(verify(&without, chunks).is_err(), "{function} for {stream:?} is missed by nothing");
     }
 }
 
@@ -83,7 +96,7 @@ fn copies_and_kernels_wait_for_each_other() {
     for len in [100, 5, 100, 1, 7, 100, 100] {
         buffers.next_buffer().unwrap().submit(len, |chunk| sums.add(chunk, 0)).unwrap();
     }
-    verify(&take_calls(), 7);
+    verify_with_counter_proof(&take_calls(), 7);
     // Also after an error of the work, some of which may have been started.
     for i in 0..5 {
         let started = buffers.next_buffer().unwrap().submit(9, |chunk| {
@@ -92,19 +105,7 @@ fn copies_and_kernels_wait_for_each_other() {
         });
         assert_eq!(started.is_err(), i % 2 == 0);
     }
-    let calls = take_calls();
-    // The first two of these use the buffers of chunks above.
-    let second = in_order(&calls).iter().position(|begun| begun.work == Work::Copy(2)).unwrap();
-    assert_eq!(second, 4);
-    verify_without_first_waits(&calls, 5);
-}
-
-/// [`verify`] where the first waits are for events of earlier calls.
-fn verify_without_first_waits(calls: &[Call], chunks: usize) {
-    let recorded: BTreeSet<u64> =
-        calls.iter().filter(|call| call.function == "cuEventRecord").filter_map(|call| call.event).collect();
-    let is_known = |call: &&Call| call.event.is_none_or(|event| recorded.contains(&event));
-    verify(&calls.iter().filter(is_known).copied().collect::<Vec<_>>(), chunks);
+    verify_with_counter_proof(&take_calls(), 5);
 }
 
 #[test]
@@ -118,7 +119,7 @@ fn chunks_are_summed_in_two_buffers() {
     let chunk = vec![0.0_f32; 4 << 20];
     gpu.sum_chunks((0..5).map(|_| Ok(&chunk))).unwrap();
     let calls = take_calls();
-    verify(&calls, 5);
+    verify_with_counter_proof(&calls, 5);
     let count = |function: &str| calls.iter().filter(|call| call.function == function).count();
     assert_eq!((count("cuMemAllocHost_v2"), count("cuMemFreeHost")), (2, 2));
     // A chunk that cannot be read, while copies and kernels run.
