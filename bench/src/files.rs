@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
+use tempfile::{Builder, NamedTempFile};
 
 use crate::interrupt::Temporary;
 
@@ -50,8 +51,17 @@ pub fn write(
     check_writable(path)?;
     let write = || {
         let path = target(path);
-        let mut file = temporary(&path)?;
-        contents(file.as_file_mut())?;
+        let file = match unnamed::create_in(folder_of(&path)) {
+            Some(mut file) => {
+                contents(&mut file)?;
+                temporary(&path, |builder, folder| builder.make_in(folder, |name| unnamed::name(&file, name)))?
+            }
+            None => {
+                let mut file = temporary(&path, |builder, folder| builder.tempfile_in(folder))?;
+                contents(file.as_file_mut())?;
+                file
+            }
+        };
         file.rename(|file| match existing {
             Existing::Replace => file.persist(path),
             Existing::Keep => file.persist_noclobber(path),
@@ -67,11 +77,59 @@ fn target(path: &Path) -> PathBuf {
 }
 
 /// A temporary file next to `path`, with the permissions of any new file, which is renamed when it is complete.
-fn temporary(path: &Path) -> io::Result<Temporary> {
-    let mut builder = tempfile::Builder::new();
+fn temporary(
+    path: &Path,
+    create: impl FnOnce(&Builder<'_, '_>, &Path) -> io::Result<NamedTempFile>,
+) -> io::Result<Temporary> {
+    let mut builder = Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-    Temporary::create(|| builder.tempfile_in(folder_of(path)))
+    Temporary::create(|| create(&builder, folder_of(path)))
+}
+
+/// Files that have no name while they are written, so that nothing is left of one if the program is killed.
+#[cfg(target_os = "linux")]
+mod unnamed {
+    use std::fs::{File, OpenOptions};
+    use std::io;
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    use std::path::{Path, PathBuf};
+
+    use rustix::fs::{AtFlags, CWD, OFlags, linkat};
+
+    /// Creates a file, which is none where the file system has no files without names.
+    pub fn create_in(folder: &Path) -> Option<File> {
+        let flags = OFlags::TMPFILE.bits().cast_signed();
+        let file = OpenOptions::new().read(true).write(true).custom_flags(flags).open(folder).ok()?;
+        path_of(&file).exists().then_some(file)
+    }
+
+    /// Gives the file a name that no other file has.
+    pub fn name(file: &File, name: &Path) -> io::Result<File> {
+        linkat(CWD, path_of(file), CWD, name, AtFlags::SYMLINK_FOLLOW)?;
+        file.try_clone()
+    }
+
+    fn path_of(file: &File) -> PathBuf {
+        format!("/proc/self/fd/{}", file.as_raw_fd()).into()
+    }
+}
+
+/// Other systems have no such files.
+#[cfg(not(target_os = "linux"))]
+mod unnamed {
+    use std::fs::File;
+    use std::io;
+    use std::path::Path;
+
+    pub fn create_in(_: &Path) -> Option<File> {
+        None
+    }
+
+    pub fn name(_: &File, _: &Path) -> io::Result<File> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
 }
 
 fn folder_of(path: &Path) -> &Path {
