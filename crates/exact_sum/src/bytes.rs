@@ -7,7 +7,7 @@
 //! | 0 to 3 | `xsum` |
 //! | 4 | the version, 1 |
 //! | 5 | the element type: 1 `f16`, 2 `bf16`, 3 `f32`, 4 `f64`; plus 16 for sums of products |
-//! | 6 | non-finite elements: 1 NaN, 2 infinity, 4 negative infinity; NaN excludes the others |
+//! | 6 | non-finite elements: 1 NaN, or infinities of both signs; else 2 infinity, 4 negative infinity |
 //! | 7 | 0 |
 //! | 8 to 15 | the number of elements |
 //! | from 16 | the sum in two's complement, in units of the smallest number or its square; 0 if it is not finite |
