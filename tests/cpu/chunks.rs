@@ -5,6 +5,7 @@ use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use test_support::chunks;
 use test_support::exact::{Data, Exact, numbers};
+use test_support::one_hash;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::{Gpu, SimtOptions};
 
@@ -56,4 +57,16 @@ fn sums_on_the_host_do_not_depend_on_chunks() {
         of::<f16>(len);
         of::<bf16>(len);
     }
+}
+
+/// The same bits by every way, which are those of Python's fractions.
+#[test]
+fn every_way_in_the_executor_has_one_hash() {
+    one_hash::on_device(&unchecked(), one_hash::LEAST).unwrap();
+}
+
+#[test]
+fn every_way_on_the_host_has_one_hash() {
+    one_hash::on_host(one_hash::LEAST).unwrap();
+    one_hash::on_host(one_hash::MOST).unwrap();
 }

@@ -24,6 +24,7 @@ use test_support::calls::Calls;
 use test_support::cases;
 use test_support::chunks;
 use test_support::exact::Data;
+use test_support::one_hash;
 use test_support::pairs;
 use test_support::reductions::{PAIRS, dots, large as large_inputs, planned_for_other_devices};
 use test_support::shape::Shape;
@@ -284,6 +285,13 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
                 chunks::chunks_of::<f32>(gpu, Data::AnyFinite, (1 << 25) + 5, chunk, &mut source)?;
             }
             Ok(chunks::chunks_of::<f64>(gpu, Data::AnyFinite, (1 << 24) + 5, Some(1 << 23), &mut source)?)
+        }),
+    );
+    add(
+        "one hash by every way".into(),
+        Box::new(|gpu| {
+            one_hash::on_device(gpu, one_hash::LEAST)?;
+            if is_sanitized() { Ok(()) } else { Ok(one_hash::on_device(gpu, one_hash::MOST)?) }
         }),
     );
     add(

@@ -15,6 +15,7 @@ pub mod exact_edges;
 pub mod exact_sums;
 pub mod exact_words;
 pub mod large_transposes;
+pub mod one_hash;
 pub mod order;
 pub mod pairs;
 pub mod reductions;
