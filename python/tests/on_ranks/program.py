@@ -5,12 +5,17 @@ Every rank makes the whole array from a seed, takes its shard, and compares each
 """
 
 import math
+import pathlib
 import sys
 
 import ml_dtypes
 import numpy as np
 import warpfold as wf
 import warpfold.distributed as wfd
+
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1]))
+
+import hashes
 
 KIND, DEVICE = sys.argv[1], (sys.argv[2:] or ["cpu"])[0]
 
@@ -77,6 +82,16 @@ def data(dtype, shape, seed):
     rng = np.random.default_rng(seed)
     x = np.ldexp(rng.uniform(-1, 1, shape), rng.integers(-12 if dtype == "float16" else -60, 13, shape))
     return x.astype(dtype)
+
+
+def check_one_hash():
+    """The results of fractions, which every other way has, too."""
+    for name in hashes.DTYPES:
+        part = shard(hashes.numbers(name), 15)
+        hashes.check(name, [on_host(f(part, group=GROUP)) for f in (wfd.sum, wfd.mean, wfd.norm)])
+        states = [wf.ExactSum(part), wf.ExactSumOfSquares(part)]
+        sums, squares = (wfd.all_reduce(of_part, GROUP) for of_part in states)
+        hashes.check_states(name, sums, squares)
 
 
 def check_sums():
@@ -245,6 +260,7 @@ def check_graph(all_reduce):
         assert x.tolist() == [factor * RANKS**2 / 2] * 1000
 
 
+check_one_hash()
 check_sums()
 check_extremes()
 check_states()
