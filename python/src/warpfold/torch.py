@@ -267,7 +267,8 @@ def all_reduce(x, group=None):
     another number of ranks it is the same only if what the ranks have was not rounded before:
     `warpfold.distributed.sum` sums the elements themselves.
 
-    Each rank sends and receives as much as in a ring: 2 (R - 1) / R times the tensor for R ranks. As with
+    Each rank sends and receives as much as in a ring: 2 (R - 1) / R times the tensor for R ranks. It needs memory for
+    another such tensor, and for two if the tensor has gaps or R does not divide its number of elements. As with
     `torch.distributed.all_reduce`, the tensors of all ranks have the same dtype and number of elements, which
     TORCH_DISTRIBUTED_DEBUG=DETAIL checks. Integers are summed by `torch.distributed.all_reduce` itself.
 
@@ -290,13 +291,19 @@ def all_reduce(x, group=None):
         ranks, count = dist.get_world_size(group), parts.numel()
         # A slice for each rank, of which the last one may be shorter.
         each = -(-count // ranks)
-        slices = parts.new_zeros(ranks * each)
-        slices[:count] = parts.reshape(-1)
+        in_place = ranks * each == count and parts.is_contiguous() and not (x.is_conj() or x.is_neg())
+        if in_place:
+            slices = parts.view(-1)
+        else:
+            slices = parts.new_zeros(ranks * each)
+            slices[:count] = parts.reshape(-1)
         rows = torch.empty_like(slices)
         # As bytes, because not every backend takes every dtype.
         as_bytes = functools.partial(torch.Tensor.view, dtype=torch.uint8)
         dist.all_to_all_single(as_bytes(rows), as_bytes(slices), group=group)
         sums = wf.sum(rows.view(ranks, each), axis=0)
         dist.all_gather_into_tensor(as_bytes(slices), as_bytes(sums), group=group)
+        if in_place:
+            return x
         parts = slices[:count].view(parts.shape)
         return x.copy_(torch.view_as_complex(parts) if x.is_complex() else parts)

@@ -215,7 +215,8 @@ def check_tensors():
 
     generator = torch.Generator().manual_seed(14)
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64, torch.complex64):
-        for shape in ((1,), (0,), (1000,), (33, 65), (7, 11, 13)):
+        # Lengths that all numbers of ranks divide, that some do, and that none does.
+        for shape in ((1,), (0,), (5040,), (1000,), (33, 65), (7, 11, 13)):
             real = torch.float64 if dtype is torch.float64 else torch.float32
             scale = 12 if dtype is torch.float16 else 40
             parts = torch.randn((RANKS, *shape, 2), generator=generator, dtype=real)
@@ -236,6 +237,11 @@ def check_tensors():
             assert torch.equal(flat.cpu(), expected.reshape(-1)), (dtype, shape)
     x = torch.ones(4, 6, device=DEVICE).t()
     assert warpfold.torch.all_reduce(x).tolist() == [[RANKS] * 4] * 6
+    # What is lazily conjugated or negated.
+    x = torch.full((5040,), 1 + 2j, device=DEVICE)
+    assert warpfold.torch.all_reduce(x.conj()).tolist() == [RANKS * (1 - 2j)] * 5040
+    x = torch.full((5040,), 1 + 2j, device=DEVICE)
+    assert warpfold.torch.all_reduce(x.conj().imag).tolist() == [-2 * RANKS] * 5040
     x = torch.full((5,), 2, device=DEVICE)
     assert warpfold.torch.all_reduce(x).tolist() == [2 * RANKS] * 5
     if DEVICE == "cuda" and KIND == "nccl":
