@@ -5,6 +5,10 @@
 #   ./run.sh unpack               unpacks `bench`, `tests/` and the examples, as every other command does first
 #   ./run.sh python               runs the tests of the Python package with the PyTorch, CuPy, JAX and Numba of python3,
 #                                 and measures its table for `cargo xtask tables`
+#   ./run.sh ranks                runs the tests of warpfold.distributed and of warpfold.torch.all_reduce with several
+#                                 ranks, by torchrun, and measures 1, 2, 4 and 8 of them for `cargo xtask tables`.
+#                                 Several share a GPU where there are fewer: over Gloo, or over NCCL if it is 2.30 or
+#                                 later and NCCL_MULTI_RANK_GPU_ENABLE=1. $NCCL names another libnccl.so.2
 #   ./run.sh sanitize [NAME...]   runs the GPU tests, or those whose names contain a NAME, under the four tools of
 #                                 compute-sanitizer (from the CUDA toolkit), one process per processor
 #   ./run.sh tables [NAME...]     measures the tables of docs/benchmarks, or only these runs, in about ten minutes.
@@ -91,6 +95,20 @@ examples() {
     return $failed
 }
 
+# Unpacks the Python package, for every `python3` from here on.
+unpack_python() {
+    [ -d python ] || { echo "this bundle has no Python package: cargo xtask bundle --python adds it" >&2; exit 2; }
+    for package in python/packages/*.whl; do python3 -m zipfile -e "$package" python/site || exit 1; done
+    export PYTHONPATH="$PWD/python/site" PYTHONDONTWRITEBYTECODE=1
+}
+
+# Runs a program with several ranks: the number of ranks, and what torchrun runs.
+ranks() {
+    local count=$1
+    shift
+    LD_PRELOAD=${NCCL:-} timeout 180 torchrun --standalone --nproc-per-node "$count" "$@"
+}
+
 failed=0
 case "${1:-all}" in
 all)
@@ -155,9 +173,7 @@ tables)
     ls -l "$folder"
     ;;
 python)
-    [ -d python ] || { echo "this bundle has no Python package: cargo xtask bundle --python adds it" >&2; exit 2; }
-    for package in python/packages/*.whl; do python3 -m zipfile -e "$package" python/site || exit 1; done
-    export PYTHONPATH="$PWD/python/site" PYTHONDONTWRITEBYTECODE=1
+    unpack_python
     for tests in gpu_tests torch_tests; do
         echo "== $tests"
         python3 -m pytest -q -p no:cacheprovider "python/$tests" || failed=1
@@ -166,9 +182,31 @@ python)
     mkdir -p "$folder"
     python3 python/benchmarks/measure.py >"$folder/python.json" || failed=1
     ;;
+ranks)
+    unpack_python
+    # One thread each, because many ranks share the cores.
+    export OMP_NUM_THREADS=1 WARPFOLD_THREADS=1 WARPFOLD_COMMIT=$(cat commit 2>/dev/null || echo unknown)
+    folder=${TABLES:-tables}
+    mkdir -p "$folder"
+    gpus=$(nvidia-smi --list-gpus | wc -l)
+    for count in 1 2 3 4 7 8; do
+        engines="gloo"
+        [ "$count" -gt "$gpus" ] && [ "${NCCL_MULTI_RANK_GPU_ENABLE:-0}" != 1 ] || engines="gloo nccl"
+        for engine in $engines; do
+            echo "== $count ranks, $engine"
+            ranks "$count" python/tests/on_ranks/program.py "$engine" cuda || failed=1
+        done
+        [[ " 1 2 4 8 " == *" $count "* ]] || continue
+        # On a shared GPU only the hash is of interest.
+        [ "$count" -le "$gpus" ] && sizes="" || sizes="--elements 2^20 --mebibytes 16 --runs 1"
+        # shellcheck disable=SC2086 # The options are separate words.
+        ranks "$count" -m warpfold.bench_ranks --backend "${engine:-gloo}" --json "$folder/ranks-$count.json" $sizes ||
+            failed=1
+    done
+    ;;
 unpack) ;;
 *)
-    echo "usage: ./run.sh [unpack | cust | python | sanitize [NAME...] | tables [NAME...]]" >&2
+    echo "usage: ./run.sh [unpack | cust | python | ranks | sanitize [NAME...] | tables [NAME...]]" >&2
     exit 2
     ;;
 esac

@@ -23,3 +23,22 @@ except ImportError as error:
     print(error)
 """
     assert printed(script) == "warpfold.torch needs PyTorch: install the package torch\n"
+
+
+def test_the_benchmark_of_ranks_helps_and_refuses():
+    """It runs on a GPU machine alone: see `ranks` in xtask/run.sh."""
+
+    def run(*arguments):
+        command = [sys.executable, "-m", "warpfold.bench_ranks", *arguments]
+        return subprocess.run(command, capture_output=True, text=True, check=False)
+
+    helped = run("--help")
+    assert helped.returncode == 0 and "torchrun --standalone --nproc-per-node 2" in helped.stdout
+    for arguments, message in (
+        ([], "start it with torchrun"),
+        (["--mebibytes", "1.5"], "--mebibytes takes whole numbers"),
+        (["--runs", "0"], "are at least 1"),
+        (["--elements", "many"], "no number such as 1000 or 2^30"),
+    ):
+        refused = run(*arguments)
+        assert refused.returncode == 2 and message in refused.stderr, refused.stderr

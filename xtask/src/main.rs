@@ -156,7 +156,8 @@ Copy the folder to the GPU machine. There, run in it:
   ./run.sh           the tests, the examples and the benchmark
   ./run.sh tables    the measurements of docs/benchmarks, as JSON for `cargo xtask tables`
   ./run.sh sanitize  the GPU tests under compute-sanitizer
-  ./run.sh python    the tests of the Python package with PyTorch, CuPy, JAX and Numba, if the bundle has it")]
+  ./run.sh python    the tests of the Python package with PyTorch, CuPy, JAX and Numba, if the bundle has it
+  ./run.sh ranks     the tests of sums over ranks of torchrun, which may share a GPU, and their benchmark")]
     Bundle {
         /// The architectures, separated by commas; a GPU runs PTX for its own and for older architectures
         #[arg(long, value_delimiter = ',', default_value = "sm_90")]

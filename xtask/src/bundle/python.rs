@@ -12,6 +12,9 @@ use crate::{python, workspace};
 /// machine's own.
 const FOLDERS: [&str; 3] = ["benchmarks", "gpu_tests", "torch_tests"];
 
+/// What `run.sh ranks` runs besides, all in one folder, by paths in the checkout.
+const OF_RANKS: [&str; 3] = ["python/tests/hashes.py", "tests/cases/one_hash.py", "tests/cases/one_hash.txt"];
+
 /// What the tests need and a GPU machine may lack.
 const PACKAGES: [&str; 2] = ["pytest", "hypothesis"];
 
@@ -25,6 +28,12 @@ pub fn add(bundle: &Path, version: &str) -> anyhow::Result<()> {
     fs::copy(&wheel, packages.join(name)).with_context(|| format!("cannot copy `{}`", wheel.display()))?;
     for name in FOLDERS {
         super::copy_folder(&workspace::root().join("python").join(name), &folder.join(name))?;
+    }
+    let (root, tests) = (workspace::root(), folder.join("tests"));
+    super::copy_folder(&root.join("python/tests/on_ranks"), &tests.join("on_ranks"))?;
+    for file in OF_RANKS.map(|path| root.join(path)) {
+        let name = file.file_name().context("the file has no name")?;
+        fs::copy(&file, tests.join(name)).with_context(|| format!("cannot copy `{}`", file.display()))?;
     }
     let mut pip = Command::new(python::oldest()?);
     pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--only-binary=:all:"]);

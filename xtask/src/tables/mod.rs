@@ -3,6 +3,7 @@
 mod markdown;
 mod page;
 mod python;
+mod ranks;
 mod runs;
 
 use std::fs;
@@ -23,7 +24,8 @@ const MAX_NAMED: usize = 16;
 const MAX_COLUMNS: usize = 120;
 
 /// Writes `docs/benchmarks/DEVICE.md` from a folder of JSON files. If the folder has the run `data`, also writes
-/// `DEVICE-data.md`, with exact sums by the kind of data; if it has the run `python`, also writes `python.md`.
+/// `DEVICE-data.md`, with exact sums by the kind of data; if it has the run `python`, also writes `python.md`;
+/// and of the runs `ranks-1`, `ranks-2` and so on, `ranks.md`.
 pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
     let is_name =
         !device.is_empty() && device.bytes().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-');
@@ -40,6 +42,7 @@ pub fn run(device: &str, folder: &Path) -> anyhow::Result<()> {
 fn pages(device: &str, folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
     let (of_data, runs): (Vec<_>, Vec<_>) = runs::read(folder)?.into_iter().partition(|run| run.name == "data");
     let (of_python, runs): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.name == "python");
+    let (of_ranks, runs): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| run.name.starts_with("ranks-"));
     let mut pages = Vec::new();
     if !runs.is_empty() {
         pages.push((format!("{device}.md"), page(device, &runs)?));
@@ -49,6 +52,9 @@ fn pages(device: &str, folder: &Path) -> anyhow::Result<Vec<(String, String)>> {
     }
     for run in of_python {
         pages.push(("python.md".to_owned(), check_columns(python::write(&run)?)?));
+    }
+    if !of_ranks.is_empty() {
+        pages.push(("ranks.md".to_owned(), check_columns(ranks::write(&of_ranks)?)?));
     }
     Ok(pages)
 }

@@ -1,5 +1,5 @@
 //! The JSON file of a run: a report of `bench`, and what `run.sh tables` records about the run; or of
-//! `python/benchmarks/measure.py`.
+//! `python/benchmarks/measure.py` or `python -m warpfold.bench_ranks`.
 
 use std::fs;
 use std::path::Path;
@@ -194,7 +194,7 @@ impl Run {
 }
 
 /// The names of the runs, in the order of the page.
-pub const NAMES: [&str; 11] = [
+pub const NAMES: [&str; 15] = [
     "sums",
     "pairwise",
     "operators",
@@ -206,6 +206,10 @@ pub const NAMES: [&str; 11] = [
     "ladders",
     "calls",
     "python",
+    "ranks-1",
+    "ranks-2",
+    "ranks-4",
+    "ranks-8",
 ];
 
 /// Reads the runs in the folder, in the order of the page.

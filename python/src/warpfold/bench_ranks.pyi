@@ -1,0 +1,7 @@
+from collections.abc import Callable
+from typing import Any
+
+HASHED: int
+CALLS: tuple[tuple[str, Callable[..., Any], Callable[..., Any]], ...]
+
+def main() -> None: ...
