@@ -44,14 +44,6 @@ fn of_nccl(error: NcclError) -> anyhow::Error {
 }
 
 fn main() -> Result<ExitCode> {
-    let gpus = match Gpu::new(0) {
-        Ok(_) => CudaContext::device_count()? as usize,
-        Err(error @ (Error::NoDriver(_) | Error::NoDevice { .. })) => {
-            eprintln!("NCCL needs a CUDA device: {error}");
-            return Ok(ExitCode::from(2));
-        }
-        Err(error) => return Err(error.into()),
-    };
     // SAFETY: it loads a library, whose initializers are those of NCCL.
     if !unsafe { cudarc::nccl::sys::is_culib_present() } {
         eprintln!(
@@ -60,6 +52,14 @@ fn main() -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(2));
     }
+    let gpus = match Gpu::new(0) {
+        Ok(_) => CudaContext::device_count()? as usize,
+        Err(error @ (Error::NoDriver(_) | Error::NoDevice { .. })) => {
+            eprintln!("NCCL needs a CUDA device: {error}");
+            return Ok(ExitCode::from(2));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let ranks: usize = env::args().nth(1).map_or(Ok(gpus), |ranks| ranks.parse())?;
     if !(1..=1024).contains(&ranks) {
         bail!("{ranks} ranks: give 1 to 1024");
