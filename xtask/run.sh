@@ -188,7 +188,7 @@ ranks)
     export OMP_NUM_THREADS=1 WARPFOLD_THREADS=1 WARPFOLD_COMMIT=$(cat commit 2>/dev/null || echo unknown)
     folder=${TABLES:-tables}
     mkdir -p "$folder"
-    gpus=$(nvidia-smi --list-gpus | wc -l)
+    gpus=$(python3 -c 'import torch; print(torch.cuda.device_count())')
     for count in 1 2 3 4 7 8; do
         engines="gloo"
         [ "$count" -gt "$gpus" ] && [ "${NCCL_MULTI_RANK_GPU_ENABLE:-0}" != 1 ] || engines="gloo nccl"

@@ -1,7 +1,7 @@
 //! Files that are written completely or not at all.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Seek};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail, ensure};
@@ -54,7 +54,16 @@ pub fn write(
         let file = match unnamed::create_in(folder_of(&path)) {
             Some(mut file) => {
                 contents(&mut file)?;
-                temporary(&path, |builder, folder| builder.make_in(folder, |name| unnamed::name(&file, name)))?
+                match temporary(&path, |builder, folder| builder.make_in(folder, |name| unnamed::name(&file, name))) {
+                    Ok(named) => named,
+                    // Some file systems have files without names, but give them none later.
+                    Err(_) => {
+                        let mut named = temporary(&path, |builder, folder| builder.tempfile_in(folder))?;
+                        file.rewind()?;
+                        io::copy(&mut file, named.as_file_mut())?;
+                        named
+                    }
+                }
             }
             None => {
                 let mut file = temporary(&path, |builder, folder| builder.tempfile_in(folder))?;

@@ -35,8 +35,8 @@ impl<T: Stored> Buffer<T> {
     }
 
     /// A buffer in host memory, zeroed, of a multiple of 16 bytes that is not 0.
-    pub(crate) fn on_host(backend: &Arc<dyn Backend>, len: usize) -> Result<Self, Error> {
-        let memory = Memory::on_host(backend, bytes_of::<T>(len)?, "allocate memory for a result")?;
+    pub(crate) fn on_host(backend: &Arc<dyn Backend>, len: usize, operation: &'static str) -> Result<Self, Error> {
+        let memory = Memory::on_host(backend, bytes_of::<T>(len)?, operation)?;
         Ok(Self { memory, len, elements: PhantomData })
     }
 

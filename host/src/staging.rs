@@ -1,7 +1,7 @@
 //! Uploads of data that is larger than the device's memory, a chunk at a time, beside the kernels that use it.
 
 use std::fmt;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, replace};
 use std::ops::{Deref, DerefMut};
 
 use cuda_std::element::Plain;
@@ -92,31 +92,36 @@ pub struct StagingBuffer<'a, T: Plain> {
 }
 
 impl Gpu {
-    /// Two buffers of `len` elements each, through which this handle's work gets data from the host.
+    /// Two buffers of `len` elements each, through which this handle's work gets data from the host. It does not compile
+    /// for types of size 0, or that are aligned to more than 256 bytes.
     ///
     /// # Errors
     /// The device or the host does not have enough memory, `len` is 0, or the driver has no more streams.
     pub fn staging_buffers<T: Plain>(&self, len: usize) -> Result<StagingBuffers<T>, Error> {
+        const { assert!(size_of::<T>() > 0 && align_of::<T>() <= 256, "host memory is aligned to 256 bytes") };
         self.refuse_to_record(ALLOCATE)?;
         if len == 0 {
             let what = "the length of a buffer";
             return Err(Error::TooShort { operation: ALLOCATE, what, found: 0, minimum: 1 });
         }
-        let copies = self.fork()?;
-        let first = Slot::new(self, &copies, len)?;
-        let second = Slot::new(self, &copies, len)?;
-        Ok(StagingBuffers { slots: [first, second], next: 0, gpu: self.clone(), copies })
+        let copies = Self::on(self.own_backend().fork_for_copies()?);
+        let memory = || {
+            let device = Buffer::new(copies.own_backend(), len, ALLOCATE)?;
+            // The first use by another handle than the memory's own waits for the own one, which has no work yet.
+            self.use_memory(device.view().memory(), ALLOCATE)?;
+            // The size of host memory is a multiple of 16 bytes.
+            let padded = len.checked_next_multiple_of(16).unwrap_or(len);
+            Ok::<_, Error>((Buffer::on_host(copies.own_backend(), padded, ALLOCATE)?, device))
+        };
+        // Both are made before either is one that only the drop of `StagingBuffers` frees.
+        let slots = [memory()?, memory()?].map(Slot::new);
+        Ok(StagingBuffers { slots, next: 0, gpu: self.clone(), copies })
     }
 }
 
 impl<T: Plain> Slot<T> {
-    fn new(gpu: &Gpu, copies: &Gpu, len: usize) -> Result<Self, Error> {
-        let device = Buffer::new(copies.own_backend(), len, ALLOCATE)?;
-        // The first use by another handle than the memory's own waits for the own one, which has no work yet.
-        gpu.use_memory(device.view().memory(), ALLOCATE)?;
-        // The size of host memory is a multiple of 16 bytes.
-        let host = Buffer::on_host(copies.own_backend(), len.checked_next_multiple_of(16).unwrap_or(len))?;
-        Ok(Self { host: ManuallyDrop::new(host), device, copy: Pending::Nothing, work: Pending::Nothing })
+    fn new((host, device): (Buffer<T>, Buffer<T>)) -> Self {
+        Self { host: ManuallyDrop::new(host), device, copy: Pending::Nothing, work: Pending::Nothing }
     }
 }
 
@@ -130,7 +135,8 @@ impl<T: Plain> StagingBuffers<T> {
         let Self { slots, next, gpu, copies } = self;
         let Slot { host, device, copy, work } = &mut slots[*next];
         match copy {
-            Pending::Nothing => {}
+            // Also in a forked child, which has no copies.
+            Pending::Nothing => copies.own_backend().check_process()?,
             Pending::Until(event) => copies.own_backend().synchronize_event(event)?,
             Pending::Unknown => copies.synchronize()?,
         }
@@ -171,17 +177,20 @@ impl<T: Plain> StagingBuffer<'_, T> {
         *self.work = Pending::Unknown;
         let done = work(chunk);
         // After an error, too: some of the work may have been started.
-        self.work.note(self.gpu)?;
-        done
+        let noted = self.work.note(self.gpu);
+        let result = done?;
+        noted?;
+        Ok(result)
     }
 
     /// Starts the copy, after the work that uses the chunk before it, and before later work of the handle.
     fn start_copy(&mut self, chunk: View<'_, T>) -> Result<(), Error> {
         self.gpu.refuse_to_record(OPERATION)?;
         let (own, copying) = (self.gpu.own_backend(), self.copies.own_backend());
-        match self.work {
+        // After an error it is unknown, and the next call waits.
+        match replace(self.work, Pending::Unknown) {
             Pending::Nothing => {}
-            Pending::Until(event) => copying.wait_event(event)?,
+            Pending::Until(event) => copying.wait_event(&event)?,
             Pending::Unknown => self.gpu.synchronize()?,
         }
         *self.work = Pending::Nothing;

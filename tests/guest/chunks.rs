@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
-use fake_driver::{Call, in_child, report, take_calls};
+use fake_driver::{Call, fail, in_child, report, take_calls};
 use test_support::TEST_KERNELS;
 use warpfold::{Error, Gpu};
 
@@ -127,4 +127,22 @@ fn chunks_are_summed_in_two_buffers() {
     let error = gpu.sum_chunks(failing).unwrap_err();
     assert!(matches!(error, Error::Chunk { index: 3, .. }), "{error}");
     assert_eq!(report(), before, "what the sums have used is freed");
+}
+
+#[test]
+fn memory_for_one_buffer_alone_is_freed() {
+    in_child!("chunks::memory_for_one_buffer_alone_is_freed", fake_driver::path());
+    let gpu = Gpu::with_libraries(0, &[&TEST_KERNELS]).unwrap();
+    gpu.staging_buffers::<u8>(1).unwrap();
+    let before = report();
+    for failing in ["cuMemAlloc_v2", "cuMemAllocHost_v2"] {
+        for calls_before in [0, 1] {
+            fail(failing, calls_before);
+            let error = gpu.staging_buffers::<f32>(1000).unwrap_err();
+            let is_expected = matches!(error, Error::OutOfMemory { operation: "allocate staging buffers", .. });
+            assert!(is_expected, "{failing}: {error}");
+            assert_eq!(report(), before, "{failing}, after {calls_before} others");
+        }
+    }
+    gpu.staging_buffers::<f32>(1000).unwrap();
 }

@@ -1,5 +1,7 @@
 //! Sums on a GPU. All cores read chunks into page-locked memory, while those before are copied and summed.
 
+use std::sync::atomic::Ordering;
+
 use rayon::prelude::*;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Mean, Norm, Sum, SumOfSquares};
@@ -9,7 +11,7 @@ use warpfold::{
 };
 
 use super::form::{Form, form};
-use super::host::ranges;
+use super::host::{parts, ranges};
 use super::states::{Running, Streamed, Totals};
 use super::{Job, Kinds, Results};
 use crate::element::Number;
@@ -43,7 +45,9 @@ impl Job<'_> {
         SumOfSquares: Reduces<T, 1, Output = T::Result>,
         Norm: Reduces<T, 1, Output = T::Result>,
     {
-        let capacity = (self.memory / 4 / size_of::<T>()).clamp(1, BUFFER_BYTES / size_of::<T>());
+        let most = (BUFFER_BYTES / size_of::<T>()).max(self.budget.row);
+        let capacity = (self.memory / 4 / size_of::<T>()).clamp(1, most);
+        self.threads.fetch_max(rayon::current_num_threads(), Ordering::Relaxed);
         let mut buffers = gpu.staging_buffers::<T>(capacity.min(self.source.described.elements.max(1)))?;
         OfDevice { job: self, gpu, buffers: &mut buffers }.reduce(first, extents, is_reduced, results)
     }
@@ -141,29 +145,25 @@ where
             job.append(&states.totals()?, results);
             return Ok(());
         }
-        let block = match row <= capacity && kept <= most {
-            true => kept,
-            false => (capacity / inner).min(most).min(kept),
-        };
+        let block = if row <= capacity { most.min(kept) } else { (capacity / inner).min(most).clamp(1, kept) };
         if block < kept {
-            job.check_block(block, [kept, inner])?;
+            job.check_blocks(kept)?;
         }
-        for columns in ranges(kept, block.max(1)) {
+        for columns in ranges(kept, block) {
             let mut states = States::<T>::new(self.gpu, job.kinds, columns.len())?;
-            let segment = columns.len() * inner;
-            for range in ranges(rows, (capacity / segment.max(1)).max(1)) {
+            for (rows, part) in parts(rows, columns.len() * inner, capacity) {
                 let mut buffer = self.buffers.next_buffer()?;
-                let elements = &mut buffer[..range.len() * segment];
-                let first = first + (range.start * kept + columns.start) * inner;
+                let elements = &mut buffer[..rows.len() * part.len()];
+                let first = first + (rows.start * kept + columns.start) * inner + part.start;
                 match block == kept {
                     true => read_parallel(job, first, elements)?,
                     false => elements
-                        .par_chunks_mut(segment)
+                        .par_chunks_mut(part.len())
                         .enumerate()
                         .try_for_each(|(at, to)| job.read_now(first + at * row, to))?,
                 }
-                let shape = [range.len(), columns.len(), inner];
-                buffer.submit(range.len() * segment, |chunk| states.add(chunk, shape))?;
+                let shape = [rows.len(), columns.len(), part.len() / columns.len()];
+                buffer.submit(rows.len() * part.len(), |chunk| states.add(chunk, shape))?;
             }
             job.append(&states.totals()?, results);
         }

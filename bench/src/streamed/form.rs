@@ -34,6 +34,15 @@ pub fn form(extents: &[usize], is_reduced: &[bool]) -> anyhow::Result<Form> {
     Ok(Form::Columns { rows, kept, inner })
 }
 
+/// The elements that are read together where the first axis is reduced: 0 if any number of them will do.
+pub fn row(extents: &[usize], is_reduced: &[bool]) -> anyhow::Result<usize> {
+    Ok(match form(extents, is_reduced)? {
+        Form::Rows { .. } => row(&extents[1..], &is_reduced[1..])?,
+        Form::Columns { kept: 1, .. } => 0,
+        Form::Columns { kept, inner, .. } => kept * inner,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -53,5 +62,7 @@ mod tests {
         assert_eq!(of(&[3]), Ok(Form::Rows { rows: 2, len: 105 }));
         assert!(of(&[0, 2]).unwrap_err().contains("choose another --axis"));
         assert_eq!(form(&[], &[]).unwrap(), Form::Columns { rows: 1, kept: 1, inner: 1 });
+        assert_eq!(row(&[2, 3, 5, 7], &[false, true, false, false]).unwrap(), 35);
+        assert_eq!(row(&[2, 3, 5, 7], &[false, true, true, true]).unwrap(), 0);
     }
 }

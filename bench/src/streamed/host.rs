@@ -6,11 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
-use warpfold::{Axes, Layout, host};
+use warpfold::{Layout, host};
 
 use super::form::{Form, form};
 use super::states::{Running, Streamed, Totals};
-use super::{Job, Results};
+use super::{Job, Results, axes_of};
 
 /// The stack of a thread. The threads of a machine with many cores fit in little address space.
 const STACK_BYTES: usize = 1 << 20;
@@ -70,10 +70,9 @@ impl Job<'_> {
         is_reduced: &[bool],
         results: &mut Results,
     ) -> anyhow::Result<()> {
-        let axes = (0..).zip(is_reduced).filter(|(_, is_reduced)| **is_reduced).map(|(axis, _)| axis);
-        let axes = Axes::from(&axes.collect::<Vec<isize>>()[..]);
+        let axes = axes_of(is_reduced);
         let at_once = (self.chunk::<T>() / len.max(1)).clamp(1, rows.max(1));
-        let parts = Parts::default();
+        let results_of = Parts::default();
         self.in_parallel::<T, ()>(rows.div_ceil(at_once), &|| (), &|(), buffer, part, turn| {
             let range = part * at_once..rows.min((part + 1) * at_once);
             let elements = &mut buffer[..range.len() * len];
@@ -82,10 +81,10 @@ impl Job<'_> {
             let array = host::View::new(elements, &layout)?;
             let of_part: Result<Results, _> =
                 self.operators.iter().map(|&operator| T::reduce(operator, &array, &axes)).collect();
-            parts.push(part, of_part?);
+            results_of.push(part, of_part?);
             Ok(())
         })?;
-        parts.append_to(results);
+        results_of.append_to(results);
         Ok(())
     }
 
@@ -102,9 +101,8 @@ impl Job<'_> {
             return self.by_rows::<T>(first, [rows, kept, inner], results);
         }
         let most = self.budget.states / self.budget.threads / Running::<T>::bytes_each(self.kinds);
-        let block = (chunk / inner).min(most).min(kept);
-        self.check_block(block, [kept, inner])?;
-        self.by_blocks::<T>(first, [rows, kept, inner], block, results)
+        self.check_blocks(kept)?;
+        self.by_blocks::<T>(first, [rows, kept, inner], (chunk / inner).min(most).clamp(1, kept), results)
     }
 
     /// Each thread sums some rows, and the sums of all threads are merged.
@@ -140,17 +138,15 @@ impl Job<'_> {
         block: usize,
         results: &mut Results,
     ) -> anyhow::Result<()> {
-        let parts = Parts::default();
+        let results_of = Parts::default();
         self.in_parallel::<T, ()>(kept.div_ceil(block), &|| (), &|(), buffer, part, turn| {
             drop(turn);
             let columns = part * block..kept.min((part + 1) * block);
             let mut running = Running::<T>::new(self.kinds, columns.len(), inner);
-            let segment = columns.len() * inner;
-            let at_once = (buffer.len() / segment).max(1);
-            for range in ranges(rows, at_once) {
-                let elements = &mut buffer[..range.len() * segment];
-                for (row, to) in range.zip(elements.chunks_exact_mut(segment)) {
-                    self.read_now(first + (row * kept + columns.start) * inner, to)?;
+            for (rows, part) in parts(rows, columns.len() * inner, buffer.len()) {
+                let elements = &mut buffer[..rows.len() * part.len()];
+                for (row, to) in rows.zip(elements.chunks_exact_mut(part.len())) {
+                    self.read_now(first + (row * kept + columns.start) * inner + part.start, to)?;
                 }
                 running.add(elements);
             }
@@ -158,10 +154,10 @@ impl Job<'_> {
             running.merge_into(&mut totals)?;
             let mut of_part = vec![Vec::new(); self.operators.len()];
             self.append(&totals, &mut of_part);
-            parts.push(part, of_part);
+            results_of.push(part, of_part);
             Ok(())
         })?;
-        parts.append_to(results);
+        results_of.append_to(results);
         Ok(())
     }
 
@@ -205,6 +201,7 @@ impl Job<'_> {
         };
         thread::scope(|scope| {
             let others = self.budget.threads.min(parts).saturating_sub(1);
+            self.threads.fetch_max(others + 1, Ordering::Relaxed);
             let spawn = |_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, worker);
             // Fewer threads take the parts of those that cannot be started.
             let spawned: Vec<_> = (0..others).map_while(|number| spawn(number).ok()).collect();
@@ -218,4 +215,11 @@ impl Job<'_> {
 /// The ranges of `0..len`, of `each` but for the last.
 pub fn ranges(len: usize, each: usize) -> impl Iterator<Item = Range<usize>> {
     (0..len).step_by(each).map(move |first| first..len.min(first + each))
+}
+
+/// The parts of some rows of one segment each that fit in a buffer: rows, and the elements of their segments. They are
+/// several whole segments, or a part of one.
+pub fn parts(rows: usize, segment: usize, buffer: usize) -> impl Iterator<Item = (Range<usize>, Range<usize>)> {
+    let (at_once, part) = if segment <= buffer { (buffer / segment, segment) } else { (1, buffer) };
+    ranges(rows, at_once).flat_map(move |rows| ranges(segment, part).map(move |part| (rows.clone(), part)))
 }

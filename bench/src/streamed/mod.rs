@@ -10,11 +10,13 @@ mod source;
 mod states;
 
 use std::path::Path;
+use std::sync::atomic::AtomicUsize;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use indicatif::{ProgressBar, ProgressStyle};
-use warpfold::Layout;
+use warpfold::host::View;
+use warpfold::{Axes, Layout};
 
 use crate::element::{Number, with_type};
 use crate::memory::{self, free_host_memory};
@@ -70,6 +72,8 @@ struct Budget {
     chunk: usize,
     /// The bytes of running sums.
     states: usize,
+    /// The elements of the rows of a pipe, which can be read only once, and so as a whole; otherwise 0.
+    row: usize,
 }
 
 /// The size of a buffer: it stays in a core's L2 cache, and a read of it takes much longer than a call.
@@ -86,10 +90,12 @@ const MIN_MEMORY: usize = 4 * MIN_CHUNK_BYTES;
 const RESULT_BYTES: usize = 2 * size_of::<Value>() + 8;
 
 impl Budget {
-    fn new(memory: usize, results: usize, max_threads: usize) -> anyhow::Result<Self> {
+    /// The rows of a pipe have `row` elements of `each` bytes.
+    fn new(memory: usize, results: usize, max_threads: usize, (row, each): (usize, usize)) -> anyhow::Result<Self> {
         ensure!(memory >= MIN_MEMORY, "--memory: {memory} bytes are too few: give at least {}K", MIN_MEMORY >> 10);
-        let threads = (memory / 4 / MIN_CHUNK_BYTES).clamp(1, max_threads);
-        let chunk = (memory / 4 / threads).min(CHUNK_BYTES);
+        let row_bytes = row.saturating_mul(each);
+        let threads = (memory / 4 / MIN_CHUNK_BYTES.max(row_bytes)).clamp(1, max_threads);
+        let chunk = (memory / 4 / threads).min(CHUNK_BYTES.max(row_bytes));
         let results_bytes = results.saturating_mul(RESULT_BYTES);
         ensure!(
             results_bytes <= memory / 4,
@@ -97,7 +103,7 @@ impl Budget {
             counted(results, "result", "results"),
             memory::shown(results_bytes as u128)
         );
-        Ok(Self { threads, chunk, states: memory / 2 })
+        Ok(Self { threads, chunk, states: memory / 2, row })
     }
 }
 
@@ -109,13 +115,15 @@ struct Job<'a> {
     budget: Budget,
     /// The bytes that may be used.
     memory: usize,
+    /// The threads that have read chunks.
+    threads: AtomicUsize,
     bar: &'a ProgressBar,
 }
 
 impl Job<'_> {
     /// The number of elements of a thread's buffer.
     fn chunk<T>(&self) -> usize {
-        (self.budget.chunk / size_of::<T>()).clamp(1, CHUNK_ELEMENTS)
+        (self.budget.chunk / size_of::<T>()).clamp(1, CHUNK_ELEMENTS.max(self.budget.row))
     }
 
     /// Reads elements now.
@@ -125,14 +133,9 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Refuses a block of columns that cannot be read: it is empty, or the file is a pipe.
-    fn check_block(&self, block: usize, [kept, inner]: [usize; 2]) -> anyhow::Result<()> {
+    /// Refuses to read some columns at a time from a pipe.
+    fn check_blocks(&self, kept: usize) -> anyhow::Result<()> {
         let shown = &self.source.shown;
-        ensure!(
-            block > 0,
-            "--memory: the {} that are next to each other in {shown} for one result do not fit: give more",
-            counted(inner, "element", "elements")
-        );
         ensure!(
             self.source.can_seek(),
             "--memory: the sums of {} of {shown} do not fit, and only a file can be read several times: give more, or \
@@ -165,15 +168,20 @@ pub fn run(gpu: &Opened, output: &Output, request: &Request<'_>) -> anyhow::Resu
     warpfold::host::set_max_threads(std::num::NonZero::<usize>::MIN);
     let results = extent.results().saturating_mul(operators.len());
     let memory = memory.min(free_host_memory());
-    let budget = Budget::new(memory, results, max_threads.get())?;
-    let bar = progress(described.bytes as u64);
-    let job = Job { source: &source, operators, kinds: Kinds::of(operators), budget, memory, bar: &bar };
+    let (extents, is_reduced) = in_order_of_file(&extent, described.is_fortran);
+    let each = with_type!(described.stored.dtype, T => size_of::<T>());
+    let row = if source.can_seek() { 0 } else { form::row(&extents, &is_reduced)? };
+    let budget = Budget::new(memory, results, max_threads.get(), (row, each))?;
+    let (kinds, bar) = (Kinds::of(operators), progress(described.bytes as u64));
+    let job = Job { source: &source, operators, kinds, budget, memory, threads: AtomicUsize::new(1), bar: &bar };
     let start = Instant::now();
-    let (summed_by, results) = with_type!(described.stored.dtype, T => job.results::<T>(gpu, &extent))?;
+    let (summed_by, results) = with_type!(described.stored.dtype, T => job.results::<T>(gpu, &extents, &is_reduced))?;
+    let samples = with_type!(described.stored.dtype, T => job.samples::<T>())?;
     let seconds = start.elapsed().as_secs_f64();
     bar.finish_and_clear();
     source.changed()?;
-    let arrays = results.into_iter().map(|values| in_c_order(&values, &extent, described.is_fortran));
+    let each = results.iter().zip(&samples);
+    let arrays = each.map(|(values, sample)| in_c_order(values, sample, &extent, described.is_fortran));
     let arrays = arrays.collect::<anyhow::Result<Vec<_>>>()?;
     let rows = operators.iter().zip(&arrays).map(|(&operator, array)| Row::new(operator, array)).collect();
     let report = Report::new(gpu, &source, &extent, &job, summed_by, seconds, rows)?;
@@ -193,28 +201,58 @@ enum SummedBy {
 }
 
 impl Job<'_> {
-    /// The results of each operator, in the order of the file's axes.
-    fn results<T: Streamed>(&self, gpu: &Opened, extent: &Extent) -> anyhow::Result<(SummedBy, Results)> {
-        let (mut extents, kept) = (extent.extents().to_vec(), extent.kept());
-        let mut is_reduced: Vec<bool> = (0..extents.len()).map(|axis| !kept.contains(&axis)).collect();
-        if self.source.described.is_fortran {
-            // The same memory as an array in C order has its axes in reverse.
-            extents.reverse();
-            is_reduced.reverse();
+    /// The results of each operator for the extents of the file's axes.
+    fn results<T: Streamed>(
+        &self,
+        gpu: &Opened,
+        extents: &[usize],
+        is_reduced: &[bool],
+    ) -> anyhow::Result<(SummedBy, Results)> {
+        if self.source.described.elements == 0 {
+            let (layout, axes) = (Layout::contiguous(extents)?, axes_of(is_reduced));
+            let array = View::new(&[], &layout)?;
+            let each = self.operators.iter().map(|&operator| T::reduce(operator, &array, &axes));
+            return Ok((SummedBy::Host, each.collect::<Result<_, _>>()?));
         }
         let mut results = vec![Vec::new(); self.operators.len()];
-        Ok((T::reduce_chunks(self, gpu, &extents, &is_reduced, &mut results)?, results))
+        Ok((T::reduce_chunks(self, gpu, extents, is_reduced, &mut results)?, results))
+    }
+
+    /// A result of each operator, for its type.
+    fn samples<T: Streamed>(&self) -> anyhow::Result<Vec<Value>> {
+        let (elements, layout) = ([T::default()], Layout::contiguous(&[1])?);
+        let array = View::new(&elements, &layout)?;
+        let sample = |&operator: &Operator| Ok(T::reduce(operator, &array, &Axes::ALL)?[0]);
+        self.operators.iter().map(sample).collect()
     }
 }
 
-/// The array of results, which are in the order of the file's axes.
-fn in_c_order(values: &[Value], extent: &Extent, is_fortran: bool) -> anyhow::Result<Array> {
+/// The extents of the axes and whether they are reduced, from the one on whose neighbours are furthest apart.
+fn in_order_of_file(extent: &Extent, is_fortran: bool) -> (Vec<usize>, Vec<bool>) {
+    let (mut extents, kept) = (extent.extents().to_vec(), extent.kept());
+    let mut is_reduced: Vec<bool> = (0..extents.len()).map(|axis| !kept.contains(&axis)).collect();
+    if is_fortran {
+        // The same memory as an array in C order has its axes in reverse.
+        extents.reverse();
+        is_reduced.reverse();
+    }
+    (extents, is_reduced)
+}
+
+/// The reduced axes.
+fn axes_of(is_reduced: &[bool]) -> Axes {
+    let axes = (0..).zip(is_reduced).filter(|(_, is_reduced)| **is_reduced).map(|(axis, _)| axis);
+    Axes::from(&axes.collect::<Vec<isize>>()[..])
+}
+
+/// The array of results, which are in the order of the file's axes and have the type of the sample.
+fn in_c_order(values: &[Value], sample: &Value, extent: &Extent, is_fortran: bool) -> anyhow::Result<Array> {
     let extents = extent.extents_of_results(false);
     let layout = if is_fortran { strided::fortran(&extents)? } else { Layout::contiguous(&extents)? };
     macro_rules! array_of {
         ($($variant:ident $type:ty),*) => {
-            match values.first() {
-                $(Some(Value::$variant(_)) => {
+            match sample {
+                $(Value::$variant(_) => {
                     let number = |value: &Value| match *value {
                         Value::$variant(number) => number,
                         _ => unreachable!("the results of an operator have one type"),
@@ -222,8 +260,6 @@ fn in_c_order(values: &[Value], extent: &Extent, is_fortran: bool) -> anyhow::Re
                     let numbers: Vec<$type> = values.iter().map(number).collect();
                     Array::of_list(strided::in_c_order(&numbers, &layout)?)
                 })*
-                // Without results, any type.
-                None => Array::of_list(Vec::<f64>::new()),
             }
         };
     }
@@ -269,16 +305,19 @@ mod tests {
 
     #[test]
     fn memory_is_divided() {
-        let gib = Budget::new(1 << 30, 1, 8).unwrap();
-        assert_eq!(gib, Budget { threads: 8, chunk: CHUNK_BYTES, states: 1 << 29 });
+        let gib = Budget::new(1 << 30, 1, 8, (0, 4)).unwrap();
+        assert_eq!(gib, Budget { threads: 8, chunk: CHUNK_BYTES, states: 1 << 29, row: 0 });
         for memory in [MIN_MEMORY, 40_000, 1 << 17, 1 << 22] {
             for max in [1, 2, 64] {
-                let Budget { threads, chunk, states } = Budget::new(memory, 1, max).unwrap();
-                assert!((1..=max).contains(&threads) && chunk >= MIN_CHUNK_BYTES, "{memory} {max}");
-                assert!(threads * chunk + states <= memory, "{memory} {max}");
+                for row in [0, 10, 1 << 20] {
+                    let Budget { threads, chunk, states, .. } = Budget::new(memory, 1, max, (row, 4)).unwrap();
+                    assert!((1..=max).contains(&threads) && chunk >= MIN_CHUNK_BYTES, "{memory} {max}");
+                    assert!(threads * chunk + states <= memory, "{memory} {max}");
+                    assert!(chunk >= 4 * row || 16 * row > memory, "{memory} {max}");
+                }
             }
         }
-        assert!(Budget::new(MIN_MEMORY - 1, 1, 8).unwrap_err().to_string().contains("at least 16K"));
-        assert!(Budget::new(1 << 20, 1 << 20, 8).unwrap_err().to_string().contains("1048576 results"));
+        assert!(Budget::new(MIN_MEMORY - 1, 1, 8, (0, 4)).unwrap_err().to_string().contains("at least 16K"));
+        assert!(Budget::new(1 << 20, 1 << 20, 8, (0, 4)).unwrap_err().to_string().contains("1048576 results"));
     }
 }

@@ -1,6 +1,7 @@
 //! The report of `--memory`.
 
 use std::io::{self, StdoutLock, Write};
+use std::sync::atomic::Ordering;
 
 use comfy_table::Cell;
 use serde::Serialize;
@@ -65,7 +66,7 @@ impl Report {
         Ok(Self {
             summed_by,
             device,
-            threads: job.budget.threads,
+            threads: job.threads.load(Ordering::Relaxed),
             input: match is_whole {
                 true => format!("{} {dtype}", extent.elements()),
                 false => format!("{extent} of {dtype}"),

@@ -65,6 +65,67 @@ fn results_are_those_of_the_whole_array() {
     }
 }
 
+/// Arrays without elements, or without results; and runs of neighbours that do not fit in a buffer.
+#[test]
+fn odd_shapes_have_the_results_of_the_whole_array() {
+    let files = Files::new();
+    let long: Vec<f32> = numbers(2 * 2 * 300_000).into_iter().map(|x| x as f32).collect();
+    let long = bytes(&long, f32::to_le_bytes);
+    for (dtype, shape, axes, elements) in [
+        ("<f4", "(0, 5)", "0", &[][..]),
+        ("<f4", "(0, 5)", "1", &[]),
+        ("|u1", "(5, 0)", "0", &[]),
+        ("<i2", "(5, 0)", "1", &[]),
+        (">f8", "(3, 4, 0)", "0,2", &[]),
+        ("<f2", "(3, 100, 0)", "0,2", &[]),
+        ("<f4", "(1125899906842624, 0, 3)", "2", &[]),
+        ("<f4", "(2, 2, 300000)", "0,2", &long),
+        ("<f4", "(2, 300000, 2)", "0", &long),
+        ("<f4", "(2, 2, 300000)", "1", &long),
+        ("<f4", "(2, 2, 300000)", "2", &long),
+        ("<f4", "(1200000,)", "0", &long),
+    ] {
+        for is_fortran in [false, true] {
+            let input = files.write("odd.npy", &npy(dtype, is_fortran, shape, elements));
+            for operator in ["sum", "mean", "norm", "sum-of-squares"] {
+                let command = ["reduce", "--op", operator, "--input", &input, "--axis", axes];
+                let of_both = |memory: &'static str| written(&files, &[&command[..], &["--memory", memory]].concat());
+                // The sums of many columns need memory.
+                let memory = if shape == "(2, 300000, 2)" { "200M" } else { "16M" };
+                let whole = written(&files, &command);
+                assert_eq!(of_both(memory), whole, "{command:?} of {dtype} {shape}, Fortran order: {is_fortran}");
+            }
+        }
+    }
+}
+
+/// A pipe is read once, in chunks that grow to its rows.
+#[test]
+fn a_pipe_may_have_long_rows() {
+    let files = Files::new();
+    let contents = npy("<f8", false, "(3, 200000)", &bytes(&numbers(600_000), f64::to_le_bytes));
+    let input = files.write("rows.npy", &contents);
+    let whole = written(&files, &["sum", "--axis", "0", "--input", &input]);
+    let of_pipe = |memory: &str| {
+        let out = files.path("piped.npy");
+        let mut command = Command::new(&*BENCH);
+        command.args(["sum", "--device", "simt", "--axis", "0", "--input", "-", "--memory", memory, "--output", &out]);
+        let input = File::open(&input).expect("it exists");
+        let mut cat = Command::new("cat").stdin(input).stdout(Stdio::piped()).spawn().expect("cat starts");
+        let output = command.arg("--force").stdin(cat.stdout.take().expect("a pipe")).output().expect("bench runs");
+        // It may have been ended by a reader that refuses.
+        let _ = cat.wait();
+        (output.status.code(), stderr(&output), fs::read(out).ok())
+    };
+    assert_eq!(of_pipe("3G"), (Some(0), String::new(), Some(whole)));
+    let (code, message, _) = of_pipe("64M");
+    assert_eq!(code, Some(2));
+    assert!(
+        message.contains("200000 columns") && message.contains("only a file can be read several times"),
+        "{message}"
+    );
+}
+
 #[test]
 fn a_chunked_run_says_what_it_has_summed() {
     let files = Files::new();

@@ -240,6 +240,11 @@ impl Backend for Executor {
         Ok(Arc::new(Self { recording: None, shared: self.shared.clone() }))
     }
 
+    /// The memory is the child's own.
+    fn check_process(&self) -> Result<(), Error> {
+        Ok(())
+    }
+
     unsafe fn on_stream(&self, _: *mut c_void, _: Option<Owner>) -> Result<Arc<dyn Backend>, Error> {
         Err(Error::NoStreams { operation: "on_stream" })
     }

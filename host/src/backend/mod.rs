@@ -127,6 +127,14 @@ pub trait Backend: Send + Sync + Any {
     /// Another backend on the same device and memory, with a stream of its own.
     fn fork(&self) -> Result<Arc<dyn Backend>, Error>;
 
+    /// [`Backend::fork`] for copies whose order with other work events alone give: no default stream waits for them.
+    fn fork_for_copies(&self) -> Result<Arc<dyn Backend>, Error> {
+        self.fork()
+    }
+
+    /// Refuses a child of `fork`, which cannot use the backend's memory.
+    fn check_process(&self) -> Result<(), Error>;
+
     /// Another backend on the same device and memory, whose work goes to a stream of another library. It keeps the
     /// stream's owner, if there is one.
     ///

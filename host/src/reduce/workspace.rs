@@ -117,6 +117,9 @@ impl Workspaces {
 const RESULT_LEN: usize = 2;
 const RESULT_BYTES: usize = RESULT_LEN * size_of::<[u64; 2]>();
 
+/// The name of the operation, for messages.
+const ALLOCATE_RESULT: &str = "allocate memory for a result";
+
 impl Gpu {
     /// Starts a reduction to one result, waits for it, and returns it. `launch` gets a workspace of this size, and the
     /// memory for the result.
@@ -132,7 +135,7 @@ impl Gpu {
         let mut workspace = self.workspaces().take(self, size)?;
         let result = if size_of::<R>() <= RESULT_BYTES {
             let slot = workspace.result.take();
-            let mut slot = slot.map_or_else(|| Buffer::on_host(&self.backend(), RESULT_LEN), Ok)?;
+            let mut slot = slot.map_or_else(|| Buffer::on_host(&self.backend(), RESULT_LEN, ALLOCATE_RESULT), Ok)?;
             let launched = launch(&mut workspace, slot.view_mut().cast::<R>().slice(0, 1)?);
             if let Err(error) = launched.and_then(|()| self.synchronize()) {
                 if self.synchronize().is_err() {

@@ -60,7 +60,7 @@ def _arguments():
         parser.error("--mebibytes takes whole numbers with commas between them, such as 16,64")
     if arguments.runs < 1 or arguments.elements < 1 or min(arguments.mebibytes) < 1:
         parser.error("--runs, --elements and --mebibytes are at least 1")
-    if "RANK" not in os.environ:
+    if not {"RANK", "LOCAL_RANK", "LOCAL_WORLD_SIZE"} <= os.environ.keys():
         parser.error("torch.distributed has no ranks here: start it with torchrun, as --help shows")
     return arguments
 
@@ -75,8 +75,13 @@ class _Ranks:
         self.torch, self.dist = torch, dist
         self.device = arguments.device or ("cuda" if torch.cuda.is_available() else "cpu")
         if self.device == "cuda":
-            self.gpus = torch.cuda.device_count()
-            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % self.gpus)
+            gpus = torch.cuda.device_count()
+            if gpus == 0:
+                raise SystemExit("--device cuda: PyTorch finds no GPU")
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % gpus)
+            # Whether the ranks of a host have one each.
+            self.has_own_gpu = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus
+            self.gpus = gpus
         self.backend = arguments.backend or ("nccl" if self.device == "cuda" else "gloo")
         dist.init_process_group(self.backend)
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
@@ -103,7 +108,7 @@ class _Ranks:
 
 
 def _hash(ranks):
-    """The hash of the sums, means and norms of one array of each type, and of an exact all-reduce."""
+    """The hash of the sums, means and norms of one array of each type."""
     torch, digest = ranks.torch, hashlib.sha256()
     for dtype in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         source = np.random.default_rng(81)
@@ -163,7 +168,7 @@ def _report(ranks, arguments, note):
     note("the hash")
     return {
         "ranks": ranks.ranks,
-        "gpus": min(ranks.gpus, ranks.ranks) if is_cuda else 0,
+        "gpus": 0 if not is_cuda else ranks.ranks if ranks.has_own_gpu else ranks.gpus,
         "device": torch.cuda.get_device_name() if is_cuda else "the host",
         "backend": ranks.backend,
         "multicast": os.environ["NCCL_NVLS_ENABLE"] != "0",
@@ -207,13 +212,15 @@ def main():
         return
     _print(report)
     if arguments.json:
+        command = ["torchrun --standalone --nproc-per-node", str(report["ranks"]), "-m warpfold.bench_ranks"]
+        command += sys.argv[1:]
         run = {
             "name": f"ranks-{report['ranks']}",
             "date": datetime.date.today().isoformat(),
             "commit": os.environ.get("WARPFOLD_COMMIT", "unknown"),
             "driver": wf.info().get("driver"),
             "pytorch": report["versions"]["PyTorch"],
-            "command": f"torchrun --standalone --nproc-per-node {report['ranks']} -m warpfold.bench_ranks",
+            "command": " ".join(command),
             "exit": 0,
             "seconds": round(time.time() - start),
             "report": report,

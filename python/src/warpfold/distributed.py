@@ -13,6 +13,7 @@ docs/python.md names the settings.
 """
 
 import builtins
+import contextlib
 import math
 import operator
 import struct
@@ -78,6 +79,10 @@ class _Mpi:
         return [row.tobytes() for row in all]
 
 
+# The stream of each device on which bytes of the host are exchanged.
+_STREAMS = {}
+
+
 class _Torch:
     """A process group of PyTorch."""
 
@@ -117,13 +122,24 @@ class _Torch:
             of_rank = self._tensor(array.contiguous().reshape(-1).view(self._torch.uint8))
         all = of_rank.new_empty((self.size, of_rank.numel()))
         if of_rank.numel() > 0:
-            self._dist.all_gather(list(all.unbind()), of_rank, group=self._group)
+            self._dist.all_gather_into_tensor(all.reshape(-1), of_rank, group=self._group)
         if isinstance(array, self._torch.Tensor):
             return all.to(array.device).view(array.dtype).reshape(self.size, *array.shape)
         return all.cpu().numpy().view(array.dtype).reshape(self.size, *array.shape)
 
     def all_gather_bytes(self, data):
-        return [row.tobytes() for row in self.all_gather(np.frombuffer(data, np.uint8).copy())]
+        with self._aside():
+            return [row.tobytes() for row in self.all_gather(np.frombuffer(data, np.uint8).copy())]
+
+    def _aside(self):
+        """Where bytes of the host are exchanged: with NCCL on a stream of its own, so that they do not wait for the
+        work of the current one, such as a sum."""
+        if self._takes_host:
+            return contextlib.nullcontext()
+        device = self._torch.cuda.current_device()
+        if device not in _STREAMS:
+            _STREAMS[device] = self._torch.cuda.Stream(device)
+        return self._torch.cuda.stream(_STREAMS[device])
 
 
 def _engine(group):

@@ -289,11 +289,16 @@ def all_reduce(x, group=None):
         if parts.dtype not in kernels.FLOATS:
             raise TypeError(f"exact sums have no elements of {x.dtype}: convert them, for example by x.float()")
         ranks, count = dist.get_world_size(group), parts.numel()
+        if ranks < 1:
+            # This process is not in the group: as torch.distributed does, a warning and nothing else.
+            dist.all_reduce(x, group=group)
+            return x
         # A slice for each rank, of which the last one may be shorter.
         each = -(-count // ranks)
         in_place = ranks * each == count and parts.is_contiguous() and not (x.is_conj() or x.is_neg())
         if in_place:
-            slices = parts.view(-1)
+            # An axis of one element may have any stride.
+            slices = parts.as_strided((count,), (1,))
         else:
             slices = parts.new_zeros(ranks * each)
             slices[:count] = parts.reshape(-1)

@@ -3,15 +3,44 @@
 use std::fmt::Write;
 use std::sync::Mutex;
 
-use super::{CAPTURE_MODE, Code, current_context};
+use super::{CAPTURE_MODE, Code, OUT_OF_MEMORY, current_context};
 
 /// The calls that have ended: a line for each.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
+/// A function whose call fails for want of memory, after a number of calls that do not.
+static FAILING: Mutex<Option<(String, u64)>> = Mutex::new(None);
+
+/// Whether this call of the function is to fail.
+fn fails(function: &str) -> bool {
+    let mut failing = FAILING.lock().unwrap();
+    match &mut *failing {
+        Some((name, 0)) if name == function => {
+            *failing = None;
+            true
+        }
+        Some((name, before)) if name == function => {
+            *before -= 1;
+            false
+        }
+        _ => false,
+    }
+}
+
+/// Lets a call of a function fail for want of memory, after a number of calls that do not. Its name is `length` bytes
+/// of UTF-8.
+#[unsafe(no_mangle)]
+unsafe extern "system" fn fakeFail(name: *const u8, length: usize, before: u64) {
+    // SAFETY: as promised by the caller.
+    let name = unsafe { std::slice::from_raw_parts(name, length) };
+    *FAILING.lock().unwrap() = Some((String::from_utf8_lossy(name).into_owned(), before));
+}
+
 /// Makes a call, logs it, and returns its result as CUDA does.
 pub fn call(function: &str, stream: Option<u64>, event: Option<u64>, work: impl FnOnce() -> Code) -> u32 {
     let (context, capture_mode) = (current_context(), CAPTURE_MODE.get());
-    let code = work().err().unwrap_or(0);
+    let result = if fails(function) { Err(OUT_OF_MEMORY) } else { work() };
+    let code = result.err().unwrap_or(0);
     let [stream, event] = [stream, event].map(|handle| handle.map_or("-".to_owned(), |handle| handle.to_string()));
     writeln!(LOG.lock().unwrap(), "{function} {context} {stream} {event} {capture_mode} {code}").unwrap();
     code

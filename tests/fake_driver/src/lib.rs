@@ -111,6 +111,15 @@ pub fn capture(is_captured: bool) -> u64 {
     function(is_captured.into())
 }
 
+/// Lets a call of a function of CUDA fail for want of memory, after a number of calls that do not.
+pub fn fail(name: &str, before: u64) {
+    // SAFETY: the function has this type, and reads the name's bytes.
+    unsafe {
+        let function: unsafe extern "system" fn(*const u8, usize, u64) = std::mem::transmute(function("fakeFail"));
+        function(name.as_ptr(), name.len(), before);
+    }
+}
+
 /// A call of the fake driver, with the state of its thread when it began.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {

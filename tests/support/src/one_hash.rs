@@ -229,9 +229,9 @@ where
     let results = || -> Result<_, Error> {
         let layout = Layout::contiguous(&[count])?;
         let view = host::View::new(&elements, &layout)?;
-        let sum = host::reduce(Sum, &view, Axes::ALL)?.as_slice()[0];
-        let mean = host::reduce(Mean, &view, Axes::ALL)?.as_slice()[0];
-        Ok([sum, mean, host::reduce(Norm, &view, Axes::ALL)?.as_slice()[0]])
+        let sum = host::reduce(Sum, view, Axes::ALL)?.as_slice()[0];
+        let mean = host::reduce(Mean, view, Axes::ALL)?.as_slice()[0];
+        Ok([sum, mean, host::reduce(Norm, view, Axes::ALL)?.as_slice()[0]])
     };
     same::<T, T::Sum>(count, "one call on the host", results().map_err(text)?)?;
     let summed = |elements: &[T], chunk: usize| {

@@ -58,14 +58,21 @@ impl Report {
 
 /// Writes the page.
 pub fn write(runs: &[Run]) -> anyhow::Result<String> {
-    let mut reports = runs.iter().map(Run::report::<Report>).collect::<anyhow::Result<Vec<_>>>()?;
-    reports.sort_by_key(|report| report.ranks);
-    let run = runs.first().context("no runs")?;
-    let first = reports.iter().find(|report| report.has_times()).or(reports.first()).context("no runs")?;
-    for report in reports.iter().filter(|report| report.has_times()) {
-        let is_same = (&report.device, &report.versions, report.elements, report.runs)
-            == (&first.device, &first.versions, first.elements, first.runs);
+    let read = |run| Ok((run, Run::report::<Report>(run)?));
+    let mut all = runs.iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+    all.sort_by_key(|(_, report)| report.ranks);
+    let has_times = all.iter().filter(|(_, report)| report.has_times());
+    let (run, first) = has_times.clone().chain(&all).next().context("no runs")?;
+    for (other, report) in has_times {
+        let of_run = |run: &Run| (run.commit.clone(), run.date.clone(), run.driver.clone());
+        let is_same = of_run(other) == of_run(run)
+            && (&report.device, &report.versions, report.elements, report.runs)
+                == (&first.device, &first.versions, first.elements, first.runs);
         ensure!(is_same, "the runs of {} and {} ranks differ in more than that", first.ranks, report.ranks);
+    }
+    let reports: Vec<&Report> = all.iter().map(|(_, report)| report).collect();
+    for report in &reports {
+        ensure!(report.hash == first.hash, "{} and {} ranks have other hashes", first.ranks, report.ranks);
     }
     let versions: Vec<String> = first.versions.iter().map(|(name, version)| format!("{name} {version}")).collect();
     let mut lines = vec!["# Sums and all-reduces over several GPUs".to_owned(), String::new()];
@@ -105,7 +112,7 @@ pub fn write(runs: &[Run]) -> anyhow::Result<String> {
         .collect();
     if !missing.is_empty() {
         lines.extend(["## Not run".to_owned(), String::new()]);
-        lines.extend(paragraph(&format!("As many GPUs of one host: {}.", missing.join(", "))));
+        lines.extend(paragraph(&format!("These numbers of GPUs of one host: {}.", missing.join(", "))));
         lines.push(String::new());
     }
     lines.extend(["## Run".to_owned(), String::new()]);
@@ -123,7 +130,7 @@ const HASHES: &str = "The first digits of the SHA-256 of the sums, means and nor
 const ALL_REDUCES: &str = "Microseconds. \"x\" is the engine's time over that of `warpfold.torch.all_reduce`, whose \
     sums are exact; the goal is 0.7.";
 
-fn multicast(reports: &[Report]) -> &'static str {
+fn multicast(reports: &[&Report]) -> &'static str {
     match reports.iter().any(|report| report.has_times() && report.multicast) {
         true => "NCCL was allowed NVLink multicast.",
         false => "NVLink multicast was off (`NCCL_NVLS_ENABLE=0`): NCCL may be faster with it, and was not run so.",
@@ -142,7 +149,7 @@ fn section(lines: &mut Vec<String>, heading: &str, text: &str, table: Table) {
     lines.push(String::new());
 }
 
-fn hashes(reports: &[Report]) -> Table {
+fn hashes(reports: &[&Report]) -> Table {
     let mut table = Table::new(["ranks", "GPUs", "backend", "hash"]);
     for Report { ranks, gpus, backend, hash, .. } in reports {
         let hash: String = hash.chars().take(16).collect();
@@ -151,7 +158,7 @@ fn hashes(reports: &[Report]) -> Table {
     table
 }
 
-fn scaling(reports: &[Report]) -> Table {
+fn scaling(reports: &[&Report]) -> Table {
     let mut table = Table::new(["", "GPUs", "over all, us", "one alone, us", "scaling", "predicted"]);
     for report in reports.iter().filter(|report| report.has_times()) {
         for Sum { case, us, alone_us } in &report.sums {
@@ -163,7 +170,7 @@ fn scaling(reports: &[Report]) -> Table {
     table
 }
 
-fn all_reduces(reports: &[Report]) -> Table {
+fn all_reduces(reports: &[&Report]) -> Table {
     let mut table = Table::new(["dtype", "MiB", "GPUs", "the engine", "exact", "x", "predicted"]);
     // With one rank there is nothing to send.
     for report in reports.iter().filter(|report| report.has_times() && report.ranks > 1) {

@@ -67,8 +67,12 @@ impl CudaDevice {
 
     /// A handle of the device with its own stream.
     fn with_own_stream(shared: &Arc<Shared>, is_recorder: bool) -> Result<Self, Error> {
+        Self::with_new_stream(shared, is_recorder, STREAM_FLAGS)
+    }
+
+    fn with_new_stream(shared: &Arc<Shared>, is_recorder: bool, flags: StreamFlags) -> Result<Self, Error> {
         let _entered = shared.enter_as_guest()?;
-        let stream = Stream::new(STREAM_FLAGS, None).map_err(failed("create a CUDA stream"))?;
+        let stream = Stream::new(flags, None).map_err(failed("create a CUDA stream"))?;
         Ok(Self::with_stream(shared, stream, is_recorder))
     }
 
@@ -375,6 +379,14 @@ impl Backend for CudaDevice {
 
     fn fork(&self) -> Result<Arc<dyn Backend>, Error> {
         Ok(Arc::new(Self::with_own_stream(&self.shared, false)?))
+    }
+
+    fn fork_for_copies(&self) -> Result<Arc<dyn Backend>, Error> {
+        Ok(Arc::new(Self::with_new_stream(&self.shared, false, StreamFlags::NON_BLOCKING)?))
+    }
+
+    fn check_process(&self) -> Result<(), Error> {
+        self.shared.check_process()
     }
 
     unsafe fn on_stream(&self, stream: *mut c_void, owner: Option<Owner>) -> Result<Arc<dyn Backend>, Error> {
