@@ -279,7 +279,7 @@ fn chunks(witness: &mut Witness, gpu: &Gpu) {
         witness.verify("StagingBuffer::submit", allowed());
     }
     drop((buffers, sums));
-    witness.verify("drop of staging buffers", allowed());
+    witness.verify("StagingBuffers::drop", allowed());
 }
 
 fn recordings(witness: &mut Witness, gpu: &Gpu) {

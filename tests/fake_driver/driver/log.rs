@@ -8,27 +8,20 @@ use super::{CAPTURE_MODE, Code, OUT_OF_MEMORY, current_context};
 /// The calls that have ended: a line for each.
 static LOG: Mutex<String> = Mutex::new(String::new());
 
-/// A function whose call fails for want of memory, after a number of calls that do not.
+/// A function whose calls fail for want of memory, after a number of calls that do not.
 static FAILING: Mutex<Option<(String, u64)>> = Mutex::new(None);
 
 /// Whether this call of the function is to fail.
 fn fails(function: &str) -> bool {
     let mut failing = FAILING.lock().unwrap();
-    match &mut *failing {
-        Some((name, 0)) if name == function => {
-            *failing = None;
-            true
-        }
-        Some((name, before)) if name == function => {
-            *before -= 1;
-            false
-        }
-        _ => false,
-    }
+    let Some((_, before)) = failing.as_mut().filter(|(name, _)| name == function) else { return false };
+    let fails = *before == 0;
+    *before = before.saturating_sub(1);
+    fails
 }
 
-/// Lets a call of a function fail for want of memory, after a number of calls that do not. Its name is `length` bytes
-/// of UTF-8.
+/// Lets the calls of a function fail for want of memory, after a number of calls that do not, instead of those of
+/// another one. Its name is `length` bytes of UTF-8.
 #[unsafe(no_mangle)]
 unsafe extern "system" fn fakeFail(name: *const u8, length: usize, before: u64) {
     // SAFETY: as promised by the caller.

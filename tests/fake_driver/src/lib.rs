@@ -111,7 +111,8 @@ pub fn capture(is_captured: bool) -> u64 {
     function(is_captured.into())
 }
 
-/// Lets a call of a function of CUDA fail for want of memory, after a number of calls that do not.
+/// Lets the calls of a function of CUDA fail for want of memory, after a number of calls that do not, instead of those
+/// of another one.
 pub fn fail(name: &str, before: u64) {
     // SAFETY: the function has this type, and reads the name's bytes.
     unsafe {
