@@ -10,6 +10,7 @@ use super::source::Source;
 use super::{Job, SummedBy};
 use crate::cells::{bandwidth, csv_field, right, time};
 use crate::device::Device;
+use crate::memory;
 use crate::npy::Array;
 use crate::number::{Results, counted};
 use crate::options::{Format, Opened, Output};
@@ -39,6 +40,8 @@ pub struct Report {
     device: Option<Device>,
     /// The threads that have read chunks.
     threads: usize,
+    /// The bytes of memory that buffers, running sums and results may have.
+    memory: usize,
     /// The input: `1000 x 3 columns of f32`.
     input: String,
     bytes: usize,
@@ -67,6 +70,7 @@ impl Report {
             summed_by,
             device,
             threads: job.threads.load(Ordering::Relaxed),
+            memory: job.memory,
             input: match is_whole {
                 true => format!("{} {dtype}", extent.elements()),
                 false => format!("{extent} of {dtype}"),
@@ -96,6 +100,7 @@ impl Report {
             Some(device) => device.headline(),
             None => format!("On the host, by {}.", counted(self.threads, "thread", "threads")),
         };
+        let by = format!("{by} In at most {} of memory.", memory::shown(self.memory as u128));
         writeln!(out, "{}\n\n{} in {}", layout.paragraph(&by), self.input, self.file)?;
         let rows = || self.rows.iter();
         let mut columns = Columns::default();
@@ -111,15 +116,16 @@ impl Report {
     }
 
     fn write_csv(&self, out: &mut impl Write) -> io::Result<()> {
-        writeln!(out, "operator,input,result,summed_by,threads,bytes,total_ms,gigabytes_per_second")?;
+        writeln!(out, "operator,input,result,summed_by,threads,memory,bytes,total_ms,gigabytes_per_second")?;
         let summed_by = if self.summed_by == SummedBy::Gpu { "gpu" } else { "host" };
         for Row { operator, result } in &self.rows {
             writeln!(
                 out,
-                "{},{},{result},{summed_by},{},{},{:.3},{:.3}",
+                "{},{},{result},{summed_by},{},{},{},{:.3},{:.3}",
                 name_of(operator),
                 csv_field(&self.input),
                 self.threads,
+                self.memory,
                 self.bytes,
                 self.total_ms,
                 self.gigabytes_per_second
