@@ -213,9 +213,7 @@ def main():
     _print(report)
     if arguments.json:
         command = ["torchrun --standalone --nproc-per-node", str(report["ranks"]), "-m warpfold.bench_ranks"]
-        # Where the report goes does not matter to its reader.
-        at = next((i for i, argument in enumerate(sys.argv) if argument.startswith("--json")), len(sys.argv))
-        command += sys.argv[1:at] + sys.argv[at + (1 if "=" in "".join(sys.argv[at : at + 1]) else 2) :]
+        command += sys.argv[1:]
         run = {
             "name": f"ranks-{report['ranks']}",
             "date": datetime.date.today().isoformat(),
