@@ -92,8 +92,8 @@ pub struct StagingBuffer<'a, T: Plain> {
 }
 
 impl Gpu {
-    /// Two buffers of `len` elements each, through which this handle's work gets data from the host. It does not compile
-    /// for types of size 0, or that are aligned to more than 256 bytes.
+    /// Two buffers of `len` elements each, through which this handle's work gets data from the host. It does not
+    /// compile for types of size 0, or that are aligned to more than 256 bytes.
     ///
     /// # Errors
     /// The device or the host does not have enough memory, `len` is 0, or the driver has no more streams.

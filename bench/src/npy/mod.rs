@@ -27,8 +27,8 @@ use crate::strided;
 pub use types::{Stored, Wanted};
 
 /// What to do with a file that does not fit in memory.
-pub const TOO_LARGE: &str = "give --memory, as in `--memory 2G`: `bench sum`, and `bench reduce` for sums, means and norms, \
-     read the file a chunk at a time";
+pub const TOO_LARGE: &str = "give --memory, as in `--memory 2G`: `bench sum`, and `bench reduce` for sums, means and \
+    norms, read the file a chunk at a time";
 
 /// An array in memory without gaps.
 #[derive(Debug)]

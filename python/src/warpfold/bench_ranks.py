@@ -48,7 +48,7 @@ def _arguments():
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--backend", help="of torch.distributed: nccl (default with GPUs) or gloo")
-    parser.add_argument("--device", choices=("cuda", "cpu"), help="where the arrays are (default: cuda if there is one)")
+    parser.add_argument("--device", choices=("cuda", "cpu"), help="where the arrays are (default: cuda, if there)")
     parser.add_argument("--elements", type=_number, default=1 << 30, help="float32 of each rank's sums (default: 2^30)")
     parser.add_argument("--mebibytes", default="16,64,256,1024", help="sizes of the all-reduces (default: %(default)s)")
     parser.add_argument("--runs", type=int, default=11, help="the number of runs of each case (default: %(default)s)")

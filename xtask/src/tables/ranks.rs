@@ -124,8 +124,8 @@ pub fn write(runs: &[Run]) -> anyhow::Result<String> {
     Ok(lines.join("\n") + "\n")
 }
 
-const HASHES: &str = "The first digits of the SHA-256 of the sums, means and norms of one array of each type of floats, \
-    2^20 + 12345 elements, whose shards the ranks have. Ranks may share a GPU.";
+const HASHES: &str = "The first digits of the SHA-256 of the sums, means and norms of one array of each type of \
+    floats, 2^20 + 12345 elements, whose shards the ranks have. Ranks may share a GPU.";
 
 const ALL_REDUCES: &str = "Microseconds. \"x\" is the engine's time over that of `warpfold.torch.all_reduce`, whose \
     sums are exact; the goal is 0.7.";
