@@ -73,7 +73,7 @@ impl Job<'_> {
         let axes = axes_of(is_reduced);
         let at_once = (self.chunk::<T>() / len.max(1)).clamp(1, rows.max(1));
         let results_of = Parts::default();
-        self.in_parallel::<T, ()>(rows.div_ceil(at_once), &|| (), &|(), buffer, part, turn| {
+        self.in_parallel::<T, ()>(self.budget.threads, rows.div_ceil(at_once), &|| (), &|(), buffer, part, turn| {
             let range = part * at_once..rows.min((part + 1) * at_once);
             let elements = &mut buffer[..range.len() * len];
             self.read(first + range.start * len, elements, turn)?;
@@ -96,9 +96,14 @@ impl Job<'_> {
         results: &mut Results,
     ) -> anyhow::Result<()> {
         let (row, chunk) = (kept * inner, self.chunk::<T>());
-        let states = kept.saturating_mul(Running::<T>::bytes_each(self.kinds)).saturating_mul(self.budget.threads);
-        if kept == 1 || row <= chunk && states <= self.budget.states {
-            return self.by_rows::<T>(first, [rows, kept, inner], results);
+        let states = kept.saturating_mul(Running::<T>::bytes_each(self.kinds));
+        // A pipe is read once: rather by fewer threads than some columns at a time.
+        let threads = match self.source.can_seek() {
+            true => self.budget.threads,
+            false => (self.budget.states / states).clamp(1, self.budget.threads),
+        };
+        if kept == 1 || row <= chunk && states.saturating_mul(threads) <= self.budget.states {
+            return self.by_rows::<T>(first, [rows, kept, inner], threads, results);
         }
         let most = self.budget.states / self.budget.threads / Running::<T>::bytes_each(self.kinds);
         self.check_blocks(kept)?;
@@ -110,6 +115,7 @@ impl Job<'_> {
         &self,
         first: usize,
         [rows, kept, inner]: [usize; 3],
+        threads: usize,
         results: &mut Results,
     ) -> anyhow::Result<()> {
         let len = rows * kept * inner;
@@ -117,13 +123,18 @@ impl Job<'_> {
         let unit = if kept == 1 { 1 } else { kept * inner };
         let at_once = (self.chunk::<T>() / unit.max(1)).max(1) * unit.max(1);
         let make = || Running::new(self.kinds, kept, inner);
-        let all = self.in_parallel::<T, Running<T>>(len.div_ceil(at_once), &make, &|running, buffer, part, turn| {
-            let range = part * at_once..len.min((part + 1) * at_once);
-            let elements = &mut buffer[..range.len()];
-            self.read(first + range.start, elements, turn)?;
-            running.add(elements);
-            Ok(())
-        })?;
+        let all = self.in_parallel(
+            threads,
+            len.div_ceil(at_once),
+            &make,
+            &|running: &mut Running<T>, buffer, part, turn| {
+                let range = part * at_once..len.min((part + 1) * at_once);
+                let elements = &mut buffer[..range.len()];
+                self.read(first + range.start, elements, turn)?;
+                running.add(elements);
+                Ok(())
+            },
+        )?;
         let mut totals = Totals::<T>::new(self.kinds, kept);
         all.iter().try_for_each(|running| running.merge_into(&mut totals))?;
         self.append(&totals, results);
@@ -139,7 +150,7 @@ impl Job<'_> {
         results: &mut Results,
     ) -> anyhow::Result<()> {
         let results_of = Parts::default();
-        self.in_parallel::<T, ()>(kept.div_ceil(block), &|| (), &|(), buffer, part, turn| {
+        self.in_parallel::<T, ()>(self.budget.threads, kept.div_ceil(block), &|| (), &|(), buffer, part, turn| {
             drop(turn);
             let columns = part * block..kept.min((part + 1) * block);
             let mut running = Running::<T>::new(self.kinds, columns.len(), inner);
@@ -177,6 +188,7 @@ impl Job<'_> {
     /// Calls `work` for each part, on some threads, each with a state and a buffer of its own. Returns the states.
     fn in_parallel<T: Streamed, S: Send>(
         &self,
+        threads: usize,
         parts: usize,
         state: &(dyn Fn() -> S + Sync),
         work: Work<'_, S, T>,
@@ -200,7 +212,7 @@ impl Job<'_> {
             Ok(own)
         };
         thread::scope(|scope| {
-            let others = self.budget.threads.min(parts).saturating_sub(1);
+            let others = threads.min(parts).saturating_sub(1);
             self.threads.fetch_max(others + 1, Ordering::Relaxed);
             let spawn = |_| thread::Builder::new().stack_size(STACK_BYTES).spawn_scoped(scope, worker);
             // Fewer threads take the parts of those that cannot be started.

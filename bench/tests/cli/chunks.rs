@@ -107,10 +107,11 @@ fn a_pipe_may_have_long_rows() {
     let contents = npy("<f8", false, "(3, 200000)", &bytes(&numbers(600_000), f64::to_le_bytes));
     let input = files.write("rows.npy", &contents);
     let whole = written(&files, &["sum", "--axis", "0", "--input", &input]);
-    let of_pipe = |memory: &str| {
+    let of_pipe = |memory: &str, threads: &str| {
         let out = files.path("piped.npy");
         let mut command = Command::new(&*BENCH);
         command.args(["sum", "--device", "simt", "--axis", "0", "--input", "-", "--memory", memory, "--output", &out]);
+        command.env("WARPFOLD_THREADS", threads);
         let input = File::open(&input).expect("it exists");
         let mut cat = Command::new("cat").stdin(input).stdout(Stdio::piped()).spawn().expect("cat starts");
         let output = command.arg("--force").stdin(cat.stdout.take().expect("a pipe")).output().expect("bench runs");
@@ -119,10 +120,12 @@ fn a_pipe_may_have_long_rows() {
         let _ = cat.wait();
         (output.status.code(), stderr(&output), fs::read(out).ok())
     };
-    let (code, message, piped) = of_pipe("3G");
-    assert_eq!(code, Some(0), "{message}");
-    assert!(piped == Some(whole), "the results of the pipe differ");
-    let (code, message, _) = of_pipe("64M");
+    for threads in ["1", "3", "64"] {
+        let (code, message, piped) = of_pipe("1G", threads);
+        assert_eq!(code, Some(0), "{message}");
+        assert!(piped.as_ref() == Some(&whole), "the results of the pipe differ");
+    }
+    let (code, message, _) = of_pipe("64M", "2");
     assert_eq!(code, Some(2));
     assert!(
         message.contains("200000 columns") && message.contains("only a file can be read several times"),
