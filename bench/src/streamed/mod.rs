@@ -227,7 +227,8 @@ impl Job<'_> {
     }
 }
 
-/// The extents of the axes and whether they are reduced, from the one on whose neighbours are furthest apart.
+/// The extents of the axes, and whether they are reduced. Elements that are next to each other in the file differ along
+/// the last axis.
 fn in_order_of_file(extent: &Extent, is_fortran: bool) -> (Vec<usize>, Vec<bool>) {
     let (mut extents, kept) = (extent.extents().to_vec(), extent.kept());
     let mut is_reduced: Vec<bool> = (0..extents.len()).map(|axis| !kept.contains(&axis)).collect();

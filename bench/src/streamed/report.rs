@@ -100,7 +100,7 @@ impl Report {
             Some(device) => device.headline(),
             None => format!("On the host, by {}.", counted(self.threads, "thread", "threads")),
         };
-        let by = format!("{by} In at most {} of memory.", memory::shown(self.memory as u128));
+        let by = format!("{by} Buffers and sums take at most {}.", memory::shown(self.memory as u128));
         writeln!(out, "{}\n\n{} in {}", layout.paragraph(&by), self.input, self.file)?;
         let rows = || self.rows.iter();
         let mut columns = Columns::default();

@@ -133,8 +133,8 @@ impl Place {
             (Self::Host(own), Self::Host(other)) => py.detach(|| own.merge(other)),
             (Self::Gpu(own), Self::Gpu(other)) => own.merge(py, other),
             _ => Err(PyTypeError::new_err(
-                "one ExactSums is in host memory, and the other on a GPU: ExactSums.from_bytes(bytes(s)) copies sums to \
-                 host memory",
+                "one ExactSums is in host memory, and the other on a GPU: ExactSums.from_bytes(bytes(s)) copies sums \
+                 to host memory",
             )),
         }
     }
