@@ -124,6 +124,11 @@ impl Gpu {
         self.shared.multiprocessors
     }
 
+    /// Whether arithmetic in `f64` is about half as fast as in `f32`, and not much slower.
+    pub(crate) fn has_fast_f64(&self) -> bool {
+        self.shared.backend.has_fast_f64()
+    }
+
     /// The same device and memory with a stream of its own.
     ///
     /// Threads with separate handles do not wait for each other. Both handles can use the same buffers. Nothing orders

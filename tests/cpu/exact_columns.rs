@@ -2,14 +2,15 @@
 
 use kernels::reduce::columns::BLOCK;
 use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory, rows_in_flight};
+use kernels::reduce::exact::few_rows::{MAX_ROWS, MIN_COLUMNS};
 use kernels::reduce::exact::terms::Squares;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
 use test_support::exact::{self, Data, power};
 use test_support::executor;
-use warpfold::Gpu;
-use warpfold::exact::ExactDot;
-use warpfold::ops::SumOfSquares;
+use warpfold::exact::{ExactDot, ExactSum};
+use warpfold::ops::{Mean, Sum, SumOfSquares};
+use warpfold::{ArrayView, Gpu, Layout};
 
 use crate::exact_launches::{Launched, check_columns};
 
@@ -36,6 +37,57 @@ fn two_elements_above_the_window_are_added_once() {
     let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(81));
     of::<f32>(&gpu, &mut source);
     of::<f64>(&gpu, &mut source);
+}
+
+/// Columns of few rows have a kernel of their own.
+#[test]
+fn columns_of_few_rows() {
+    let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(82));
+    for rows in 1..=MAX_ROWS + 1 {
+        for (batches, columns) in [(1, 3), (1, MIN_COLUMNS), (2, MIN_COLUMNS + 3), (1, 1029)] {
+            exact::columns(&gpu, batches, rows, columns, &mut source).unwrap();
+        }
+    }
+    exact::columns(&Gpu::simt(), 2, 5, MIN_COLUMNS + 1, &mut source).unwrap();
+}
+
+/// Columns of few rows in arrays of any layout: batches with a gap, unaligned rows, one row for all, one of each two.
+#[test]
+fn columns_of_few_rows_of_views() {
+    let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(83));
+    let elements: Vec<f32> =
+        (0..20_000).map(|_| source.random_range(-1.0..1.0) * power(source.random_range(-40..40)) as f32).collect();
+    let input = gpu.upload(&elements).unwrap();
+    for (extents, strides, offset) in [
+        ([2, 3, 700], [5000, 1000, 1], 4),
+        ([2, 3, 701], [4999, 1001, 1], 3),
+        ([3, 5, 1028], [0, 1028, 1], 0),
+        ([2, 4, 600], [600, 0, 1], 1),
+        ([1, 6, 1024], [0, 3000, 1], 8),
+        ([2, 2, 800], [1600, 8000, 2], 5),
+        ([1, 1, 2000], [0, 0, 1], 3),
+    ] {
+        let layout = Layout::strided(&extents, &strides, 0).unwrap();
+        let view = input.view().slice(offset, elements.len() - offset).unwrap();
+        let sums = gpu.reduce(Sum, ArrayView::new(view, &layout).unwrap(), 1).unwrap();
+        let means = gpu.reduce(Mean, ArrayView::new(view, &layout).unwrap(), 1).unwrap();
+        let (sums, means) = (gpu.download(&sums).unwrap(), gpu.download(&means).unwrap());
+        let of_output = |batch: usize, column: usize| {
+            (0..extents[1])
+                .map(|row| {
+                    let at = [batch, row, column].into_iter().zip(strides).map(|(i, stride)| i * stride as usize);
+                    elements[offset + at.sum::<usize>()]
+                })
+                .collect::<ExactSum<f32>>()
+        };
+        for (i, (sum, mean)) in sums.iter().zip(&means).enumerate() {
+            let right = of_output(i / extents[2], i % extents[2]);
+            let what = format!("result {i} of {extents:?} at {strides:?}");
+            assert_eq!(sum.to_bits(), right.value().to_bits(), "the sum: {what}");
+            assert_eq!(mean.to_bits(), right.mean::<f32>().to_bits(), "the mean: {what}");
+        }
+        assert_eq!(sums.len(), extents[0] * extents[2]);
+    }
 }
 
 /// The sums of squares of a matrix's columns, by blocks of `lanes` columns of threads.

@@ -154,7 +154,7 @@ fn shared_memory_is_never_reached_by_a_generic_address() {
 /// there, after the loop.
 #[test]
 fn exact_sums_read_nothing_from_local_memory() {
-    let kernels = ["exact_long_rows_", "exact_rows_", "exact_columns_", "exact_segments_"];
+    let kernels = ["exact_long_rows_", "exact_rows_", "exact_columns_", "exact_few_rows_", "exact_segments_"];
     let is_checked =
         |name: &str| kernels.iter().any(|start| name.starts_with(start)) && name != "exact_long_rows_SumOfSquares_f64";
     for (arch, module) in &KERNELS.modules {

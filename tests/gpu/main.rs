@@ -220,6 +220,8 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
             for _ in 0..if is_sanitized() { 3 } else { 60 } {
                 let (rows, columns) = (source.random_range(1..3000), source.random_range(1..150));
                 exact::columns(gpu, source.random_range(1..4), rows, columns, &mut source)?;
+                let (rows, columns) = (source.random_range(1..40), source.random_range(500..3000));
+                exact::columns(gpu, source.random_range(1..4), rows, columns, &mut source)?;
             }
             Ok(())
         }),

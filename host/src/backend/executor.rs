@@ -134,6 +134,10 @@ impl Backend for Executor {
         MULTIPROCESSORS
     }
 
+    fn has_fast_f64(&self) -> bool {
+        true
+    }
+
     fn is_gpu(&self) -> bool {
         false
     }

@@ -39,6 +39,9 @@ pub trait Backend: Send + Sync + Any {
     /// The number of multiprocessors that reductions are planned for.
     fn multiprocessors(&self) -> usize;
 
+    /// Whether arithmetic in `f64` is about half as fast as in `f32`, as on GPUs for data centers, and not much slower.
+    fn has_fast_f64(&self) -> bool;
+
     /// Whether the backend's times are those of a GPU.
     fn is_gpu(&self) -> bool;
 

@@ -318,6 +318,10 @@ impl Tiles {
         Self { folded_rows, lanes, splits, batches_of_block: 1 }
     }
 
+    /// The tiles of matrices of few rows: each thread has columns of its own.
+    pub(super) const OF_FEW_ROWS: Self =
+        Self { folded_rows: 1, lanes: columns::BLOCK as u32, splits: 1, batches_of_block: 1 };
+
     /// The tiles for an operator whose results depend on the order. The number of splits depends on the number of rows
     /// alone.
     fn in_order(rows: usize, columns: usize, in_flight: usize) -> Self {

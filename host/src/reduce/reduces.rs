@@ -51,7 +51,7 @@ impl<O: Reduction<T>, T: Element> Reduces<T, 1> for O {
         let (kind, multiprocessors) = (geometry.kind, gpu.multiprocessors());
         let launches = match kernels {
             Kernels::OfStates(kernels) => ByStates::plan(kernels, kind, multiprocessors)?,
-            Kernels::Exact(kernels) => Exact::plan(kernels, kind, multiprocessors)?,
+            Kernels::Exact(kernels) => Exact::plan(kernels, kind, multiprocessors, gpu.has_fast_f64())?,
         };
         Plan::new(&geometry, launches, &reduced.output_extents(layout))
     }

@@ -211,6 +211,8 @@ pub struct ExactHandles<T: Element> {
     pub rows: Kernel<ExactRowArgs<'static, T>>,
     /// [`exact_columns`](fn@super::exact::columns::exact_columns). Without one, columns are transposed.
     pub columns: Option<Kernel<ExactColumnArgs<'static, T>>>,
+    /// [`exact_few_rows`](fn@super::exact::few_rows::exact_few_rows), for columns of few rows, if there is one.
+    pub few_rows: Option<Kernel<ExactColumnArgs<'static, T>>>,
     /// [`exact_segments`](fn@super::exact::segments::exact_segments).
     pub segments: Kernel<ExactSegmentArgs<'static, T>>,
     /// [`exact_long_segments`](fn@super::exact::long_segments::exact_long_segments).
@@ -237,6 +239,11 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
             handles,
             result: PhantomData,
         }
+    }
+
+    /// Whether there is a kernel for columns of few rows.
+    pub fn has_few_rows(&self) -> bool {
+        self.handles.few_rows.is_some()
     }
 
     /// The same kernels with these fields of a custom term, and with [`ExactKernels::nonzero_at_zero`] set if the term

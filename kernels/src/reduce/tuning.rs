@@ -233,4 +233,21 @@ pub mod exact_columns {
     pub const MIN_BLOCKS: usize = 2;
 }
 
+/// Exact sums of columns of few rows.
+pub mod few_rows {
+    /// The maximum number of rows.
+    pub const MAX_ROWS: usize = 32;
+    /// The same for elements of 4 and 8 bytes that are loaded one by one.
+    pub const MAX_SINGLE_ROWS: usize = 5;
+    /// The minimum number of columns: half a block's.
+    pub const MIN_COLUMNS: usize = 512;
+    /// Rows whose elements a thread has in flight.
+    pub const IN_FLIGHT: usize = 4;
+    /// The kernel's `min_blocks`, for sums in one `f64` and in two. With fewer, too few loads are in flight for one row
+    /// or two; with more, registers spill.
+    pub const fn min_blocks(is_in_one: bool) -> usize {
+        if is_in_one { 5 } else { 4 }
+    }
+}
+
 pub mod order;

@@ -305,6 +305,8 @@ fn attribute_of_device(attribute: c_uint) -> c_int {
         16 => 132,
         39 => 2048,
         82 => 65536,
+        // The ratio of f32 to f64 performance.
+        87 => 2,
         106 => 32,
         // The compute capability.
         75 => 9,

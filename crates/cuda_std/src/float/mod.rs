@@ -65,6 +65,18 @@ pub fn multiply_subtract(a: f64, b: f64, c: f64) -> f64 {
     backend::multiply_subtract_f64(a, b, c)
 }
 
+/// `a + b`, rounded down, towards negative infinity: if also [`add_up`] gives it, it is exact. A 0 has either sign.
+#[inline(always)]
+pub fn add_down(a: f64, b: f64) -> f64 {
+    backend::add_down_f64(a, b)
+}
+
+/// `a + b`, rounded up, towards infinity. A 0 is positive, unless both numbers are -0.0.
+#[inline(always)]
+pub fn add_up(a: f64, b: f64) -> f64 {
+    backend::add_up_f64(a, b)
+}
+
 /// A float with the operations that `core` lacks.
 pub trait Float: Copy + PartialOrd {
     /// The square root, rounded to nearest; NaN for a negative number.

@@ -169,6 +169,10 @@ impl Backend for CudaDevice {
         self.shared.multiprocessors
     }
 
+    fn has_fast_f64(&self) -> bool {
+        self.shared.has_fast_f64
+    }
+
     fn is_gpu(&self) -> bool {
         true
     }

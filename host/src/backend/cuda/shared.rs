@@ -24,6 +24,7 @@ pub(super) struct Shared {
     pub(super) device: Device,
     pub(super) compute: u32,
     pub(super) multiprocessors: usize,
+    pub(super) has_fast_f64: bool,
     pub(super) limits: Limits,
     pub(super) driver: &'static Driver,
     /// Whether the driver supports programmatic dependent launches, including in graphs.
@@ -121,6 +122,8 @@ impl Shared {
             device,
             compute,
             multiprocessors: query(DeviceAttribute::MultiprocessorCount)?.max(1) as usize,
+            // 2 where `f64` is half as fast, 32 or 64 where it is an afterthought.
+            has_fast_f64: query(DeviceAttribute::SingleToDoublePrecisionPerfRatio)? <= 4,
             limits,
             driver,
             has_dependent_launches,

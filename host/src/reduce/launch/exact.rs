@@ -4,8 +4,9 @@ use std::fmt;
 
 use cuda_std::element::{Element, Plain};
 use exact_sum::{MAX_ELEMENTS, TooManyElements};
-use kernels::reduce::columns::BLOCK;
+use kernels::reduce::columns::{BLOCK, COLUMNS};
 use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, WORDS_OF_TICKET, rows_in_flight};
+use kernels::reduce::exact::few_rows;
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, MAX_THREADS, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
@@ -23,6 +24,8 @@ use crate::{Error, Gpu, View, ViewMut};
 pub(in crate::reduce) struct Exact<T: Element, R: Plain> {
     kernels: ExactKernels<T, R>,
     method: ExactMethod,
+    /// Whether the method's columns are those of [`ExactMethod::of_few_rows`].
+    is_of_few_rows: bool,
 }
 
 /// Checks the number of elements of each sum: an array that repeats its elements may have more than any memory.
@@ -52,6 +55,24 @@ impl ExactMethod {
         }
     }
 
+    /// The method of columns of few rows, if there are enough of them to occupy a block.
+    fn of_few_rows(kind: Kind, size: usize) -> Option<Self> {
+        let (batches, rows, columns, pitches) = match kind {
+            // Rows of one element are one row of columns.
+            Kind::Rows { rows: columns, len: 1, pitch: 1 } => (1, 1, columns, (columns, columns)),
+            Kind::Rows { .. } => return None,
+            // A single row may have any pitch: with this one, its elements are loaded four at a time.
+            Kind::Columns { batches: 1, rows: 1, columns, .. } => (1, 1, columns, (columns, columns)),
+            Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
+                (batches, rows, columns, (pitch, batch_pitch))
+            }
+        };
+        let is_slow = size >= 4 && !columns.is_multiple_of(COLUMNS);
+        let max_rows = if is_slow { few_rows::MAX_SINGLE_ROWS } else { few_rows::MAX_ROWS };
+        let is_few = (1..=max_rows).contains(&rows) && columns >= few_rows::MIN_COLUMNS && batches > 0;
+        is_few.then(|| Self::columns(batches, rows, columns, pitches, Tiles::OF_FEW_ROWS))
+    }
+
     /// The method of short rows, or of long ones.
     fn of_rows(rows: usize, len: usize, pitch: usize, size: usize, multiprocessors: usize) -> Self {
         if rows == 0 {
@@ -67,13 +88,20 @@ impl ExactMethod {
 
 impl<T: Element, R: Plain> Exact<T, R> {
     /// Plans the reduction, if possible.
-    pub fn plan(kernels: ExactKernels<T, R>, kind: Kind, multiprocessors: usize) -> Result<Launches<T, R, 1>, Error> {
+    pub fn plan(
+        kernels: ExactKernels<T, R>,
+        kind: Kind,
+        multiprocessors: usize,
+        has_fast_f64: bool,
+    ) -> Result<Launches<T, R, 1>, Error> {
         if let Some(operator) = kernels.nonzero_at_zero() {
             return Err(Error::TermOfZero { operator });
         }
         check_count(&kind)?;
-        let method = ExactMethod::of(kind, size_of::<T>(), multiprocessors);
-        Ok(Launches::new(Self { kernels, method }))
+        let of_few_rows =
+            if has_fast_f64 && kernels.has_few_rows() { ExactMethod::of_few_rows(kind, size_of::<T>()) } else { None };
+        let method = of_few_rows.unwrap_or_else(|| ExactMethod::of(kind, size_of::<T>(), multiprocessors));
+        Ok(Launches::new(Self { kernels, method, is_of_few_rows: of_few_rows.is_some() }))
     }
 
     /// Launches the method's kernel.
@@ -133,7 +161,8 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 gpu.launch(kernels.rows, grid, arguments)
             }
             Method::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
-                let Some(kernel) = kernels.columns else {
+                let kernel = if self.is_of_few_rows { kernels.few_rows } else { kernels.columns };
+                let Some(kernel) = kernel else {
                     // The geometry takes rows for such an operator.
                     let (what, expected) = ("the number of columns", "but the operator's kernels take rows".to_owned());
                     return Err(Error::Shape { operation: OPERATION, what, found: columns, expected });
@@ -160,8 +189,11 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     output,
                     term,
                 };
-                let shared =
-                    required_lane_memory_bytes(gpu, self.kernels.lane_memory_of_columns(), BLOCK, MIN_BLOCKS * BLOCK);
+                let memory = self.kernels.lane_memory_of_columns();
+                let shared = match self.is_of_few_rows {
+                    true => 0,
+                    false => required_lane_memory_bytes(gpu, memory, BLOCK, MIN_BLOCKS * BLOCK),
+                };
                 gpu.launch(kernel.with_dynamic_shared(shared), grid, arguments)
             }
         }

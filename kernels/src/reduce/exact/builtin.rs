@@ -4,6 +4,7 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::columns::exact_columns;
+use super::few_rows::exact_few_rows;
 use super::long_rows::exact_long_rows;
 use super::long_segments::exact_long_segments;
 use super::result::{DERIVED, ExactOperator, IN_OTHER_FORMAT};
@@ -51,7 +52,8 @@ macro_rules! exact_reductions {
                     ExactHandles {
                         long_rows: exact_long_rows::handle::<$terms, $type>(),
                         rows: exact_rows::handle::<$terms, $type>(),
-                        columns: exact_reductions!($columns, $terms, $type),
+                        columns: exact_reductions!($columns, exact_columns, $terms, $type),
+                        few_rows: exact_reductions!($columns, exact_few_rows, $terms, $type),
                         segments: exact_segments::handle::<$terms, $type>(),
                         long_segments: exact_long_segments::handle::<$terms, $type>(),
                     }
@@ -75,10 +77,10 @@ macro_rules! exact_reductions {
             }
         }
     )+)*)*};
-    (with_columns, $terms:ident, $type:ident) => {
-        Some(exact_columns::handle::<$terms, $type>())
+    (with_columns, $kernel:ident, $terms:ident, $type:ident) => {
+        Some($kernel::handle::<$terms, $type>())
     };
-    (without_columns, $terms:ident, $type:ident) => {
+    (without_columns, $kernel:ident, $terms:ident, $type:ident) => {
         None
     };
 }

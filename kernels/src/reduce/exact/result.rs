@@ -94,6 +94,23 @@ impl<K: Terms> Finish<K> {
         derived_of_integer::<K, G>(self, value, exponent, count)
     }
 
+    /// The result of `count` elements, of which there are few, whose sum is an `f64` and a rest of at most half a unit
+    /// in its last place. `None` if this does not decide a mean or a root: it is very near to a midpoint, or small.
+    #[inline(always)]
+    pub fn of_pair(self, sum: (f64, f64), count: u64) -> Option<u64> {
+        if self.is_other() { self.pair_in::<K::Other>(sum, count) } else { self.pair_in::<K::Sum>(sum, count) }
+    }
+
+    #[inline(always)]
+    fn pair_in<R: ResultFormat>(self, sum: (f64, f64), count: u64) -> Option<u64> {
+        let result: Option<R> = match (self.is_derived(), K::DEGREE) {
+            (false, _) => SumValue::of_pair(sum, count),
+            (true, 1) => MeanValue::of_pair(sum, count),
+            _ => NormValue::of_pair(sum, count),
+        };
+        result.map(ResultFormat::bits)
+    }
+
     #[inline(always)]
     fn leading_in<R: ResultFormat>(self, leading: Leading, unit: i32, count: u64) -> u64 {
         let result: R = match (self.is_derived(), K::DEGREE) {

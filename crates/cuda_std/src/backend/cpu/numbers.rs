@@ -52,6 +52,27 @@ pub(crate) fn multiply_subtract_f64(a: f64, b: f64, c: f64) -> f64 {
     a.mul_add(b, -c)
 }
 
+/// `a + b`, rounded down.
+pub(crate) fn add_down_f64(a: f64, b: f64) -> f64 {
+    -add_up_f64(-a, -b)
+}
+
+/// `a + b`, rounded up.
+pub(crate) fn add_up_f64(a: f64, b: f64) -> f64 {
+    let sum = a + b;
+    // The rounding error, if the sum is finite: T. J. Dekker, "A floating-point technique for extending the available
+    // precision", 1971.
+    let (large, small) = if a.abs() >= b.abs() { (a, b) } else { (b, a) };
+    let error = small - (sum - large);
+    if error > 0.0 {
+        sum.next_up()
+    } else if sum == f64::NEG_INFINITY && a > sum && b > sum {
+        f64::MIN
+    } else {
+        sum
+    }
+}
+
 macro_rules! extremes {
     ($($minimum:ident, $maximum:ident: $type:ident;)*) => {$(
         /// The minimum; NaN if either is NaN.
@@ -150,6 +171,27 @@ pub(crate) fn funnel_vector<P: VectorType>(low: P, high: P, off: usize, _size: u
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn directed_additions_are_the_neighbours_of_an_inexact_sum() {
+        let tiny = f64::EPSILON / 4.0;
+        assert_eq!((add_down_f64(1.0, tiny), add_up_f64(1.0, tiny)), (1.0, 1.0 + f64::EPSILON));
+        assert_eq!((add_down_f64(1.0, -tiny), add_up_f64(1.0, -tiny)), (1.0_f64.next_down(), 1.0));
+        assert_eq!((add_down_f64(f64::MAX, 1.0), add_up_f64(f64::MAX, 1.0)), (f64::MAX, f64::INFINITY));
+        assert_eq!((add_down_f64(f64::MIN, -1.0), add_up_f64(f64::MIN, -1.0)), (f64::NEG_INFINITY, f64::MIN));
+        assert_eq!((add_down_f64(f64::MAX, f64::MAX), add_up_f64(f64::MIN, f64::MIN)), (f64::MAX, f64::MIN));
+        // The sum without its first term is no `f64`.
+        let (a, b) = (f64::from_bits(0x7FC0_0000_0000_0006), -f64::MAX);
+        assert_eq!((add_down_f64(a, b), add_up_f64(a, b)), ((a + b), (a + b).next_up()));
+        for (a, b) in [(1.5, 2.25), (5e-324, 5e-324), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, 1.0)] {
+            assert_eq!((add_down_f64(a, b), add_up_f64(a, b)), (a + b, a + b));
+        }
+        assert!(add_down_f64(f64::NAN, 1.0).is_nan() && add_up_f64(f64::INFINITY, f64::NEG_INFINITY).is_nan());
+        // IEEE 754: a sum of numbers of opposite signs that is 0 is negative if rounded down.
+        let bits = |x: f64| x.to_bits();
+        assert_eq!((bits(add_down_f64(1.0, -1.0)), bits(add_up_f64(1.0, -1.0))), (bits(-0.0), bits(0.0)));
+        assert_eq!((bits(add_down_f64(0.0, 0.0)), bits(add_up_f64(-0.0, -0.0))), (bits(0.0), bits(-0.0)));
+    }
 
     #[test]
     fn minima_maxima_and_negatives_are_right_for_zeros_and_nan() {

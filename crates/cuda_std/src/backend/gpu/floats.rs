@@ -71,6 +71,30 @@ multiply_adds! {
     multiply_add_f64: f64, reg64, "fma.rn.f64";
 }
 
+macro_rules! directed_additions {
+    ($($name:ident: $instruction:literal, $direction:literal;)*) => {$(
+        #[doc = concat!("`a + b`, rounded ", $direction, ".")]
+        #[inline(always)]
+        pub(crate) fn $name(a: f64, b: f64) -> f64 {
+            let sum: f64;
+            // SAFETY: arithmetic only.
+            unsafe {
+                asm!(
+                    concat!($instruction, " {}, {}, {};"),
+                    out(reg64) sum, in(reg64) a, in(reg64) b,
+                    options(pure, nomem, nostack)
+                );
+            }
+            sum
+        }
+    )*};
+}
+
+directed_additions! {
+    add_down_f64: "add.rm.f64", "down";
+    add_up_f64: "add.rp.f64", "up";
+}
+
 /// `a * b - c`, rounded once. The negation is in the assembly, where `ptxas` makes it a part of the `fma`. LLVM negates
 /// by integer operations on the bits: three more instructions.
 #[inline(always)]
