@@ -122,7 +122,7 @@ impl Shared {
             device,
             compute,
             multiprocessors: query(DeviceAttribute::MultiprocessorCount)?.max(1) as usize,
-            // 2 where `f64` is half as fast, 32 or 64 where it is an afterthought.
+            // 2 on GPUs for data centers, 32 or 64 on others.
             has_fast_f64: query(DeviceAttribute::SingleToDoublePrecisionPerfRatio)? <= 4,
             limits,
             driver,
