@@ -313,10 +313,10 @@ mod tests {
         let mut word = words();
         (0..20_000).map(move |i| {
             let exponent = (word() % 60) as i32 - 40;
-            let mantissa = if i % 2 == 0 { word() as i64 >> 11 } else { (word() % 100_000) as i64 - 50_000 };
+            let mantissa = if i % 2 == 1 { word() as i64 >> 11 } else { (word() % 100_000) as i64 - 50_000 };
             let high = mantissa as f64 * 2.0_f64.powi(exponent - 30);
-            let low = if i % 3 == 0 { 0.0 } else { high * 2.0_f64.powi(-54 - (word() % 40) as i32) };
-            let low = if word() % 2 == 0 { low } else { -low };
+            let low = if i % 3 == 1 { 0.0 } else { high * 2.0_f64.powi(-54 - (word() % 40) as i32) };
+            let low = if word() % 2 == 1 { low } else { -low };
             let sum = high + low;
             (sum, (high - sum) + low)
         })
@@ -347,7 +347,7 @@ mod tests {
                 for _ in 0..count {
                     // From 1/16 to 16.
                     let x = f64::from_bits(word() >> 12 | (1019 + word() % 8) << 52);
-                    let x = if word() % 2 == 0 { x } else { -x };
+                    let x = if word() % 2 == 1 { x } else { -x };
                     pair.add(x);
                     sum.add(x);
                 }
