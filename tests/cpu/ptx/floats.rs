@@ -10,7 +10,7 @@ const APPROXIMATE: [&str; 7] = ["mad", "rsqrt", "ex2", "lg2", "sin", "cos", "tan
 
 /// The numbers of rounded operations and of fused ones in PTX. An error is the first line with a float operation that
 /// is not rounded to nearest, flushes subnormals, is approximate, or is fused by the compiler: the source's own
-/// `multiply_add` is inline assembly.
+/// `multiply_add` is inline assembly, and so are `add_down` and `add_up`, which round down and up on purpose.
 fn rounded_operations(ptx: &str) -> Result<(usize, usize), String> {
     let (mut rounded, mut fused, mut is_asm) = (0, 0, false);
     for line in ptx.lines().map(str::trim) {
@@ -33,8 +33,10 @@ fn rounded_operations(ptx: &str) -> Result<(usize, usize), String> {
                 continue;
             }
             let is_rounded = ROUNDED.contains(&operation);
+            let is_directed =
+                is_asm && operation == "add" && ["rm.f64", "rp.f64"].contains(&modifiers.join(".").as_str());
             let is_wrong = ["ftz", "approx", "full", "sat"].iter().any(|part| modifiers.contains(part))
-                || is_rounded && !modifiers.contains(&"rn")
+                || is_rounded && !is_directed && !modifiers.contains(&"rn")
                 || APPROXIMATE.contains(&operation)
                 || operation == "fma" && !is_asm;
             if is_wrong {
@@ -56,9 +58,12 @@ fn operations_that_are_not_rounded_once_are_found() {
     );
     let asm = "\t// begin inline asm\n\tfma.rn.f64 %rd1, %rd2, %rd3, %rd4;\n\t// end inline asm\n";
     assert_eq!(of(&[asm, asm].concat()), Ok((2, 2)));
+    let directed = asm.replace("fma.rn", "add.rm") + &asm.replace("fma.rn", "add.rp");
+    assert_eq!(of(&directed), Ok((2, 0)));
     for line in [
         "add.f32 %r1, %r2, %r3;",
         "@%p1 mul.rz.f64 %rd1, %rd2, %rd3;",
+        "add.rp.f64 %rd1, %rd2, %rd3;",
         "sub.rn.ftz.f32 %r1, %r2, %r3;",
         "{ cvt.ftz.f32.f16 %r1, %rs1; }",
         "div.full.f32 %r1, %r2, %r3;",
