@@ -8,8 +8,8 @@ pub trait FewTerms: Copy {
     const ZERO: Self;
     /// Adds a number.
     fn add(&mut self, x: f64);
-    /// The exact sum: the nearest `f64`, and the rest. `None` if it does not fit, or if a term is not finite. Beyond the
-    /// largest `f64` the nearest is an infinity, and the rest is NaN.
+    /// The exact sum: the nearest `f64`, and the rest. `None` if it does not fit, or if a term is not finite. Beyond
+    /// the largest `f64` the nearest is an infinity, and the rest is NaN.
     fn exact(self) -> Option<(f64, f64)>;
 }
 
