@@ -2,7 +2,7 @@
 
 use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
-use exact_sum::{Binary, HighestBits, Specials, digit};
+use exact_sum::{Binary, HighestBits, Leading, Outcome, Specials, digit};
 use half::{bf16, f16};
 
 use super::column_share::Matrix;
@@ -225,6 +225,9 @@ fn sum_by_digits<K: Terms>(term: impl Fn(usize) -> Float<K>, finish: Finish<K>, 
         specials = specials.union(special);
         highest = place(row).1.max(highest);
         row += 1;
+    }
+    if !matches!(specials.outcome(), Outcome::Finite) {
+        return result_of_limbs::<K, K::Grid>(finish, specials, Leading::ZERO, rows as u64);
     }
     // One past the highest digit of any term.
     let mut limb = (highest / 32 + 3).min(K::Grid::LIMBS);
