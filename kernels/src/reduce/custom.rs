@@ -286,6 +286,7 @@ macro_rules! exact_reductions {
                                         Some(sum_of_columns::handle::<$term $(<$($argument),+>)?, $element>())
                                     },
                                     few_rows: None,
+                                    few_columns: None,
                                     segments: sum_of_segments::handle::<$term $(<$($argument),+>)?, $element>(),
                                     long_segments:
                                         sum_of_long_segments::handle::<$term $(<$($argument),+>)?, $element>(),

@@ -9,6 +9,8 @@ use exact_sum::{Binary, Rounded, Summand};
 use super::columns::ColumnArgs;
 use super::exact::columns::{self, ExactColumnArgs};
 use super::exact::custom::ExactTerm;
+use super::exact::few_columns::FewColumnArgs;
+use super::exact::few_rows::FewRowArgs;
 use super::exact::lane_memory::LaneMemory;
 use super::exact::long_rows::{ExactLongRowArgs, lane_memory, states_per_split, words_of_superaccumulator};
 use super::exact::long_segments::ExactLongSegmentArgs;
@@ -212,7 +214,10 @@ pub struct ExactHandles<T: Element> {
     /// [`exact_columns`](fn@super::exact::columns::exact_columns). Without one, columns are transposed.
     pub columns: Option<Kernel<ExactColumnArgs<'static, T>>>,
     /// [`exact_few_rows`](fn@super::exact::few_rows::exact_few_rows), for columns of few rows, if there is one.
-    pub few_rows: Option<Kernel<ExactColumnArgs<'static, T>>>,
+    pub few_rows: Option<Kernel<FewRowArgs<'static, T>>>,
+    /// [`exact_few_columns`](fn@super::exact::few_columns::exact_few_columns), for rows of few elements, if there is
+    /// one.
+    pub few_columns: Option<Kernel<FewColumnArgs<'static, T>>>,
     /// [`exact_segments`](fn@super::exact::segments::exact_segments).
     pub segments: Kernel<ExactSegmentArgs<'static, T>>,
     /// [`exact_long_segments`](fn@super::exact::long_segments::exact_long_segments).
@@ -241,9 +246,9 @@ impl<T: Element, R: Plain> ExactKernels<T, R> {
         }
     }
 
-    /// Whether there is a kernel for columns of few rows.
-    pub fn has_few_rows(&self) -> bool {
-        self.handles.few_rows.is_some()
+    /// Whether there are kernels for columns of few rows and for rows of few elements.
+    pub fn has_few(&self) -> bool {
+        self.handles.few_rows.is_some() && self.handles.few_columns.is_some()
     }
 
     /// The same kernels with these fields of a custom term, and with [`ExactKernels::nonzero_at_zero`] set if the term

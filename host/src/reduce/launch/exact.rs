@@ -6,7 +6,8 @@ use cuda_std::element::{Element, Plain};
 use exact_sum::{MAX_ELEMENTS, TooManyElements};
 use kernels::reduce::columns::{BLOCK, COLUMNS};
 use kernels::reduce::exact::columns::{ExactColumnArgs, MIN_BLOCKS, WORDS_OF_TICKET, rows_in_flight};
-use kernels::reduce::exact::few_rows;
+use kernels::reduce::exact::few_columns::{self, FewColumnArgs};
+use kernels::reduce::exact::few_rows::{self, FewRowArgs};
 use kernels::reduce::exact::long_rows::{ExactLongRowArgs, MAX_THREADS, VECTORS_IN_FLIGHT};
 use kernels::reduce::exact::rows::{self, ExactRowArgs, min_lanes};
 use kernels::reduce::reduction::ExactKernels;
@@ -24,8 +25,8 @@ use crate::{Error, Gpu, View, ViewMut};
 pub(in crate::reduce) struct Exact<T: Element, R: Plain> {
     kernels: ExactKernels<T, R>,
     method: ExactMethod,
-    /// Whether the method's columns are those of [`ExactMethod::of_few_rows`].
-    is_of_few_rows: bool,
+    /// Whether the method is that of [`ExactMethod::of_few`].
+    is_of_few: bool,
 }
 
 /// Checks the number of elements of each sum: an array that repeats its elements may have more than any memory.
@@ -35,7 +36,7 @@ pub(super) fn check_count(shape: &impl LaunchShape) -> Result<(), TooManyElement
 }
 
 /// How exact sums are launched. It does not change the results.
-type ExactMethod = Method<RowLanes, Tiles>;
+type ExactMethod = Method<ShortRows, Tiles>;
 
 impl ExactMethod {
     /// The method for elements of `size` bytes.
@@ -55,12 +56,15 @@ impl ExactMethod {
         }
     }
 
-    /// The method of columns of few rows, if there are enough of them to occupy a block.
-    fn of_few_rows(kind: Kind, size: usize) -> Option<Self> {
+    /// The method of columns of few rows, or of rows of few elements, if there are enough of them to occupy a block.
+    fn of_few(kind: Kind, size: usize) -> Option<Self> {
         let (batches, rows, columns, pitches) = match kind {
             // Rows of one element are one row of columns.
             Kind::Rows { rows: columns, len: 1, pitch: 1 } => (1, 1, columns, (columns, columns)),
-            Kind::Rows { .. } => return None,
+            Kind::Rows { rows, len, pitch } => {
+                let is_few = (1..=few_columns::max_len(size)).contains(&len) && rows >= few_columns::min_rows(len);
+                return is_few.then_some(Self::Rows { rows, len, pitch, lanes: ShortRows::OneThread });
+            }
             // A single row may have any pitch: with this one, its elements are loaded four at a time.
             Kind::Columns { batches: 1, rows: 1, columns, .. } => (1, 1, columns, (columns, columns)),
             Kind::Columns { batches, rows, columns, pitch, batch_pitch } => {
@@ -79,7 +83,7 @@ impl ExactMethod {
             Self::Nothing
         } else if rows > 1 && len > 0 && Lanes::can_reduce(len, size) {
             let lanes = RowLanes::of(len, pitch, size).with_steps(rows, multiprocessors);
-            Self::Rows { rows, len, pitch, lanes }
+            Self::Rows { rows, len, pitch, lanes: ShortRows::Lanes(lanes) }
         } else {
             Self::long_rows(rows, len, pitch, Blocks::exact(rows, len, size, VECTORS_IN_FLIGHT, multiprocessors))
         }
@@ -98,10 +102,9 @@ impl<T: Element, R: Plain> Exact<T, R> {
             return Err(Error::TermOfZero { operator });
         }
         check_count(&kind)?;
-        let of_few_rows =
-            if has_fast_f64 && kernels.has_few_rows() { ExactMethod::of_few_rows(kind, size_of::<T>()) } else { None };
-        let method = of_few_rows.unwrap_or_else(|| ExactMethod::of(kind, size_of::<T>(), multiprocessors));
-        Ok(Launches::new(Self { kernels, method, is_of_few_rows: of_few_rows.is_some() }))
+        let of_few = if has_fast_f64 && kernels.has_few() { ExactMethod::of_few(kind, size_of::<T>()) } else { None };
+        let method = of_few.unwrap_or_else(|| ExactMethod::of(kind, size_of::<T>(), multiprocessors));
+        Ok(Launches::new(Self { kernels, method, is_of_few: of_few.is_some() }))
     }
 
     /// Launches the method's kernel.
@@ -139,7 +142,17 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 let kernel = kernels.long_rows.with_block(threads).with_dynamic_shared(shared);
                 gpu.launch(kernel, grid(blocks.grid(rows), OPERATION)?, arguments)
             }
-            Method::Rows { rows, len, pitch, lanes } => {
+            Method::Rows { rows, len, pitch, lanes: ShortRows::OneThread } => {
+                let Some(kernel) = kernels.few_columns else {
+                    let expected = "but the operator has no kernel for it".to_owned();
+                    let what = "the number of elements of a row";
+                    return Err(Error::Shape { operation: OPERATION, what, found: len, expected });
+                };
+                let has_fours = u32::from(is_aligned_for_fours(input) && has_fours(len, pitch, size_of::<T>()));
+                let grid = grid((rows.div_ceil(few_columns::ROWS_OF_BLOCK), 1), OPERATION)?;
+                gpu.launch(kernel, grid, FewColumnArgs { input, rows, len, pitch, has_fours, finish, output, term })
+            }
+            Method::Rows { rows, len, pitch, lanes: ShortRows::Lanes(lanes) } => {
                 let (Lanes { lanes, vectors, rows_per_block }, has_singles) = lanes.at(input.address());
                 let grid = grid((rows.div_ceil(rows_per_block), 1), OPERATION)?;
                 let rows_of_lane = rows_per_block / (rows::BLOCK / lanes as usize);
@@ -160,9 +173,39 @@ impl<T: Element, R: Plain> Exact<T, R> {
                 };
                 gpu.launch(kernels.rows, grid, arguments)
             }
+            Method::Columns { batches, rows, columns, pitch, batch_pitch, tiles } if self.is_of_few => {
+                let Some(kernel) = kernels.few_rows else {
+                    let expected = "but the operator has no kernel for it".to_owned();
+                    return Err(Error::Shape {
+                        operation: OPERATION,
+                        what: "the number of rows",
+                        found: rows,
+                        expected,
+                    });
+                };
+                let tiles = tiles.count(columns);
+                let grid = grid((tiles.saturating_mul(batches), 1), OPERATION)?;
+                let has_fours = is_aligned_for_fours(input)
+                    && output.address().is_multiple_of((COLUMNS * size_of::<R>()).min(16) as u64)
+                    && has_fours(columns, pitch, size_of::<T>())
+                    && has_fours(columns, batch_pitch, size_of::<T>());
+                let arguments = FewRowArgs {
+                    input,
+                    rows,
+                    columns,
+                    pitch,
+                    batch_pitch,
+                    // Fits in a `u32`, because the grid has at least this number of blocks.
+                    tiles: tiles as u32,
+                    has_fours: u32::from(has_fours),
+                    finish,
+                    output,
+                    term,
+                };
+                gpu.launch(kernel, grid, arguments)
+            }
             Method::Columns { batches, rows, columns, pitch, batch_pitch, tiles } => {
-                let kernel = if self.is_of_few_rows { kernels.few_rows } else { kernels.columns };
-                let Some(kernel) = kernel else {
+                let Some(kernel) = kernels.columns else {
                     // The geometry takes rows for such an operator.
                     let (what, expected) = ("the number of columns", "but the operator's kernels take rows".to_owned());
                     return Err(Error::Shape { operation: OPERATION, what, found: columns, expected });
@@ -190,10 +233,7 @@ impl<T: Element, R: Plain> Exact<T, R> {
                     term,
                 };
                 let memory = self.kernels.lane_memory_of_columns();
-                let shared = match self.is_of_few_rows {
-                    true => 0,
-                    false => required_lane_memory_bytes(gpu, memory, BLOCK, MIN_BLOCKS * BLOCK),
-                };
+                let shared = required_lane_memory_bytes(gpu, memory, BLOCK, MIN_BLOCKS * BLOCK);
                 gpu.launch(kernel.with_dynamic_shared(shared), grid, arguments)
             }
         }
@@ -232,6 +272,34 @@ impl<T: Element, R: Plain> Launch<T, R, 1> for Exact<T, R> {
     ) -> Result<(), Error> {
         self.reduce(gpu, workspace, input, output.cast())
     }
+}
+
+/// Who sums a short row. It does not change the results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ShortRows {
+    /// Lanes of a warp.
+    Lanes(RowLanes),
+    /// A thread, which has several rows: see [`few_columns`].
+    OneThread,
+}
+
+impl fmt::Display for ShortRows {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Lanes(lanes) => lanes.fmt(f),
+            Self::OneThread => write!(f, "{} rows a block, 1 lane each", few_columns::ROWS_OF_BLOCK),
+        }
+    }
+}
+
+/// Whether four elements can be loaded at once from the first element on.
+fn is_aligned_for_fours<T: Element>(input: View<'_, T>) -> bool {
+    input.address().is_multiple_of((COLUMNS * size_of::<T>()).min(16) as u64)
+}
+
+/// Whether rows that begin at an aligned address are aligned groups of four elements of `size` bytes.
+fn has_fours(len: usize, pitch: usize, size: usize) -> bool {
+    len.is_multiple_of(COLUMNS) && pitch.saturating_mul(size).is_multiple_of((COLUMNS * size).min(16))
 }
 
 /// How lanes share short rows, which depends on where the rows begin. It does not change the results.

@@ -4,6 +4,7 @@ use cuda_std::prelude::*;
 use half::{bf16, f16};
 
 use super::columns::exact_columns;
+use super::few_columns::exact_few_columns;
 use super::few_rows::exact_few_rows;
 use super::long_rows::exact_long_rows;
 use super::long_segments::exact_long_segments;
@@ -54,6 +55,7 @@ macro_rules! exact_reductions {
                         rows: exact_rows::handle::<$terms, $type>(),
                         columns: exact_reductions!($columns, exact_columns, $terms, $type),
                         few_rows: exact_reductions!($columns, exact_few_rows, $terms, $type),
+                        few_columns: exact_reductions!($columns, exact_few_columns, $terms, $type),
                         segments: exact_segments::handle::<$terms, $type>(),
                         long_segments: exact_long_segments::handle::<$terms, $type>(),
                     }

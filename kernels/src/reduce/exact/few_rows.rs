@@ -1,23 +1,47 @@
 //! Exact sums of columns of few rows: each thread sums four of them in one or two `f64`.
 
-use cuda_std::hint::keep_rolled;
 use cuda_std::prelude::*;
-use exact_sum::{Binary, HighestBits, Leading, Outcome, Specials, digit};
 use half::{bf16, f16};
 
-use super::column_share::Matrix;
-use super::columns::ExactColumnArgs;
+use super::few_sums::{each_bit, is_short, number_of, result_of_terms, results_of};
 use super::few_terms::{DoublePair, FewTerms, Single};
-use super::format::Format;
-use super::grid::Grid;
-use super::result::{ExactOperator, Finish, Results, result_of_limbs};
-use super::terms::{Float, Terms};
+use super::result::{ExactOperator, Results};
+use super::terms::Terms;
 use super::unrolled::each;
 use crate::ops::{Sum, SumOfSquares};
-use crate::reduce::columns::thread_columns::{load_vectorized, per_column};
+use crate::reduce::columns::thread_columns::{ThreadColumns, load_vectorized, per_column};
 use crate::reduce::columns::{BLOCK, COLUMNS, DEPENDENT_LAUNCH_BLOCKS};
 use crate::reduce::tuning::few_rows::IN_FLIGHT;
 pub use crate::reduce::tuning::few_rows::{MAX_ROWS, MAX_SINGLE_ROWS, MIN_COLUMNS};
+
+/// Columns of a tile.
+pub const COLUMNS_OF_TILE: usize = BLOCK * COLUMNS;
+
+/// The arguments of [`exact_few_rows`](fn@exact_few_rows).
+#[arguments]
+pub struct FewRowArgs<T: Plain> {
+    /// The elements.
+    pub input: Global<T>,
+    /// Rows of a matrix.
+    pub rows: usize,
+    /// Columns of a matrix.
+    pub columns: usize,
+    /// Elements from the start of a row to that of the next one.
+    pub pitch: usize,
+    /// Elements from the start of a matrix to that of the next one.
+    pub batch_pitch: usize,
+    /// Tiles across a row, of [`COLUMNS_OF_TILE`] columns each.
+    pub tiles: u32,
+    /// Whether columns are groups of four, whose elements in each row, and whose results, are aligned to their size, or
+    /// to 16 bytes if that is less: 0 or 1.
+    pub has_fours: u32,
+    /// How results are computed from sums: see [`result`](super::result).
+    pub finish: u32,
+    /// The results, in the format that `finish` selects, and aligned for it.
+    pub output: GlobalMut<u8>,
+    /// The fields of a custom term as a word; 0 for other terms.
+    pub term: u64,
+}
 
 /// [`exact_columns`](fn@super::columns::exact_columns) for matrices of up to [`MAX_ROWS`] rows, on devices whose `f64`
 /// is fast.
@@ -28,91 +52,110 @@ pub use crate::reduce::tuning::few_rows::{MAX_ROWS, MAX_SINGLE_ROWS, MIN_COLUMNS
 /// once.
 ///
 /// # Safety
-/// As for [`exact_columns`](fn@super::columns::exact_columns), of matrices with one split, no folded rows, and tiles of
-/// `BLOCK` lanes.
+/// The views have all elements that the arguments describe, because accesses are not checked, and the grid has a block
+/// for each tile.
 #[kernel(
     instances = [Sum] x [f32, f64, f16, bf16] + [SumOfSquares] x [f32, f16, bf16],
     block = BLOCK,
     min_blocks = crate::reduce::tuning::few_rows::min_blocks(is_short::<O, T>()),
     dependent_launch, prefetch_blocks = crate::PREFETCH_BLOCKS
 )]
-pub unsafe fn exact_few_rows<O: ExactOperator<T>, T: Element>(
-    ExactColumnArgs {
-        input,
-        rows,
-        columns,
-        pitch,
-        batch_pitch,
-        folded_rows,
-        lanes,
-        tiles,
-        splits,
-        rows_of_split,
-        finish,
-        output,
-        term,
-        ..
-    }: ExactColumnArgs<T>,
-) {
-    let matrix = Matrix { rows, columns, pitch, batch_pitch, folded_rows, lanes, tiles, splits, rows_of_split };
+pub unsafe fn exact_few_rows<O: ExactOperator<T>, T: Element>(args: FewRowArgs<T>) {
     // SAFETY: the caller promises that the output has all results, and is aligned for them.
-    let results = unsafe { Results::new(finish, output) };
-    let terms = O::Terms::of_word(term);
-    let share = matrix.share(&input);
-    let place = share.place::<T>(thread::index_in_block::<BLOCK>());
+    let results = unsafe { Results::new(args.finish, args.output) };
+    let terms = O::Terms::of_word(args.term);
     if thread::grid_dim_x() <= DEPENDENT_LAUNCH_BLOCKS {
         thread::launch_dependents();
     }
-
-    let at = per_column(|c| place.offset(c, pitch));
-    let first = share.start + at[0];
-    // The distances of the thread's columns from its first.
-    let at = per_column(|c| at[c].wrapping_sub(at[0]));
-    let columns = Columns { input: &input, is_vectorized: share.is_vectorized, rows, pitch, first, at };
-    let sums = if is_short::<O, T>() {
-        per_column_of(columns.sums::<_, Single>(terms), FewTerms::exact)
+    // Two functions, because places are a few additions if columns are groups of four.
+    let again = if args.has_fours != 0 {
+        sum_tile::<O, T, true>(&args, terms, results)
     } else {
-        per_column_of(columns.sums::<_, DoublePair>(terms), FewTerms::exact)
+        sum_tile::<O, T, false>(&args, terms, results)
     };
-    let bits = per_column(|c| sums[c].and_then(|sum| results.finish.of_pair(sum, rows as u64)));
-    results.store_columns(per_column(|c| bits[c].unwrap_or(0)), share.output(0), &place);
-    let again = per_column(|c| u32::from(bits[c].is_none() && place.has(c)) << c);
-    let again = again[0] | again[1] | again[2] | again[3];
     if again != 0 {
-        sum_again::<O, T>(input, matrix, terms, results, again);
+        let FewRowArgs { input, rows, columns, pitch, batch_pitch, tiles, has_fours, finish, output, term } = args;
+        sum_again::<O, T>(input, rows, columns, pitch, batch_pitch, tiles, has_fours, finish, output, term, again);
     }
 }
 
-/// Whether nearly all sums of a few terms fit in one `f64`: terms have at most 24 bits.
-const fn is_short<O: ExactOperator<T>, T: Element>() -> bool {
-    size_of::<T>() * O::Terms::DEGREE as usize <= size_of::<f32>()
+/// Writes the results of this thread's columns. Returns a bit for each one that is to be summed again.
+#[inline(always)]
+fn sum_tile<O: ExactOperator<T>, T: Element, const HAS_FOURS: bool>(
+    args: &FewRowArgs<'_, T>,
+    terms: O::Terms,
+    results: Results<'_, O::Terms>,
+) -> u32 {
+    let FewRowArgs { ref input, rows, pitch, .. } = *args;
+    let Tile { place, start, output } = Tile::of_block::<T>(args.columns, args.batch_pitch, args.tiles, HAS_FOURS);
+    if !place.has_any() {
+        return 0;
+    }
+    let at = per_column(|c| place.offset(c, pitch));
+    let first = start + at[0];
+    // The distances of the thread's columns from its first.
+    let at = per_column(|c| at[c].wrapping_sub(at[0]));
+    let columns = Columns::<T, HAS_FOURS> { input, rows, pitch, first, at };
+    let (bits, again) = if is_short::<O, T>() {
+        results_of(columns.sums::<_, Single>(terms), results.finish, rows as u64)
+    } else {
+        results_of(columns.sums::<_, DoublePair>(terms), results.finish, rows as u64)
+    };
+    if HAS_FOURS {
+        let (places, has_second) = ([output + place.column(0), output + place.column(2)], place.has(2));
+        // SAFETY: the thread has its first column. As the number of columns is a multiple of four, it also has the
+        // columns that are next to it, and places are multiples of their number after the output's begin, which is
+        // aligned.
+        unsafe { results.store_fours(bits, size_of::<T>(), places, has_second) };
+        let has = if size_of::<T>() < 8 || has_second { 0b1111 } else { 0b11 };
+        return again & has;
+    }
+    results.store_columns(bits, output, &place);
+    let has = per_column(|c| u32::from(place.has(c)) << c);
+    again & (has[0] | has[1] | has[2] | has[3])
 }
 
-#[inline(always)]
-fn per_column_of<S: Copy, R>(of: [S; COLUMNS], map: impl Fn(S) -> R) -> [R; COLUMNS] {
-    per_column(|c| map(of[c]))
+/// The tile of a block.
+struct Tile {
+    /// The thread's columns.
+    place: ThreadColumns,
+    /// The matrix's first element.
+    start: usize,
+    /// The matrix's first result.
+    output: usize,
+}
+
+impl Tile {
+    /// The tile of this block.
+    #[inline(always)]
+    fn of_block<T: Element>(columns: usize, batch_pitch: usize, tiles: u32, has_fours: bool) -> Self {
+        // Divide only if needed: a division takes about as long as a row of a thread.
+        let block = thread::block_idx_x();
+        let (tile, batch) = if block < tiles { (block, 0) } else { (block % tiles, block / tiles) };
+        let (thread, size) = (thread::index_in_block::<BLOCK>(), size_of::<T>());
+        let place = ThreadColumns::of_thread(thread, tile as usize, BLOCK, columns, 1, size, has_fours);
+        Self { place, start: batch as usize * batch_pitch, output: batch as usize * columns }
+    }
 }
 
 /// The columns of a thread: `rows` rows, `pitch` elements apart, from `first` on, and the columns' distances `at` from
 /// there.
 #[derive(Clone, Copy)]
-struct Columns<'a, T> {
+struct Columns<'a, T, const HAS_FOURS: bool> {
     input: &'a Global<'a, T>,
-    is_vectorized: bool,
     rows: usize,
     pitch: usize,
     first: usize,
     at: [usize; COLUMNS],
 }
 
-impl<T: Element> Columns<'_, T> {
+impl<T: Element, const HAS_FOURS: bool> Columns<'_, T, HAS_FOURS> {
     /// The sums of the columns.
     #[inline(always)]
     fn sums<K: Terms<Element = T, Item = T>, S: FewTerms>(self, terms: K) -> [S; COLUMNS] {
         let Self { input, rows, pitch, first, at, .. } = self;
-        // A function for each kind of loads, because with a branch around each load, loads would wait for each other.
-        if self.is_vectorized {
-            // SAFETY: all rows are aligned. Accesses are inside the view, even if they extend into the next row.
+        if HAS_FOURS {
+            // SAFETY: all rows have these four elements, which are aligned.
             sum_rows(terms, rows, |row| unsafe { load_vectorized(input, first + row * pitch, at) })
         } else {
             // SAFETY: the column is in the row.
@@ -159,88 +202,38 @@ fn add_rows<K: Terms<Element = T, Item = T>, T: Element, S: FewTerms, const ROWS
     cuda_std::global::issue_loads();
     each::<ROWS>(|k| {
         each::<COLUMNS>(|c| {
-            let item = items[k][c];
-            // A sum with NaN is not exact, and so is summed again.
-            sums[c].add(if K::out_of_range(item).is_some() { f64::NAN } else { terms.term(item).to_f64() });
+            sums[c].add(number_of(terms, items[k][c]));
         });
     });
 }
 
 /// Sums those columns of this thread again that have a bit in `again`, and writes their results. Out of line, since few
-/// do, and last, so that the caller has to keep nothing.
+/// do, and last, so that the caller has to keep nothing. Its arguments are single words, because a structure would be
+/// in local memory, to which every thread would write it first.
 #[cold]
 #[inline(never)]
+#[expect(clippy::too_many_arguments, reason = "a struct argument would lie in local memory")]
 fn sum_again<O: ExactOperator<T>, T: Element>(
     input: Global<'_, T>,
-    matrix: Matrix,
-    terms: O::Terms,
-    results: Results<'_, O::Terms>,
+    rows: usize,
+    columns: usize,
+    pitch: usize,
+    batch_pitch: usize,
+    tiles: u32,
+    has_fours: u32,
+    finish: u32,
+    output: GlobalMut<'_, u8>,
+    term: u64,
     again: u32,
 ) {
-    let share = matrix.share(&input);
-    let place = share.place::<T>(thread::index_in_block::<BLOCK>());
-    let (rows, mut c) = (matrix.rows, 0);
-    while c < COLUMNS {
-        c = keep_rolled(c as u32) as usize;
-        if again >> c & 1 == 1 {
-            // SAFETY: the kernel has loaded the same elements.
-            let term = |row: usize| terms.term(unsafe { input.load_unchecked(share.element(&place, c, row)) });
-            let (mut pair, mut row) = (DoublePair::ZERO, 0);
-            while row < rows {
-                pair.add(term(row).to_f64());
-                row += 1;
-            }
-            let fast = pair.exact().and_then(|sum| results.finish.of_pair(sum, rows as u64));
-            let bits = fast.unwrap_or_else(|| sum_by_digits(term, results.finish, rows));
-            results.store(share.output(place.column(c)), bits);
-        }
-        c += 1;
-    }
-}
-
-/// The result of `rows` terms: the sum of their digits of 32 bits, from the highest one downwards, as far as the
-/// rounding needs them.
-fn sum_by_digits<K: Terms>(term: impl Fn(usize) -> Float<K>, finish: Finish<K>, rows: usize) -> u64 {
-    debug_assert!(!finish.is_long_root(), "more bits decide a root in `f64`");
-    // The position of the smallest number above the grid's unit.
-    let smallest = {
-        let of_format = <<K::Grid as Grid>::Format as Binary>::MIN_EXPONENT;
-        of_format - <<K::Grid as Grid>::Format as Binary>::MANTISSA as i32 - K::Grid::UNIT
-    };
-    let place = |row: usize| {
-        let (integer, position) = term(row).integer_and_position();
-        let position = position as i32 + smallest;
-        // Bits below the unit are 0.
-        if position < 0 { (integer >> position.unsigned_abs().min(63), 0) } else { (integer, position as u32) }
-    };
-
-    let (mut specials, mut highest, mut row) = (Specials::EMPTY, 0, 0);
-    while row < rows {
-        let term = term(row);
-        let special = match (term.is_finite(), term.is_nan()) {
-            (true, _) => Specials::EMPTY,
-            (_, true) => Specials::nan(),
-            _ => Specials::infinity(term.is_negative()),
-        };
-        specials = specials.union(special);
-        highest = place(row).1.max(highest);
-        row += 1;
-    }
-    if !matches!(specials.outcome(), Outcome::Finite) {
-        return result_of_limbs::<K, K::Grid>(finish, specials, Leading::ZERO, rows as u64);
-    }
-    // One past the highest digit of any term.
-    let mut limb = (highest / 32 + 3).min(K::Grid::LIMBS);
-    let mut sum = HighestBits::new(32 * limb as i32);
-    while limb > 0 && !sum.is_decided() {
-        limb -= 1;
-        let (mut part, mut row) = (0, 0);
-        while row < rows {
-            let (integer, position) = place(row);
-            part += digit(integer, position, limb);
-            row += 1;
-        }
-        sum.push(part.into(), 32);
-    }
-    result_of_limbs::<K, K::Grid>(finish, specials, sum.leading(), rows as u64)
+    // SAFETY: as in the kernel.
+    let results = unsafe { Results::<O::Terms>::new(finish, output) };
+    let terms = O::Terms::of_word(term);
+    let Tile { place, start, output } = Tile::of_block::<T>(columns, batch_pitch, tiles, has_fours != 0);
+    each_bit(again, |c| {
+        let first = start + place.offset(c as usize, pitch);
+        // SAFETY: the kernel has loaded the same elements.
+        let term = |row: usize| terms.term(unsafe { input.load_unchecked(first + row * pitch) });
+        results.store(output + place.column(c as usize), result_of_terms(term, results.finish, rows));
+    });
 }

@@ -8,9 +8,11 @@ pub trait FewTerms: Copy {
     const ZERO: Self;
     /// Adds a number.
     fn add(&mut self, x: f64);
-    /// The exact sum: the nearest `f64`, and the rest. `None` if it does not fit, or if a term is not finite. Beyond
-    /// the largest `f64` the nearest is an infinity, and the rest is NaN.
-    fn exact(self) -> Option<(f64, f64)>;
+    /// The nearest `f64` and the rest, if the sum [is exact](FewTerms::is_exact). Beyond the largest `f64` the nearest
+    /// is an infinity, and the rest is NaN.
+    fn pair(self) -> (f64, f64);
+    /// Whether the sum fits in this type, and all terms are finite.
+    fn is_exact(self) -> bool;
 }
 
 /// A sum of two `f64` that do not overlap, as long as every addition was exact.
@@ -43,10 +45,14 @@ impl FewTerms for DoublePair {
     }
 
     #[inline(always)]
-    fn exact(self) -> Option<(f64, f64)> {
-        let (high, low) = two_sum(self.high, self.low);
-        // The comparison is false for NaN.
-        if self.error == 0.0 { Some((high, low)) } else { None }
+    fn pair(self) -> (f64, f64) {
+        two_sum(self.high, self.low)
+    }
+
+    #[inline(always)]
+    fn is_exact(self) -> bool {
+        // False for NaN.
+        self.error == 0.0
     }
 }
 
@@ -69,9 +75,14 @@ impl FewTerms for Single {
     }
 
     #[inline(always)]
-    fn exact(self) -> Option<(f64, f64)> {
+    fn pair(self) -> (f64, f64) {
+        (self.up, 0.0)
+    }
+
+    #[inline(always)]
+    fn is_exact(self) -> bool {
         // The difference of infinities is NaN.
-        if self.up - self.down == 0.0 { Some((self.up, 0.0)) } else { None }
+        self.up - self.down == 0.0
     }
 }
 
@@ -106,7 +117,7 @@ mod tests {
     fn sum_in<S: FewTerms>(numbers: &[f64]) -> Option<(f64, f64)> {
         let mut sum = S::ZERO;
         numbers.iter().for_each(|&x| sum.add(x));
-        sum.exact()
+        if sum.is_exact() { Some(sum.pair()) } else { None }
     }
 
     fn sum(numbers: &[f64]) -> Option<(f64, f64)> {

@@ -18,7 +18,8 @@
 //! | `lane_rows` | the sums of a lane's share of its rows |
 //! | `loaded` | the elements of a row that a lane loads |
 //! | [`columns`](mod@columns), `columns_full_range` | columns; columns whose elements do not fit in a window |
-//! | [`few_rows`], [`few_terms`] | columns of few rows; sums of a few numbers in one or two `f64` |
+//! | [`few_rows`], [`few_columns`] | columns of few rows; rows of few elements |
+//! | `few_sums`, [`few_terms`] | what these have in common; sums of a few numbers in one or two `f64` |
 //! | `column_share` | a block's share of a matrix |
 //! | [`column_sums`], [`column_tile`] | a thread's sums of its columns; the elements of its columns |
 //! | [`global_superaccumulators`] | sums that blocks share, in global memory |
@@ -36,7 +37,9 @@ pub mod column_tile;
 pub mod columns;
 mod columns_full_range;
 pub mod custom;
+pub mod few_columns;
 pub mod few_rows;
+mod few_sums;
 pub mod few_terms;
 pub mod format;
 pub mod formula;

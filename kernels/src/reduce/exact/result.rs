@@ -53,6 +53,12 @@ impl<K: Terms> Finish<K> {
     #[cfg(test)]
     pub(super) const SUM: Self = Self { code: 0, terms: PhantomData };
 
+    /// Whether the result is the sum, in the format of sums.
+    #[inline(always)]
+    pub(super) fn is_plain(self) -> bool {
+        self.code == 0
+    }
+
     #[inline(always)]
     fn is_derived(self) -> bool {
         self.code & DERIVED != 0
@@ -215,6 +221,24 @@ impl<'a, K: Terms> Results<'a, K> {
         }
     }
 
+    /// Writes the results of a thread's columns of elements of `size` bytes, unchecked on a GPU: those of the first two
+    /// at the first place, and, if it has them, those of the others at the second. With elements of less than 8 bytes
+    /// it has them, and their places are next to each other.
+    ///
+    /// # Safety
+    /// The output has these results, and each place is aligned for four of them, or to 16 bytes if that is less.
+    #[inline(always)]
+    pub(super) unsafe fn store_fours(&self, bits: [u64; COLUMNS], size: usize, places: [usize; 2], has_second: bool) {
+        // SAFETY: as promised by the caller.
+        unsafe {
+            if self.finish.is_other() {
+                store_fours(self.output_of(), bits.map(K::Other::of_bits), size, places, has_second);
+            } else {
+                store_fours(self.output_of(), bits.map(K::Sum::of_bits), size, places, has_second);
+            }
+        }
+    }
+
     /// Writes result `index`, unchecked on a GPU. Checks would be four branches to a trap, with which sums of short
     /// rows take 5 % longer: fewer values stay in registers.
     #[cfg_attr(not(debug_assertions), inline(always))]
@@ -239,6 +263,31 @@ impl<'a, K: Terms> Results<'a, K> {
     #[inline(always)]
     pub fn capacity(&self) -> usize {
         if self.finish.is_other() { self.output.cast::<K::Other>().len() } else { self.output.cast::<K::Sum>().len() }
+    }
+}
+
+/// [`Results::store_fours`] of one format.
+///
+/// # Safety
+/// As there.
+#[inline(always)]
+unsafe fn store_fours<R: Plain>(
+    output: GlobalMut<'_, R>,
+    results: [R; COLUMNS],
+    size: usize,
+    places: [usize; 2],
+    has_second: bool,
+) {
+    let [a, b, c, d] = results;
+    // SAFETY: as promised by the caller.
+    unsafe {
+        if size < 8 && size_of::<R>() * COLUMNS <= 16 {
+            return output.store_contiguous_unchecked(places[0], results);
+        }
+        output.store_contiguous_unchecked(places[0], [a, b]);
+        if size < 8 || has_second {
+            output.store_contiguous_unchecked(places[1], [c, d]);
+        }
     }
 }
 
