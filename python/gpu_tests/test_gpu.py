@@ -484,7 +484,11 @@ def test_two_devices():
     assert y.device.index == 1 and y.item() == 1000 and torch.cuda.current_device() == 0
     with cupy.cuda.Device(1):
         on_second = cupy.ones(1000, cupy.float32)
-    assert wf.sum(on_second).device.id == 1 and cupy.cuda.runtime.getDevice() == 0
+    # PyTorch may have left another device current.
+    for current in (0, 1):
+        cupy.cuda.runtime.setDevice(current)
+        assert wf.sum(on_second).device.id == 1 and cupy.cuda.runtime.getDevice() == current
+    cupy.cuda.runtime.setDevice(0)
     for call in (
         lambda: wf.vecdot(x, torch.ones(1000, device="cuda:0")),
         lambda: wf.sum(x, out=torch.zeros((), device="cuda:0")),
