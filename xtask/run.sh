@@ -191,17 +191,19 @@ ranks)
     gpus=$(python3 -c 'import torch; print(torch.cuda.device_count())')
     for count in 1 2 3 4 7 8; do
         engines="gloo"
-        [ "$count" -gt "$gpus" ] && [ "${NCCL_MULTI_RANK_GPU_ENABLE:-0}" != 1 ] || engines="gloo nccl"
+        # "default" is NCCL for devices and Gloo for the host.
+        [ "$count" -gt "$gpus" ] && [ "${NCCL_MULTI_RANK_GPU_ENABLE:-0}" != 1 ] || engines="gloo nccl default"
         for engine in $engines; do
             echo "== $count ranks, $engine"
             ranks "$count" python/tests/on_ranks/program.py "$engine" cuda || failed=1
         done
         [[ " 1 2 4 8 " == *" $count "* ]] || continue
+        options=""
         # On a shared GPU only the hash is of interest.
-        [ "$count" -le "$gpus" ] && sizes="" || sizes="--elements 2^20 --mebibytes 16 --runs 1"
+        [ "$count" -le "$gpus" ] || options="--elements 2^20 --mebibytes 16 --runs 1"
+        [ "$engines" != gloo ] || options+=" --backend gloo"
         # shellcheck disable=SC2086 # The options are separate words.
-        ranks "$count" -m warpfold.bench_ranks --backend "${engine:-gloo}" --json "$folder/ranks-$count.json" $sizes ||
-            failed=1
+        ranks "$count" -m warpfold.bench_ranks --json "$folder/ranks-$count.json" $options || failed=1
     done
     ;;
 unpack) ;;

@@ -9,7 +9,8 @@ In a checkout of warpfold, `cargo xtask tables ranks ranks` then writes docs/ben
 
 Every rank takes the GPU of its number, or, with --device cpu, the host. The hash is that of the results of a fixed
 array, whose shards the ranks have: it is the same for any number of ranks. Each time is the median of the runs, of each
-of which the time of the slowest rank counts. NCCL's NVLink multicast is off unless NCCL_NVLS_ENABLE says otherwise.
+of which the time of the slowest rank counts. All-reduces are timed one by one, and several in a row, as in a step of
+training. NCCL's NVLink multicast is off unless NCCL_NVLS_ENABLE says otherwise.
 """
 
 import argparse
@@ -29,6 +30,8 @@ import warpfold.distributed as wfd
 
 # The number of elements of the array whose results are hashed.
 HASHED = (1 << 20) + 12345
+# The number of all-reduces in a row.
+IN_A_ROW = 8
 CALLS = (("sum", wfd.sum, wf.sum), ("mean", wfd.mean, wf.mean), ("norm", wfd.norm, wf.vector_norm))
 
 
@@ -47,7 +50,7 @@ def _arguments():
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--backend", help="of torch.distributed: nccl (default with GPUs) or gloo")
+    parser.add_argument("--backend", help="of torch.distributed, such as nccl or gloo (default: its own choice)")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where the arrays are (default: cuda, if there)")
     parser.add_argument("--elements", type=_number, default=1 << 30, help="float32 of each rank's sums (default: 2^30)")
     parser.add_argument("--mebibytes", default="16,64,256,1024", help="sizes of the all-reduces (default: %(default)s)")
@@ -82,8 +85,9 @@ class _Ranks:
             # Whether the ranks of a host have one each.
             self.has_own_gpu = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus
             self.gpus = gpus
-        self.backend = arguments.backend or ("nccl" if self.device == "cuda" else "gloo")
-        dist.init_process_group(self.backend)
+        # Of its own choice, NCCL for devices and Gloo for the host, or Gloo for both.
+        dist.init_process_group(arguments.backend)
+        self.backend = arguments.backend or ("nccl and gloo" if self.device == "cuda" else "gloo")
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
 
     def wait(self):
@@ -152,9 +156,14 @@ def _all_reduces(ranks, arguments, note):
                 y.copy_(x)
 
             row = {"dtype": name, "mebibytes": size}
-            engine, exact = ranks.dist.all_reduce, warpfold.torch.all_reduce
-            row["engine_us"] = ranks.median(arguments.runs, lambda y=y: engine(y), prepare)
-            row["us"] = ranks.median(arguments.runs, lambda y=y: exact(y), prepare)
+            for which, call in (("engine_us", ranks.dist.all_reduce), ("us", warpfold.torch.all_reduce)):
+
+                def in_a_row(call=call, y=y):
+                    for _ in range(IN_A_ROW):
+                        call(y)
+
+                row[which] = ranks.median(arguments.runs, lambda call=call, y=y: call(y), prepare)
+                row[f"{which}_in_a_row"] = ranks.median(arguments.runs, in_a_row, prepare) / IN_A_ROW
             rows.append(row)
     return rows
 
@@ -163,7 +172,7 @@ def _report(ranks, arguments, note):
     torch = ranks.torch
     is_cuda = ranks.device == "cuda"
     versions = {"PyTorch": torch.__version__, "warpfold": wf.info()["version"]}
-    if ranks.backend == "nccl":
+    if "nccl" in ranks.backend:
         versions["NCCL"] = ".".join(map(str, torch.cuda.nccl.version()))
     note("the hash")
     return {
@@ -175,6 +184,7 @@ def _report(ranks, arguments, note):
         "versions": versions,
         "elements": arguments.elements,
         "runs": arguments.runs,
+        "in_a_row": IN_A_ROW,
         "hash": _hash(ranks),
         "sums": _sums(ranks, arguments, note),
         "all_reduces": _all_reduces(ranks, arguments, note),
@@ -190,9 +200,13 @@ def _print(report):
     print(f"{'':10}{'over ranks':>14}{'one rank alone':>18}")
     for row in report["sums"]:
         print(f"{row['case']:10}{row['us']:14.1f}{row['alone_us']:18.1f}")
-    print(f"\nall-reduce, microseconds\n{'':10}{'MiB':>6}{report['backend']:>14}{'exact':>14}{'x':>8}")
+    print("\nall-reduce, microseconds: one, and several in a row")
+    print(f"{'':10}{'MiB':>6}" + f"{'engine':>12}{'exact':>10}{'x':>6}" * 2)
     for row in report["all_reduces"]:
-        times = f"{row['engine_us']:14.1f}{row['us']:14.1f}{row['engine_us'] / row['us']:8.2f}"
+        times = ""
+        for suffix in ("", "_in_a_row"):
+            engine, exact = row["engine_us" + suffix], row["us" + suffix]
+            times += f"{engine:12.1f}{exact:10.1f}{engine / exact:6.2f}"
         print(f"{row['dtype']:10}{row['mebibytes']:6}{times}")
 
 

@@ -96,9 +96,21 @@ class _Torch:
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
             raise ValueError("this process is not a rank of the group")
-        # "gloo", "nccl", or one for each kind of device: "cpu:gloo,cuda:nccl".
-        backend = str(dist.get_backend(group))
-        self._takes_host = backend not in ("nccl", "undefined") or "cpu:" in backend
+        self._takes_host = self._has_backend_of_host()
+
+    def _has_backend_of_host(self):
+        """Whether the group exchanges arrays of the host: NCCL alone does not. A group that is made without the name of
+        a backend has NCCL for devices and Gloo for the host."""
+        # "gloo", "nccl", "undefined", or one for each kind of device: "cpu:gloo,cuda:nccl".
+        backend = str(self._dist.get_backend(self._group))
+        if "nccl" not in backend and backend != "undefined":
+            return True
+        try:
+            group = self._dist.group.WORLD if self._group is None else self._group
+            group._get_backend(self._torch.device("cpu"))
+        except RuntimeError:
+            return False
+        return True
 
     def _tensor(self, array):
         """The array as a tensor that the group takes: with the same memory, if possible."""
@@ -132,8 +144,8 @@ class _Torch:
             return [row.tobytes() for row in self.all_gather(np.frombuffer(data, np.uint8).copy())]
 
     def _aside(self):
-        """Where bytes of the host are exchanged: with NCCL on a stream of its own, so that they do not wait for the
-        work of the current one, such as a sum."""
+        """Where bytes of the host are exchanged: with NCCL alone on a stream of its own, so that they do not wait for
+        the work of the current one. They still do if that is a sum that fills the device."""
         if self._takes_host:
             return contextlib.nullcontext()
         device = self._torch.cuda.current_device()
