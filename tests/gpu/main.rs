@@ -201,6 +201,19 @@ fn trials(gpu: Option<Arc<Gpu>>) -> Vec<Trial> {
         trials.into_iter().for_each(|(name, test)| add(name, test));
     }
     add(
+        "exact row sums, few elements".into(),
+        Box::new(|gpu| {
+            let mut source = SmallRng::seed_from_u64(41);
+            for (rows, len) in [(600, 2), (1030, 3), (5000, 4), (66_000, 5)] {
+                exact::rows_and_columns(gpu, rows, len, &mut source)?;
+            }
+            for len in if is_sanitized() { 12..13 } else { 6..42 } {
+                exact::rows_and_columns(gpu, (1 << 16) + source.random_range(0..1500), len, &mut source)?;
+            }
+            Ok(())
+        }),
+    );
+    add(
         "exact column sums".into(),
         Box::new(|gpu| {
             let mut source = SmallRng::seed_from_u64(40);
