@@ -1,16 +1,17 @@
 //! Exact sums of columns in the executor, in which some elements are outside the columns' windows.
 
+use half::{bf16, f16};
 use kernels::reduce::columns::BLOCK;
 use kernels::reduce::exact::columns::{ExactColumnArgs, exact_columns, lane_memory, rows_in_flight};
 use kernels::reduce::exact::few_rows::{MAX_ROWS, MIN_COLUMNS};
 use kernels::reduce::exact::terms::Squares;
 use rand::rngs::SmallRng;
 use rand::{Rng, SeedableRng};
-use test_support::exact::{self, Data, power};
+use test_support::exact::{self, Data, Exact, power};
 use test_support::executor;
 use warpfold::exact::{ExactDot, ExactSum};
 use warpfold::ops::{Mean, Sum, SumOfSquares};
-use warpfold::{ArrayView, Gpu, Layout};
+use warpfold::{ArrayView, ArrayViewMut, Element, Gpu, Layout, Reduction};
 
 use crate::exact_launches::{Launched, check_columns};
 
@@ -88,6 +89,40 @@ fn columns_of_few_rows_of_views() {
         }
         assert_eq!(sums.len(), extents[0] * extents[2]);
     }
+}
+
+/// Results of few rows and of few elements at any alignment: four at once, and one by one.
+#[test]
+fn results_of_few_are_stored_at_any_place() {
+    fn of<T: Exact>(gpu: &Gpu, source: &mut SmallRng)
+    where
+        Sum: Reduction<T, Output: Element>,
+    {
+        let elements: Vec<T> = exact::numbers(Data::Normal, 3 * 2 * (MIN_COLUMNS + 4), source);
+        let input = gpu.upload(&elements).unwrap();
+        for (extents, axis) in [([2, 3, MIN_COLUMNS + 4], 1), ([2, MIN_COLUMNS + 4, 3], 2)] {
+            let layout = Layout::contiguous(&extents).unwrap();
+            let right = gpu.reduce(Sum, ArrayView::new(input.view(), &layout).unwrap(), axis).unwrap();
+            let right = gpu.download(&right).unwrap();
+            for place in 0..5 {
+                let mut sums = gpu.zeroed(right.len() + 8).unwrap();
+                let layout_of_sums = Layout::contiguous(&[2, MIN_COLUMNS + 4]).unwrap();
+                let view = sums.view_mut().slice(place, right.len()).unwrap();
+                let output = ArrayViewMut::new(view, &layout_of_sums).unwrap();
+                gpu.reduce_into(Sum, ArrayView::new(input.view(), &layout).unwrap(), axis, output).unwrap();
+                let sums = gpu.download(&sums).unwrap();
+                let zero = <Sum as Reduction<T>>::Output::default();
+                assert!(sums[place..][..right.len()] == right, "{} at {place}", T::NAME);
+                let is_outside = |i: usize| i < place || i >= place + right.len();
+                assert!((0..sums.len()).filter(|&i| is_outside(i)).all(|i| sums[i] == zero), "{} at {place}", T::NAME);
+            }
+        }
+    }
+    let (gpu, mut source) = (executor(), SmallRng::seed_from_u64(86));
+    of::<f32>(&gpu, &mut source);
+    of::<f64>(&gpu, &mut source);
+    of::<f16>(&gpu, &mut source);
+    of::<bf16>(&gpu, &mut source);
 }
 
 /// The sums of squares of a matrix's columns, by blocks of `lanes` columns of threads.
