@@ -191,8 +191,7 @@ ranks)
     gpus=$(python3 -c 'import torch; print(torch.cuda.device_count())')
     for count in 1 2 3 4 7 8; do
         engines="gloo"
-        # "default" is NCCL for devices and Gloo for the host.
-        [ "$count" -gt "$gpus" ] && [ "${NCCL_MULTI_RANK_GPU_ENABLE:-0}" != 1 ] || engines="gloo nccl default"
+        [ "$count" -gt "$gpus" ] && [ "${NCCL_MULTI_RANK_GPU_ENABLE:-0}" != 1 ] || engines="gloo nccl both"
         for engine in $engines; do
             echo "== $count ranks, $engine"
             ranks "$count" python/tests/on_ranks/program.py "$engine" cuda || failed=1

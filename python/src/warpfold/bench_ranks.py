@@ -50,7 +50,7 @@ def _arguments():
         epilog=epilog,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("--backend", help="of torch.distributed, such as nccl or gloo (default: its own choice)")
+    parser.add_argument("--backend", help="of torch.distributed (default: cpu:gloo,cuda:nccl with GPUs, else gloo)")
     parser.add_argument("--device", choices=("cuda", "cpu"), help="where the arrays are (default: cuda, if there)")
     parser.add_argument("--elements", type=_number, default=1 << 30, help="float32 of each rank's sums (default: 2^30)")
     parser.add_argument("--mebibytes", default="16,64,256,1024", help="sizes of the all-reduces (default: %(default)s)")
@@ -85,9 +85,8 @@ class _Ranks:
             # Whether the ranks of a host have one each.
             self.has_own_gpu = int(os.environ["LOCAL_WORLD_SIZE"]) <= gpus
             self.gpus = gpus
-        # Of its own choice, NCCL for devices and Gloo for the host, or Gloo for both.
-        dist.init_process_group(arguments.backend)
-        self.backend = arguments.backend or ("nccl and gloo" if self.device == "cuda" else "gloo")
+        self.backend = arguments.backend or ("cpu:gloo,cuda:nccl" if self.device == "cuda" else "gloo")
+        dist.init_process_group(self.backend)
         self.rank, self.ranks = dist.get_rank(), dist.get_world_size()
 
     def wait(self):

@@ -96,21 +96,11 @@ class _Torch:
         self.rank, self.size = dist.get_rank(group), dist.get_world_size(group)
         if self.rank < 0:
             raise ValueError("this process is not a rank of the group")
-        self._takes_host = self._has_backend_of_host()
-
-    def _has_backend_of_host(self):
-        """Whether the group exchanges arrays of the host: NCCL alone does not. A group that is made without the name of
-        a backend has NCCL for devices and Gloo for the host."""
-        # "gloo", "nccl", "undefined", or one for each kind of device: "cpu:gloo,cuda:nccl".
-        backend = str(self._dist.get_backend(self._group))
-        if "nccl" not in backend and backend != "undefined":
-            return True
-        try:
-            group = self._dist.group.WORLD if self._group is None else self._group
-            group._get_backend(self._torch.device("cpu"))
-        except RuntimeError:
-            return False
-        return True
+        # "gloo", "nccl", or one for each kind of device: "cpu:gloo,cuda:nccl". PyTorch's own choice is "undefined".
+        backend = str(dist.get_backend(group))
+        if backend == "undefined":
+            backend = "nccl" if torch.cuda.is_available() else "gloo"
+        self._takes_host = "nccl" not in backend or "cpu:" in backend
 
     def _tensor(self, array):
         """The array as a tensor that the group takes: with the same memory, if possible."""
@@ -199,17 +189,19 @@ def _like(on_host, array):
 # What ranks agree on
 
 
-def _agree(engine, name, make):
+def _agree(group, name, make):
     """Calls a function that describes this rank's part: a text, which all ranks must have in common, and what only this
-    rank has. Returns what each rank has, and this rank's value.
+    rank has. Returns the engine, what each rank has, and this rank's value.
 
-    Every rank takes part, also one whose own part is an error: otherwise the others would wait for it.
+    Every rank takes part, also one whose own part is an error: otherwise the others would wait for it. The function
+    comes first, so that a device is at work meanwhile.
     """
     try:
         text, own, value = make()
         error = None
     except Exception as caught:
         text, own, value, error = f"an exception, {type(caught).__name__}: {caught}", 0, None, caught
+    engine = _engine(group)
     encoded = f"{'!' if error else ' '}{text}".encode()[:256]
     header = struct.pack("<IIqq256s", _MAGIC, _VERSION, len(encoded), own, encoded)
     headers = [struct.unpack("<IIqq256s", data) for data in engine.all_gather_bytes(header)]
@@ -229,7 +221,7 @@ def _agree(engine, name, make):
         if text != usual:
             other = texts.index(usual)
             raise ValueError(f"{name}: rank {rank} has {text[1:]}, and rank {other} has {usual[1:]}")
-    return [own for _, _, _, own, _ in headers], value
+    return engine, [own for _, _, _, own, _ in headers], value
 
 
 def _describe(states):
@@ -249,15 +241,15 @@ def all_reduce(states, group=None):
     ValueError on all ranks if one has sums of another kind, dtype or shape, or of another version. If the engine fails,
     sums in host memory are as before; sums on a GPU are unusable.
     """
-    return _all_reduce(_engine(group), "all_reduce", lambda: states)
+    return _all_reduce(group, "all_reduce", lambda: states)
 
 
-def _all_reduce(engine, name, make):
+def _all_reduce(group, name, make):
     def described():
         states = make()
         return _describe(states), 0, states
 
-    _, states = _agree(engine, name, described)
+    engine, _, states = _agree(group, name, described)
     states.all_reduce(engine.size, engine.add)
     return states
 
@@ -297,20 +289,19 @@ def sum(x, /, *, axis=None, dtype=None, keepdims=False, group=None):
     Floats give the exact sum, rounded once to their dtype, or to the wider `dtype`; integers and bool are summed in 64
     bits, and wrap.
     """
-    engine = _engine(group)
     if _name_of(x.dtype) in _FLOATS:
-        states = _all_reduce(engine, "sum", lambda: wf.exact_sums(x, axis=axis, keepdims=keepdims))
+        states = _all_reduce(group, "sum", lambda: wf.exact_sums(x, axis=axis, keepdims=keepdims))
         return _as_result(states.values(dtype=dtype), x)
     if dtype is not None:
         raise TypeError("the sum of integers has 64 bits: convert it with astype")
-    return _of_integers(engine, "sum", lambda: wf.sum(x, axis=axis, keepdims=keepdims))
+    return _of_integers(group, "sum", lambda: wf.sum(x, axis=axis, keepdims=keepdims))
 
 
 def mean(x, /, *, axis=None, keepdims=False, group=None):
     """The mean over all ranks along axes: the exact sum over the number of elements, rounded once to their dtype; of
     integers up to 32 bits to float64. NaN for no elements."""
     floats = _all_reduce(
-        _engine(group), "mean", lambda: wf.exact_sums(_as_floats(x, "mean"), axis=axis, keepdims=keepdims)
+        group, "mean", lambda: wf.exact_sums(_as_floats(x, "mean"), axis=axis, keepdims=keepdims)
     )
     return _as_result(floats.means(), x)
 
@@ -319,7 +310,7 @@ def norm(x, /, *, axis=None, keepdims=False, group=None):
     """The Euclidean norm over all ranks along axes: exact, rounded once to the dtype of the elements; of integers up to
     32 bits to float64."""
     squares = _all_reduce(
-        _engine(group), "norm", lambda: wf.exact_sums_of_squares(_as_floats(x, "norm"), axis=axis, keepdims=keepdims)
+        group, "norm", lambda: wf.exact_sums_of_squares(_as_floats(x, "norm"), axis=axis, keepdims=keepdims)
     )
     return _as_result(squares.norms(), x)
 
@@ -338,31 +329,31 @@ def _with_sign(array):
     return array.view(torch.int64)
 
 
-def _of_integers(engine, name, make):
+def _of_integers(group, name, make):
     """The sums over the ranks of an array of integers."""
 
     def described():
         array = _array(make())
         return f"{_name_of(array.dtype)}, shape {tuple(array.shape)}", 0, array
 
-    _, array = _agree(engine, name, described)
+    engine, _, array = _agree(group, name, described)
     engine.add(array if _name_of(array.dtype) == "int64" else _with_sign(array))
     return array[()] if isinstance(array, np.ndarray) else array
 
 
 def count_nonzero(x, /, *, axis=None, keepdims=False, group=None):
     """The number of elements other than 0, over all ranks along axes."""
-    return _of_integers(_engine(group), "count_nonzero", lambda: wf.count_nonzero(x, axis=axis, keepdims=keepdims))
+    return _of_integers(group, "count_nonzero", lambda: wf.count_nonzero(x, axis=axis, keepdims=keepdims))
 
 
 def count_nan(x, /, *, axis=None, keepdims=False, group=None):
     """The number of NaN, over all ranks along axes."""
-    return _of_integers(_engine(group), "count_nan", lambda: wf.count_nan(x, axis=axis, keepdims=keepdims))
+    return _of_integers(group, "count_nan", lambda: wf.count_nan(x, axis=axis, keepdims=keepdims))
 
 
 def count_finite(x, /, *, axis=None, keepdims=False, group=None):
     """The number of finite elements, over all ranks along axes."""
-    return _of_integers(_engine(group), "count_finite", lambda: wf.count_finite(x, axis=axis, keepdims=keepdims))
+    return _of_integers(group, "count_finite", lambda: wf.count_finite(x, axis=axis, keepdims=keepdims))
 
 
 def _axes_of(x, axis):
@@ -373,7 +364,7 @@ def _axes_of(x, axis):
     return tuple(operator.index(a) + rank if operator.index(a) < 0 else operator.index(a) for a in axes)
 
 
-def _extremes(engine, name, function, x, axis, keepdims):
+def _extremes(group, name, function, x, axis, keepdims):
     """The results of a function on each rank's shard, as rows in the order of the ranks, of ranks with elements."""
 
     def described():
@@ -383,7 +374,7 @@ def _extremes(engine, name, function, x, axis, keepdims):
         result = function(of, axis=axis, keepdims=keepdims)
         return f"{_name_of(result.dtype)}, shape {tuple(result.shape)}", count, result
 
-    counts, result = _agree(engine, name, described)
+    engine, counts, result = _agree(group, name, described)
     return counts, engine.all_gather(_array(result))
 
 
@@ -404,7 +395,7 @@ def _scalar(result):
 
 
 def _extreme(name, function, x, axis, keepdims, group):
-    counts, rows = _extremes(_engine(group), name, function, x, axis, keepdims)
+    counts, rows = _extremes(group, name, function, x, axis, keepdims)
     rows = rows[[rank for rank, count in enumerate(counts) if count > 0]]
     if len(rows) == 0:
         raise ValueError(f"the {name} of no elements does not exist: all shards are empty")
@@ -423,19 +414,17 @@ def max(x, /, *, axis=None, keepdims=False, group=None):
 
 def any(x, /, *, axis=None, keepdims=False, group=None):
     """Whether any element is other than 0, over all ranks along axes; false for no elements."""
-    _, rows = _extremes(_engine(group), "any", wf.any, x, axis, keepdims)
+    _, rows = _extremes(group, "any", wf.any, x, axis, keepdims)
     return _scalar(wf.any(rows, axis=0))
 
 
 def all(x, /, *, axis=None, keepdims=False, group=None):
     """Whether all elements are other than 0, over all ranks along axes; true for no elements."""
-    counts, rows = _extremes(_engine(group), "all", wf.all, x, axis, keepdims)
+    counts, rows = _extremes(group, "all", wf.all, x, axis, keepdims)
     return _scalar(wf.all(rows[[rank for rank, count in enumerate(counts) if count > 0]], axis=0))
 
 
 def _arg_extreme(name, find, reduce, x, axis, keepdims, offset, group):
-    engine = _engine(group)
-
     def described():
         rank = len(x.shape)
         if axis is None:
@@ -452,7 +441,7 @@ def _arg_extreme(name, find, reduce, x, axis, keepdims, offset, group):
         text = f"{_name_of(value.dtype)}, shape {tuple(value.shape)}, {given} an offset"
         return text, extent, (index, value)
 
-    extents, (index, value) = _agree(engine, name, described)
+    engine, extents, (index, value) = _agree(group, name, described)
     if offset is None:
         offsets = [builtins.sum(extents[:rank]) for rank in range(engine.size)]
     else:

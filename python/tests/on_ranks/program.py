@@ -1,5 +1,5 @@
-"""What each rank runs: `program.py mpi` under mpirun, or `program.py gloo cpu`, `gloo cuda`, `nccl cuda` or `default
-cuda` under torchrun. By default PyTorch takes NCCL for devices and Gloo for the host. Prints `right` on rank 0.
+"""What each rank runs: `program.py mpi` under mpirun, or `program.py gloo cpu`, `gloo cuda`, `nccl cuda` or `both cuda`
+under torchrun, where both are NCCL for devices and Gloo for the host. Prints `right` on rank 0.
 
 Every rank makes the whole array from a seed, takes its shard, and compares each result with that of the whole array.
 """
@@ -31,7 +31,7 @@ else:
 
     if DEVICE == "cuda":
         torch.cuda.set_device(int(os.environ["LOCAL_RANK"]) % torch.cuda.device_count())
-    torch.distributed.init_process_group(None if KIND == "default" else KIND)
+    torch.distributed.init_process_group("cpu:gloo,cuda:nccl" if KIND == "both" else KIND)
     GROUP = None
     RANK, RANKS = torch.distributed.get_rank(), torch.distributed.get_world_size()
 
