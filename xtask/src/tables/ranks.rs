@@ -23,8 +23,8 @@ struct Report {
     /// The number of elements of each rank's sums.
     elements: usize,
     runs: usize,
-    /// The number of all-reduces in a row.
-    in_a_row: usize,
+    /// The number of all-reduces in a row. Reports of commits before 2026-12 have none.
+    in_a_row: Option<usize>,
     hash: String,
     sums: Vec<Sum>,
     all_reduces: Vec<AllReduce>,
@@ -46,8 +46,8 @@ struct AllReduce {
     engine_us: f64,
     us: f64,
     /// The times of each of several all-reduces in a row.
-    engine_us_in_a_row: f64,
-    us_in_a_row: f64,
+    engine_us_in_a_row: Option<f64>,
+    us_in_a_row: Option<f64>,
 }
 
 /// The assumptions of docs/notes/distributed.md: two small collectives with the host's wait, and the rate of a kernel.
@@ -109,10 +109,11 @@ pub fn write(runs: &[Run]) -> anyhow::Result<String> {
          is 0.95."
     );
     section(&mut lines, "Weak scaling", &text, scaling(&reports));
+    let in_a_row = first.in_a_row.map(|count| format!(", and of each of {count} in a row, as in a step of training"));
     let text = format!(
-        "Microseconds of one all-reduce, and of each of {} in a row, as in a step of training. \"x\" is the engine's time \
-         over that of `warpfold.torch.all_reduce`, whose sums are exact; the goal is 0.7.",
-        first.in_a_row
+        "Microseconds of one all-reduce{}. \"x\" is the engine's time over that of `warpfold.torch.all_reduce`, whose sums \
+         are exact; the goal is 0.7.",
+        in_a_row.unwrap_or_default()
     );
     section(&mut lines, "All-reduces of tensors", &text, all_reduces(&reports));
     let missing: Vec<String> = [1, 2, 4, 8]
@@ -193,9 +194,9 @@ fn all_reduces(reports: &[&Report]) -> Table {
                 digits(*us),
                 bold_if_slower(engine_us / us),
                 digits(predicted),
-                digits(*engine_us_in_a_row),
-                digits(*us_in_a_row),
-                bold_if_slower(engine_us_in_a_row / us_in_a_row),
+                or_dash(engine_us_in_a_row.map(digits)),
+                or_dash(us_in_a_row.map(digits)),
+                or_dash(engine_us_in_a_row.zip(*us_in_a_row).map(|(engine, us)| bold_if_slower(engine / us))),
             ]);
         }
     }
