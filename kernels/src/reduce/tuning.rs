@@ -252,9 +252,9 @@ pub mod few_rows {
 
 /// Exact sums of rows of few elements.
 pub mod few_columns {
-    /// The minimum number of rows of `len` elements: half a block's, or for more than four elements, which keep a thread
-    /// busy for longer than the lanes of `exact_rows`, half of what fills an H200. 2^12 rows of 16 `f32` take 2.9 us, and
-    /// there 1.9; 2^16 rows 3.1 and 3.9.
+    /// The minimum number of rows of `len` elements: half a block's, or for more than four elements, which keep a
+    /// thread busy for longer than the lanes of `exact_rows`, half of what fills an H200. 2^12 rows of 16 `f32` take
+    /// 2.9 us, and there 1.9; 2^16 rows 3.1 and 3.9.
     pub const fn min_rows(len: usize) -> usize {
         if len <= 4 { 512 } else { 1 << 16 }
     }

@@ -111,8 +111,8 @@ pub fn write(runs: &[Run]) -> anyhow::Result<String> {
     section(&mut lines, "Weak scaling", &text, scaling(&reports));
     let in_a_row = first.in_a_row.map(|count| format!(", and of each of {count} in a row, as in a step of training"));
     let text = format!(
-        "Microseconds of one all-reduce{}. \"x\" is the engine's time over that of `warpfold.torch.all_reduce`, whose sums \
-         are exact; the goal is 0.7.",
+        "Microseconds of one all-reduce{}. \"x\" is the engine's time over that of `warpfold.torch.all_reduce`, whose \
+         sums are exact; the goal is 0.7.",
         in_a_row.unwrap_or_default()
     );
     section(&mut lines, "All-reduces of tensors", &text, all_reduces(&reports));
