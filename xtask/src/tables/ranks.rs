@@ -23,7 +23,7 @@ struct Report {
     /// The number of elements of each rank's sums.
     elements: usize,
     runs: usize,
-    /// The number of all-reduces in a row. Reports of commits before 2026-12 have none.
+    /// The number of all-reduces in a row. Older reports have none.
     in_a_row: Option<usize>,
     hash: String,
     sums: Vec<Sum>,
